@@ -1,0 +1,123 @@
+/**
+ * Every error that can happen in operation, by code. A bug is not in this table: it is an ordinary exception and crashes
+ * loudly with exit code 1.
+ *
+ * `recovery` tells a caller what to do with it:
+ *  - `retry`   the same request may succeed later, unchanged;
+ *  - `refresh` the caller's view (placement, address, position) is old: read it again, then retry;
+ *  - `fatal`   repeating it cannot help.
+ */
+export type Recovery = 'retry' | 'refresh' | 'fatal';
+
+/** Documented exit codes of the executable (docs/operations.md). */
+export const EXIT = {
+  done: 0,
+  bug: 1,
+  usage: 2,
+  data: 3,
+  store: 4,
+  leaseLost: 5,
+  jobFailed: 6,
+  parametersLost: 7,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+interface CodeFacts {
+  readonly recovery: Recovery;
+  readonly exit: ExitCode;
+}
+
+const fact = (recovery: Recovery, exit: ExitCode): CodeFacts => ({ recovery, exit });
+
+export const CODES = {
+  // Usage and job file
+  Usage: fact('fatal', EXIT.usage),
+  JobInvalid: fact('fatal', EXIT.usage),
+  JobConflict: fact('fatal', EXIT.usage),
+  JobUnknown: fact('fatal', EXIT.usage),
+  PortInUse: fact('fatal', EXIT.usage),
+  // Data
+  DataMissing: fact('fatal', EXIT.data),
+  DataInvalid: fact('fatal', EXIT.data),
+  DataChanged: fact('fatal', EXIT.data),
+  TooManyBadRecords: fact('fatal', EXIT.data),
+  // Store
+  StoreUnavailable: fact('retry', EXIT.store),
+  StoreUnknownOutcome: fact('refresh', EXIT.store),
+  StoreLimit: fact('fatal', EXIT.store),
+  StoreCompacted: fact('refresh', EXIT.store),
+  StoreReplaced: fact('fatal', EXIT.store),
+  StoreInvalid: fact('fatal', EXIT.store),
+  StoreValueInvalid: fact('fatal', EXIT.store),
+  LeaseGone: fact('fatal', EXIT.leaseLost),
+  // Wire
+  BadFrame: fact('fatal', EXIT.jobFailed),
+  BadMessage: fact('fatal', EXIT.jobFailed),
+  FrameTooLarge: fact('fatal', EXIT.jobFailed),
+  ConnectionLost: fact('retry', EXIT.jobFailed),
+  RequestTimeout: fact('retry', EXIT.jobFailed),
+  Overloaded: fact('retry', EXIT.jobFailed),
+  // Roles
+  WrongJob: fact('fatal', EXIT.jobFailed),
+  WrongCut: fact('fatal', EXIT.jobFailed),
+  WrongRole: fact('refresh', EXIT.jobFailed),
+  NotReady: fact('retry', EXIT.jobFailed),
+  Suspended: fact('retry', EXIT.jobFailed),
+  Draining: fact('refresh', EXIT.jobFailed),
+  StalePlacement: fact('refresh', EXIT.jobFailed),
+  WrongShard: fact('refresh', EXIT.jobFailed),
+  UnknownParameter: fact('fatal', EXIT.jobFailed),
+  PushOutOfOrder: fact('refresh', EXIT.jobFailed),
+  BadGradient: fact('fatal', EXIT.jobFailed),
+  AttemptNotLive: fact('refresh', EXIT.jobFailed),
+  PassBefore: fact('refresh', EXIT.jobFailed),
+  PassAfter: fact('refresh', EXIT.jobFailed),
+  OutOfMemory: fact('fatal', EXIT.jobFailed),
+  TaskDiscarded: fact('fatal', EXIT.jobFailed),
+  JobFailed: fact('fatal', EXIT.jobFailed),
+  // Checkpoints
+  CheckpointMissing: fact('fatal', EXIT.parametersLost),
+  CheckpointCorrupt: fact('fatal', EXIT.parametersLost),
+  ParametersLost: fact('fatal', EXIT.parametersLost),
+  Interrupted: fact('fatal', EXIT.interrupted),
+  // A peer met a bug of its own; it logged the stack.
+  Internal: fact('fatal', EXIT.bug),
+} as const satisfies Record<string, CodeFacts>;
+
+export type ErrorCode = keyof typeof CODES;
+
+/** An expected failure: a code to act on, a message that says what and where, a hint that says what to do next. */
+export class PaddletError extends Error {
+  override readonly name = 'PaddletError';
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  /** Facts a program may act on (for example the position wanted); JSON-safe. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint?: string; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.details = options.details ?? {};
+  }
+
+  get recovery(): Recovery {
+    return CODES[this.code].recovery;
+  }
+
+  get exitCode(): ExitCode {
+    return CODES[this.code].exit;
+  }
+}
+
+export const isErrorCode = (value: unknown): value is ErrorCode =>
+  typeof value === 'string' && Object.hasOwn(CODES, value);
+
+export const isPaddletError = (error: unknown, ...codes: ErrorCode[]): error is PaddletError =>
+  error instanceof PaddletError && (codes.length === 0 || codes.includes(error.code));

@@ -1,0 +1,45 @@
+/**
+ * Every bound of the system, in one place, with how they relate (checked by test/base/limits.test.ts).
+ * A size or count that comes from outside is compared with one of these before anything is allocated.
+ */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const LIMITS = {
+  /** One WebSocket message, header and segments together. */
+  frameBytes: 256 * MiB,
+  /** The CBOR header of a frame. */
+  frameHeaderBytes: 1 * MiB,
+  /** Raw segments in a frame. */
+  frameSegments: 4096,
+  /** Requests that one connection may have unanswered. */
+  requestsInFlight: 1024,
+  /** Bytes that one connection may have queued for sending before it pushes back. */
+  sendQueueBytes: 512 * MiB,
+  connectionsPerRole: 4096,
+
+  /** etcd's own limits, enforced by every store. */
+  storeTxnOps: 128,
+  storeValueBytes: 1_500_000,
+  storeKeyBytes: 4 * KiB,
+
+  shards: 65_536,
+  pservers: 1024,
+  trainers: 4096,
+  lanes: 4096,
+  parameters: 1024,
+  parameterNameBytes: 128,
+  denseElements: 2 ** 31,
+  rowWidth: 65_536,
+  batchRecords: 1_048_576,
+  tasks: 10_000_000,
+  /** Tasks a trainer holds at a time: one it works on, one it reads ahead. */
+  tasksHeld: 2,
+
+  /** A line of text data. */
+  recordBytes: 16 * MiB,
+  featuresPerRecord: 1_048_576,
+  jobFileBytes: 1 * MiB,
+  /** A safetensors header: the reference reader's own bound. */
+  safetensorsHeaderBytes: 100_000_000,
+} as const;

@@ -1,0 +1,65 @@
+/**
+ * The world, as the roles see it. Real implementations are in `src/host`; the simulation brings its own.
+ * Nothing outside `src/host` touches Date, timers, Math.random or the file system directly.
+ */
+
+/** Cancels what it was returned for; calling it again does nothing. */
+export type Cancel = () => void;
+
+export interface Clock {
+  /** Milliseconds on a clock that only moves forward; its zero means nothing. */
+  monotonicMs(): number;
+  /** Seconds since 1970 with a fraction, as the seeds' keys carry them. For people, never for decisions. */
+  wallSeconds(): number;
+  /** Calls `fire` once, not before `delayMs` has gone by. */
+  after(delayMs: number, fire: () => void): Cancel;
+}
+
+export interface Random {
+  /** A version 4 UUID. */
+  uuid(): string;
+  /** Uniform in [0, 1): for jitter only, never for values of the model. */
+  fraction(): number;
+}
+
+export interface DiskFile {
+  /** Writes all of `bytes` at `offset`. */
+  write(bytes: Uint8Array, offset: number): Promise<void>;
+  /** Reads up to `into.length` bytes from `offset`; the count read, short only at the end of the file. */
+  read(into: Uint8Array, offset: number): Promise<number>;
+  size(): Promise<number>;
+  /** Returns when the file's content is on stable storage. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), also from the simulated disk. */
+export interface Disk {
+  makeFolder(path: string): Promise<void>;
+  create(path: string): Promise<DiskFile>;
+  open(path: string): Promise<DiskFile>;
+  rename(from: string, to: string): Promise<void>;
+  /** Makes renames, creations and removals in the folder durable. */
+  syncFolder(path: string): Promise<void>;
+  /** Removes a file; absent is fine. */
+  remove(path: string): Promise<void>;
+  list(path: string): Promise<string[]>;
+  exists(path: string): Promise<boolean>;
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface Log {
+  debug(message: string, facts?: Record<string, unknown>): void;
+  info(message: string, facts?: Record<string, unknown>): void;
+  warn(message: string, facts?: Record<string, unknown>): void;
+  error(message: string, facts?: Record<string, unknown>): void;
+}
+
+/** What every role is handed. */
+export interface Host {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: Disk;
+  readonly log: Log;
+}
