@@ -1,0 +1,56 @@
+/** How training data reaches paddlet: files → index of chunks with record counts → tasks → records → batches (DESIGN §10). */
+import type { Batch } from '../model/model.ts';
+
+export type DataFormat = 'libsvm' | 'libfm' | 'idx';
+
+/** A slice of one file that holds whole records. Offsets are in the inflated content. */
+export interface Chunk {
+  /** Index into `DataIndex.files`. */
+  readonly file: number;
+  readonly offset: number;
+  readonly bytes: number;
+  /** Position of the chunk's first record in the file, and how many follow, bad ones included. */
+  readonly firstRecord: number;
+  readonly records: number;
+  /** 1-based line of the first record, for messages (text formats). */
+  readonly firstLine: number;
+}
+
+export interface IndexedFile {
+  /** Relative to the data folder, with forward slashes. */
+  readonly path: string;
+  /** Bytes of the inflated content. */
+  readonly bytes: number;
+  readonly records: number;
+}
+
+export interface DataIndex {
+  readonly format: DataFormat;
+  /** Sorted bytewise by path. */
+  readonly files: readonly IndexedFile[];
+  /** In file order, then by offset. */
+  readonly chunks: readonly Chunk[];
+  readonly records: number;
+  /** Highest feature id seen + 1 (sparse) or input width (dense); classes seen, for multiclass labels. */
+  readonly featureBound: number;
+  readonly labelBound: number;
+  /** SHA-256 in hex over format, files and chunks in canonical form: part of the cut id. */
+  readonly digest: string;
+}
+
+export interface BadRecord {
+  readonly file: string;
+  /** 1-based line (text) or record number (binary). */
+  readonly line: number;
+  readonly byteOffset: number;
+  readonly reason: string;
+}
+
+/** The records of one task, parsed; bad ones keep their position but are left out of batches. */
+export interface TaskRecords {
+  /** Indexed records, bad ones included. */
+  readonly records: number;
+  readonly bad: readonly BadRecord[];
+  /** Good records at indexed positions [from, to). */
+  batch(from: number, to: number): Batch;
+}

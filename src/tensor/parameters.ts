@@ -1,0 +1,106 @@
+/**
+ * The parameter memory of one pserver: dense blocks and sparse rows of the shards it holds, with their optimizer state,
+ * in WebAssembly memory (DESIGN §3). Everything here is synchronous, so no caller sees half an update.
+ *
+ * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
+ */
+import type { OptimizerSpec, ParameterSpec } from './spec.ts';
+
+/** A region of kernel memory. `bytes()` is made at each use: memory growth moves what earlier views showed. */
+export interface Staging {
+  readonly byteLength: number;
+  bytes(): Uint8Array;
+  free(): void;
+}
+
+export interface SparsePart {
+  /** Index into `ParameterSpec.sparse`. */
+  readonly table: number;
+  /** n ids, u64 little-endian, 8-byte aligned. */
+  readonly ids: Uint8Array;
+  /** n × width gradients, f32. */
+  readonly gradients: Uint8Array;
+}
+
+export interface DensePart {
+  /** Index into `ParameterSpec.dense`. */
+  readonly parameter: number;
+  /** Block numbers, ascending, u32. */
+  readonly blocks: Uint32Array;
+  /** The blocks' gradients one after the other, f32. */
+  readonly gradients: Uint8Array;
+}
+
+/** One shard's part of one table, sorted by id (unsigned). The content of a checkpoint. */
+export interface ShardRows {
+  readonly ids: BigUint64Array;
+  /** n × width. */
+  readonly values: Float32Array;
+  /** Optimizer slots by name (`m`, `v`, `accumulator`, `z`, `n`, …), each n × width. */
+  readonly slots: Readonly<Record<string, Float32Array>>;
+  /** Update counts per row, where the optimizer keeps them (Adam, AdamW). */
+  readonly steps: Uint32Array | undefined;
+}
+
+export interface DenseBlock {
+  readonly parameter: number;
+  readonly block: number;
+  readonly values: Float32Array;
+  readonly slots: Readonly<Record<string, Float32Array>>;
+  readonly step: number | undefined;
+}
+
+export interface ParameterMemoryStats {
+  readonly rows: number;
+  /** Bytes in use by rows, blocks and indexes. */
+  readonly bytes: number;
+  /** Bytes of WebAssembly memory reserved. */
+  readonly reservedBytes: number;
+}
+
+/** What a push may do to a shard it touches. */
+export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
+
+export interface Parameters {
+  /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
+  addShard(shard: number): void;
+  dropShard(shard: number): void;
+  hasShard(shard: number): boolean;
+  shards(): number[];
+
+  /** Kernel memory for a payload to land in. Throws `OutOfMemory`. */
+  stage(byteLength: number): Staging;
+
+  /**
+   * Values of rows: present ones as they are, absent ones as their initial value, which is computed and **not** stored.
+   * Throws `WrongShard` when an id's shard is not present. Writes n × width f32 into `into`.
+   */
+  pullSparse(table: number, ids: Uint8Array, into: Uint8Array): void;
+  /** Values of blocks, one after the other. Throws `WrongShard`. */
+  pullDense(parameter: number, blocks: Uint32Array, into: Uint8Array): void;
+
+  /**
+   * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
+   * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
+   * parts of shards marked `skip` are passed over (duplicates by the ledger), `absent` refuses the push.
+   * An id must appear once per part. Applying creates rows.
+   */
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
+
+  exportRows(shard: number, table: number): ShardRows;
+  exportBlocks(shard: number): DenseBlock[];
+  /** Puts rows into a present shard, replacing rows of the same id. */
+  importRows(shard: number, table: number, rows: ShardRows): void;
+  importBlock(shard: number, block: DenseBlock): void;
+
+  stats(shard?: number): ParameterMemoryStats;
+}
+
+export interface ParametersOptions {
+  readonly spec: ParameterSpec;
+  readonly optimizer: OptimizerSpec;
+  /** The job's seed: first values depend on (seed, name, row id, column) and on nothing else. */
+  readonly seed: number;
+  /** Shards of the job. */
+  readonly shards: number;
+}
