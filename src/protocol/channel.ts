@@ -1,0 +1,91 @@
+/**
+ * What the roles see of the network: typed requests and replies with raw segments. The real network (WebSocket) and the
+ * simulated one both implement `Network`. Frames are described in docs/protocol.md.
+ */
+import type { Cancel } from '../base/seams.ts';
+import type { ReplyHeader, RequestHeader } from './messages.ts';
+
+/** Memory that a payload landed in. `bytes()` is made at each use; `free()` gives the memory back, once. */
+export interface Landing {
+  readonly byteLength: number;
+  bytes(): Uint8Array;
+  free(): void;
+}
+
+/** Hands out the memory that payloads of one connection or server land in; may throw `OutOfMemory` or `Overloaded`. */
+export type LandingAllocator = (byteLength: number) => Landing;
+
+/** A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await. */
+export interface Received<H> {
+  readonly header: H;
+  readonly segmentCount: number;
+  segment(index: number): Uint8Array;
+  free(): void;
+}
+
+export interface Outgoing<H> {
+  readonly header: H;
+  /** Sent as they are at the time of the call; the sender must not change them before the promise of the call settles. */
+  readonly segments?: readonly Uint8Array[];
+}
+
+export interface RequestOptions {
+  /** The whole request, reconnection included; then `RequestTimeout`. */
+  readonly timeoutMs: number;
+}
+
+/** The client's end of one connection; it reconnects by itself with back-off until closed. */
+export interface Channel {
+  readonly address: string;
+  /**
+   * Sends and waits for the answer. Requests on one channel are delivered and handled in the order of the calls.
+   * A connection that breaks fails its unanswered requests with `ConnectionLost` (they may or may not have been
+   * handled: repeat them under the same ids). An error answer is thrown as its PaddletError.
+   */
+  request<T extends RequestHeader['type']>(
+    message: Outgoing<Extract<RequestHeader, { type: T }>>,
+    options: RequestOptions,
+  ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
+  close(): void;
+}
+
+/** What a role does with one request. A thrown PaddletError is answered as such; anything else is a bug and crashes. */
+export type RequestHandler = (
+  request: Received<RequestHeader>,
+  session: Session,
+) => Promise<Outgoing<ReplyHeader>> | Outgoing<ReplyHeader>;
+
+/** One accepted connection. `peer` is set by the `hello` handler and shown in messages. */
+export interface Session {
+  readonly remoteAddress: string;
+  peer: { readonly role: string; readonly id: string } | undefined;
+  /** Runs when the connection ends, at once if it has. */
+  onClosed(run: () => void): Cancel;
+}
+
+export interface ListenOptions {
+  /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
+  readonly listen: string;
+  readonly handler: RequestHandler;
+  readonly landing?: LandingAllocator;
+  /** Answers GET requests on the same port; undefined is 404. */
+  readonly http: (path: string) => Promise<HttpAnswer | undefined>;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface Server {
+  /** The port that was bound. */
+  readonly port: number;
+  /** Stops accepting, ends connections after their running requests were answered. */
+  close(): Promise<void>;
+}
+
+export interface Network {
+  listen(options: ListenOptions): Promise<Server>;
+  connect(address: string, options?: { readonly landing?: LandingAllocator }): Channel;
+}

@@ -1,0 +1,188 @@
+/**
+ * The closed union of all messages. Every header that arrives is validated against these schemas before anything acts on
+ * it; what the segments of each message are stands beside it. docs/protocol.md says the same for other languages.
+ */
+import * as z from 'zod';
+import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
+
+const count = z.int().min(0);
+const name = z.string().min(1).max(256);
+const uuid = z.uuid();
+
+/**
+ * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
+ * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
+ */
+export const placementSchema = z.strictObject({ revision: z.string().regex(/^\d{1,20}$/), shards: count });
+export type PlacementStamp = z.infer<typeof placementSchema>;
+
+const taskRef = { pass: count, task: count };
+const attemptRef = { trainer: name, ...taskRef, attempt: z.int().min(1) };
+
+const chunk = z.strictObject({
+  file: count,
+  offset: count,
+  bytes: count,
+  firstRecord: count,
+  records: count,
+  firstLine: count,
+});
+
+const metricSums = z.strictObject({
+  records: count,
+  loss: z.number(),
+  correct: count,
+  squaredError: z.number(),
+});
+
+const densePart = z.strictObject({ parameter: z.int().min(0).max(LIMITS.parameters) });
+const sparsePart = z.strictObject({ table: z.int().min(0).max(LIMITS.parameters) });
+
+export const PHASES = ['start', 'read', 'pull', 'compute', 'push', 'wait', 'idle'] as const;
+
+export const requestSchema = z.discriminatedUnion('type', [
+  /** First on every connection: who asks, and for which job. Others are refused with `WrongJob` / `WrongCut`. */
+  z.strictObject({ type: z.literal('hello'), role: name, id: name, jobId: name, cut: name }),
+  /** What this role is and does, for `status` and `doctor`. */
+  z.strictObject({ type: z.literal('info') }),
+
+  // ---- to a pserver ----
+  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). */
+  z.strictObject({
+    type: z.literal('pull'),
+    placement: placementSchema,
+    dense: z.array(densePart).max(LIMITS.parameters),
+    sparse: z.array(sparsePart).max(LIMITS.parameters),
+  }),
+  /**
+   * Push number `push` of (pass, task), to every pserver. `good` counts the task's good records up to and including this
+   * push. Segments: for each dense part blocks (u32) and gradients (f32), then for each sparse part ids and gradients.
+   */
+  z.strictObject({
+    type: z.literal('push'),
+    ...taskRef,
+    push: count,
+    last: z.boolean(),
+    good: count,
+    placement: placementSchema,
+    dense: z.array(densePart).max(LIMITS.parameters),
+    sparse: z.array(sparsePart).max(LIMITS.parameters),
+  }),
+  /** Where the ledger stands: the next push wanted of each task. */
+  z.strictObject({ type: z.literal('position'), tasks: z.array(z.strictObject(taskRef)).max(1024) }),
+  /** The account of this pserver's shards. */
+  z.strictObject({ type: z.literal('account') }),
+  /** Reads a table in id order, or a dense parameter's blocks, for digests. `after` is the last id seen, in decimal. */
+  z.strictObject({
+    type: z.literal('scanRows'),
+    table: count,
+    after: z.string().regex(/^\d{1,20}$/).optional(),
+    maxRows: z.int().min(1).max(1_000_000),
+    state: z.boolean(),
+  }),
+  z.strictObject({ type: z.literal('scanBlock'), parameter: count, block: count, state: z.boolean() }),
+
+  // ---- to the master ----
+  /** Waits until there is a task for this trainer, or nothing more to do. */
+  z.strictObject({ type: z.literal('getTask'), trainer: name, maxWaitMs: z.int().min(0).max(60_000) }),
+  /** A task was pushed to its end and every pserver acknowledged it. */
+  z.strictObject({
+    type: z.literal('finishTask'),
+    ...attemptRef,
+    records: count,
+    good: count,
+    bad: count,
+    read: count,
+    duplicate: count,
+    metrics: metricSums,
+  }),
+  z.strictObject({
+    type: z.literal('failTask'),
+    ...attemptRef,
+    code: name,
+    error: z.string().max(4096),
+    /** True when records, not the cluster, are at fault; then the error names file and line. */
+    data: z.boolean(),
+    read: count,
+  }),
+  /** Hands a task back untried (drain). */
+  z.strictObject({ type: z.literal('returnTask'), ...attemptRef, read: count }),
+  /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
+  z.strictObject({ type: z.literal('finishEvaluation'), ...attemptRef, bad: count, metrics: metricSums }),
+  /** A sign of life of the task being executed, with its position; also for `status`. */
+  z.strictObject({
+    type: z.literal('progress'),
+    trainer: name,
+    executing: z.strictObject({ ...taskRef, attempt: z.int().min(1), position: count }).optional(),
+    phase: z.enum(PHASES),
+    records: count,
+    loss: z.number().optional(),
+  }),
+]);
+export type RequestHeader = z.infer<typeof requestSchema>;
+
+const dealtTask = z.strictObject({
+  kind: z.enum(['train', 'evaluate']),
+  ...taskRef,
+  attempt: z.int().min(1),
+  chunks: z.array(chunk).min(1),
+});
+export type DealtTask = z.infer<typeof dealtTask>;
+
+export const replySchema = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('hello'), role: name, id: name, jobId: name }),
+  z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
+  /** Segments: values of each dense part, then of each sparse part, in the order asked. */
+  z.strictObject({ type: z.literal('pull') }),
+  z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']) }),
+  z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)) }),
+  z.strictObject({
+    type: z.literal('account'),
+    /** Good records below the ledger positions. */
+    applied: count,
+    duplicatePushes: count,
+    passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
+  }),
+  /** Segments: ids (u64), values (f32), then with `state` the slots in name order and the steps (u32). */
+  z.strictObject({ type: z.literal('scanRows'), rows: count, done: z.boolean(), slots: z.array(name) }),
+  /** Segments: values (f32), then with `state` the slots in name order. */
+  z.strictObject({ type: z.literal('scanBlock'), slots: z.array(name), step: count.optional() }),
+  z.strictObject({
+    type: z.literal('getTask'),
+    state: z.enum(['task', 'wait', 'finished']),
+    task: dealtTask.optional(),
+    /** Why there is none, for people. */
+    reason: z.string().optional(),
+  }),
+  z.strictObject({ type: z.literal('finishTask') }),
+  z.strictObject({ type: z.literal('failTask') }),
+  z.strictObject({ type: z.literal('returnTask') }),
+  z.strictObject({ type: z.literal('finishEvaluation') }),
+  z.strictObject({ type: z.literal('progress') }),
+]);
+export type ReplyHeader = z.infer<typeof replySchema>;
+export type { MetricSums as WireMetricSums };
+type MetricSums = z.infer<typeof metricSums>;
+
+export const errorSchema = z.strictObject({
+  type: z.literal('error'),
+  code: name,
+  message: z.string().max(8192),
+  hint: z.string().max(8192).optional(),
+  details: z.record(z.string(), z.unknown()),
+});
+export type ErrorHeader = z.infer<typeof errorSchema>;
+export { uuid as uuidSchema };
+
+function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
+  const parsed = schema.safeParse(header);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const where = issue === undefined || issue.path.length === 0 ? 'header' : issue.path.join('.');
+  throw new PaddletError('BadMessage', `${what}: ${where}: ${issue?.message ?? 'invalid'}`);
+}
+
+export const parseRequest = (header: unknown): RequestHeader => parse(requestSchema, header, 'request');
+export const parseReply = (header: unknown): ReplyHeader => parse(replySchema, header, 'reply');
+export const parseError = (header: unknown): ErrorHeader => parse(errorSchema, header, 'error reply');
