@@ -1,0 +1,193 @@
+/**
+ * What the shards of one pserver have applied, by (pass, task, push): the reason why retried pushes, second attempts and
+ * late pushes of the dead never count twice (DESIGN §5).
+ *
+ * For each pending task the ledger holds the next push wanted and the good records below that position; a closed task is
+ * one bit; complete passes collapse to a watermark. Positions are values taken from the pushes themselves, never
+ * counters: applying the same push to two copies of a shard gives the same ledger.
+ */
+import * as z from 'zod';
+import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
+import { type Bitmap, bitmapFromText, bitmapToText, createBitmap } from './bitmap.ts';
+
+export interface PushPosition {
+  readonly pass: number;
+  readonly task: number;
+  readonly push: number;
+  readonly last: boolean;
+  /** Good records of the task up to and including this push. */
+  readonly good: number;
+}
+
+export type Judgement =
+  | { readonly outcome: 'apply' }
+  | { readonly outcome: 'duplicate' }
+  /** The push is ahead of the ledger; the trainer rewinds to `want`. */
+  | { readonly outcome: 'early'; readonly want: number };
+
+interface OpenTask {
+  next: number;
+  good: number;
+}
+
+interface PassLedger {
+  readonly open: Map<number, OpenTask>;
+  readonly closed: Bitmap;
+  closedCount: number;
+  /** Good records of the closed tasks. */
+  closedGood: number;
+}
+
+/** Position of a task that is closed. */
+export const CLOSED = -1;
+
+export interface Ledger {
+  judge(push: PushPosition): Judgement;
+  /** Records a push that `judge` answered with `apply`. */
+  advance(push: PushPosition): void;
+  /** Closes a task where it stands: its later pushes are duplicates. */
+  close(pass: number, task: number): void;
+  /** The next push wanted, or CLOSED. */
+  position(pass: number, task: number): number;
+  /** Good records below the positions, over all passes and by pass still open. */
+  account(): { readonly applied: number; readonly passes: { pass: number; applied: number; closed: number }[] };
+  encode(): Uint8Array;
+}
+
+const savedSchema = z.strictObject({
+  version: z.literal(1),
+  tasks: z.int().min(1),
+  watermark: z.int().min(0),
+  collapsed: z.array(z.int().min(0)),
+  passes: z.array(
+    z.strictObject({
+      pass: z.int().min(0),
+      closed: z.string(),
+      closedGood: z.int().min(0),
+      open: z.array(z.tuple([z.int().min(0), z.int().min(1), z.int().min(0)])),
+    }),
+  ),
+});
+
+/** `tasks` is the number of tasks in a pass; a pass with all of them closed is complete. */
+export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
+  assert(Number.isInteger(tasks) && tasks > 0, 'a pass has at least one task');
+  const passes = new Map<number, PassLedger>();
+  /** Good records of each complete pass below the watermark, which is this list's length. */
+  const collapsed: number[] = [];
+
+  if (saved !== undefined) load(saved);
+
+  function load(bytes: Uint8Array): void {
+    const value = parseSaved(bytes);
+    if (value.tasks !== tasks || value.watermark !== value.collapsed.length) {
+      throw new PaddletError('CheckpointCorrupt', `ledger: made for ${value.tasks} tasks a pass, the job has ${tasks}`);
+    }
+    collapsed.push(...value.collapsed);
+    for (const saved of value.passes) {
+      const closed = bitmapFromText(saved.closed, tasks);
+      if (closed === undefined) throw new PaddletError('CheckpointCorrupt', `ledger: pass ${saved.pass}: bad bitmap`);
+      const open = new Map(saved.open.map(([task, next, good]) => [task, { next, good }]));
+      passes.set(saved.pass, { open, closed, closedCount: closed.count(), closedGood: saved.closedGood });
+    }
+  }
+
+  function passAt(pass: number): PassLedger {
+    let found = passes.get(pass);
+    if (found === undefined) {
+      found = { open: new Map(), closed: createBitmap(tasks), closedCount: 0, closedGood: 0 };
+      passes.set(pass, found);
+    }
+    return found;
+  }
+
+  function position(pass: number, task: number): number {
+    assert(task >= 0 && task < tasks, `task ${task} is one of ${tasks}`);
+    if (pass < collapsed.length) return CLOSED;
+    const ledger = passes.get(pass);
+    if (ledger === undefined) return 0;
+    if (ledger.closed.has(task)) return CLOSED;
+    return ledger.open.get(task)?.next ?? 0;
+  }
+
+  function shut(pass: number, task: number, good: number): void {
+    const ledger = passAt(pass);
+    ledger.open.delete(task);
+    ledger.closed.add(task);
+    ledger.closedCount += 1;
+    ledger.closedGood += good;
+    for (let complete = passes.get(collapsed.length); complete?.closedCount === tasks; ) {
+      passes.delete(collapsed.length);
+      collapsed.push(complete.closedGood);
+      complete = passes.get(collapsed.length);
+    }
+  }
+
+  function passGood(ledger: PassLedger): number {
+    let good = ledger.closedGood;
+    for (const open of ledger.open.values()) good += open.good;
+    return good;
+  }
+
+  return {
+    judge({ pass, task, push }) {
+      const next = position(pass, task);
+      if (next === CLOSED || push < next) return { outcome: 'duplicate' };
+      return push === next ? { outcome: 'apply' } : { outcome: 'early', want: next };
+    },
+    advance({ pass, task, push, last, good }) {
+      assert(position(pass, task) === push, 'only the push wanted next advances the ledger');
+      if (last) shut(pass, task, good);
+      else passAt(pass).open.set(task, { next: push + 1, good });
+    },
+    close(pass, task) {
+      if (position(pass, task) === CLOSED) return;
+      shut(pass, task, passes.get(pass)?.open.get(task)?.good ?? 0);
+    },
+    position,
+    account() {
+      let applied = 0;
+      const byPass: { pass: number; applied: number; closed: number }[] = [];
+      for (const good of collapsed) applied += good;
+      for (const [pass, ledger] of [...passes].sort(([a], [b]) => a - b)) {
+        const good = passGood(ledger);
+        applied += good;
+        byPass.push({ pass, applied: good, closed: ledger.closedCount });
+      }
+      return { applied, passes: byPass };
+    },
+    encode() {
+      const value: z.infer<typeof savedSchema> = {
+        version: 1,
+        tasks,
+        watermark: collapsed.length,
+        collapsed: [...collapsed],
+        passes: [...passes]
+          .sort(([a], [b]) => a - b)
+          .map(([pass, ledger]) => ({
+            pass,
+            closed: bitmapToText(ledger.closed),
+            closedGood: ledger.closedGood,
+            open: [...ledger.open]
+              .sort(([a], [b]) => a - b)
+              .map(([task, { next, good }]): [number, number, number] => [task, next, good]),
+          })),
+      };
+      return new TextEncoder().encode(JSON.stringify(value));
+    },
+  };
+}
+
+function parseSaved(bytes: Uint8Array): z.infer<typeof savedSchema> {
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new PaddletError('CheckpointCorrupt', 'ledger: not JSON', { cause });
+  }
+  const parsed = savedSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PaddletError('CheckpointCorrupt', `ledger: ${issue?.path.join('.')}: ${issue?.message}`);
+}

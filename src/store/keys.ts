@@ -1,0 +1,82 @@
+/**
+ * Every key of the store, in one place (docs/store-keys.md says what each holds). Keys of one job live under its chroot,
+ * by default `/paddlet/<job name>`, so that jobs never share a key.
+ */
+export const ROOT = '/paddlet/';
+
+export const defaultChroot = (jobName: string): string => `${ROOT}${jobName}`;
+
+export interface Keys {
+  readonly chroot: string;
+  /** The job: created once, never changed. */
+  readonly job: string;
+  /** How the job ended: the final object of `run --json`. Roles end when they see it. */
+  readonly result: string;
+  /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
+  readonly stop: string;
+  readonly masterLock: string;
+  readonly masterAddr: string;
+  /** Where the job stands: phase and pass. */
+  readonly tasksState: string;
+  readonly tasksPrefix: string;
+  /** States of 256 tasks of a pass. */
+  taskBlock(pass: number, block: number): string;
+  taskBlocks(pass: number): string;
+  /** Sums of a pass that has ended. */
+  passTotals(pass: number): string;
+  readonly passTotalsPrefix: string;
+  discardedTask(task: number): string;
+  readonly discardedPrefix: string;
+  readonly psDesired: string;
+  readonly psPrefix: string;
+  ps(index: number): string;
+  readonly pserversPrefix: string;
+  pserver(index: number): string;
+  readonly clusterStatus: string;
+  /** The head of a shard: {epoch, primary, inSync}, owners named by (index, token). */
+  readonly headsPrefix: string;
+  head(shard: number): string;
+  replica(shard: number, replica: number): string;
+  readonly replicasPrefix: string;
+  readonly trainersPrefix: string;
+  trainer(id: string): string;
+  readonly checkpointsPrefix: string;
+  checkpoint(index: number): string;
+  /** Snapshot that an owner wrote after it had lost its index, by its token. */
+  parting(token: bigint): string;
+}
+
+export function keysOf(chroot: string): Keys {
+  const at = (path: string): string => `${chroot}/${path}`;
+  return {
+    chroot,
+    job: at('job'),
+    result: at('result'),
+    stop: at('stop'),
+    masterLock: at('master/lock'),
+    masterAddr: at('master/addr'),
+    tasksState: at('tasks/state'),
+    tasksPrefix: at('tasks/'),
+    taskBlock: (pass, block) => at(`tasks/blocks/${pass}/${block}`),
+    taskBlocks: (pass) => at(`tasks/blocks/${pass}/`),
+    passTotals: (pass) => at(`tasks/passes/${pass}`),
+    passTotalsPrefix: at('tasks/passes/'),
+    discardedTask: (task) => at(`tasks/discarded/${task}`),
+    discardedPrefix: at('tasks/discarded/'),
+    psDesired: at('ps_desired'),
+    psPrefix: at('ps/'),
+    ps: (index) => at(`ps/${index}`),
+    pserversPrefix: at('pservers/'),
+    pserver: (index) => at(`pservers/${index}`),
+    clusterStatus: at('pserver_cluster_status'),
+    headsPrefix: at('heads/'),
+    head: (shard) => at(`heads/${shard}`),
+    replica: (shard, replica) => at(`pshards/${shard}/${replica}`),
+    replicasPrefix: at('pshards/'),
+    trainersPrefix: at('trainer/'),
+    trainer: (id) => at(`trainer/${id}`),
+    checkpointsPrefix: at('checkpoints/'),
+    checkpoint: (index) => at(`checkpoints/${index}`),
+    parting: (token) => at(`parting/${token}`),
+  };
+}
