@@ -1,0 +1,66 @@
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import type { Disk, DiskFile } from '../base/seams.ts';
+
+/** Files of the machine, through node:fs/promises. Errors are Node's own. */
+export function createDisk(): Disk {
+  return {
+    makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+    // Truncates what a crashed process may have left under the same name.
+    create: async (path) => fileOf(await open(path, 'w+')),
+    open: async (path) => fileOf(await open(path, 'r')),
+    rename: (from, to) => rename(from, to),
+    syncFolder,
+    remove: (path) => rm(path, { force: true }),
+    list: (path) => readdir(path),
+    exists,
+  };
+}
+
+function fileOf(handle: FileHandle): DiskFile {
+  return {
+    write: (bytes, offset) => writeAll(handle, bytes, offset),
+    read: (into, offset) => readFull(handle, into, offset),
+    size: async () => (await handle.stat()).size,
+    sync: () => handle.sync(),
+    close: () => handle.close(),
+  };
+}
+
+/** One write call may take only part of the bytes (a signal, a nearly full disk, 2 GiB at a time on Linux). */
+async function writeAll(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, offset + done);
+    if (bytesWritten === 0) throw Object.assign(new Error('EIO: the disk took no more bytes, write'), { code: 'EIO' });
+    done += bytesWritten;
+  }
+}
+
+async function readFull(handle: FileHandle, into: Uint8Array, offset: number): Promise<number> {
+  let done = 0;
+  while (done < into.length) {
+    const { bytesRead } = await handle.read(into, done, into.length - done, offset + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return done;
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw error;
+  }
+}

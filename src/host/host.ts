@@ -1,0 +1,33 @@
+/** The real world, handed to roles and tools by the commands. */
+import type { Host, LogLevel } from '../base/seams.ts';
+import { createClock } from './clock.ts';
+import { createDisk } from './disk.ts';
+import { createLog } from './log.ts';
+import { createRandom } from './random.ts';
+
+export interface HostOptions {
+  readonly logLevel: LogLevel;
+  readonly logFormat: 'text' | 'json';
+  /** Shown in each line of the log. */
+  readonly name?: string;
+}
+
+/** Logs to stderr, coloured only on a terminal. */
+export function createHost(options: HostOptions): Host {
+  const clock = createClock();
+  const log = createLog({
+    level: options.logLevel,
+    format: options.logFormat,
+    ...(options.name === undefined ? {} : { name: options.name }),
+    write: (line) => void process.stderr.write(`${line}\n`),
+    wallSeconds: () => clock.wallSeconds(),
+    color: isColorWanted(process.stderr),
+  });
+  return { clock, random: createRandom(), disk: createDisk(), log };
+}
+
+/** https://no-color.org: any non-empty NO_COLOR turns colours off. */
+export function isColorWanted(stream: NodeJS.WriteStream): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  return stream.isTTY === true && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
+}

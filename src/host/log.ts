@@ -1,0 +1,78 @@
+import { Chalk } from 'chalk';
+import type { Log, LogLevel } from '../base/seams.ts';
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** `text`: one line for people; `json`: one object a line. */
+  readonly format: 'text' | 'json';
+  /** Who speaks, for example `pserver 0`; shown in each line. */
+  readonly name?: string;
+  /** Takes one line without its end. */
+  readonly write: (line: string) => void;
+  /** Seconds since 1970. */
+  readonly wallSeconds: () => number;
+  readonly color: boolean;
+}
+
+/** One line per event. Facts follow the message as `key=value`; errors among them show their message and, if bugs, their stack. */
+export function createLog(options: LogOptions): Log {
+  const threshold = LOG_LEVELS.indexOf(options.level);
+  const format = options.format === 'json' ? jsonLine : textLine;
+  const at =
+    (level: LogLevel) =>
+    (message: string, facts: Record<string, unknown> = {}): void => {
+      if (LOG_LEVELS.indexOf(level) >= threshold) options.write(format(options, level, message, facts));
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function timeOf(options: LogOptions): string {
+  return new Date(options.wallSeconds() * 1000).toISOString();
+}
+
+function jsonLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
+  const name = options.name === undefined ? {} : { name: options.name };
+  // Facts first: none of them can stand in for the time, the level or the message.
+  return JSON.stringify({ ...facts, time: timeOf(options), level, ...name, message }, plain);
+}
+
+function textLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
+  const paint = new Chalk({ level: options.color ? 1 : 0 });
+  const levelPaint = { debug: paint.dim, info: paint.cyan, warn: paint.yellow, error: paint.red }[level];
+  const parts = [paint.dim(timeOf(options)), levelPaint(level.padEnd(5))];
+  if (options.name !== undefined) parts.push(paint.bold(options.name));
+  parts.push(escapeControls(message));
+  for (const [key, value] of Object.entries(facts)) {
+    if (value !== undefined) parts.push(`${paint.dim(`${key}=`)}${factText(value)}`);
+  }
+  return parts.join(' ');
+}
+
+function factText(value: unknown): string {
+  if (typeof value === 'string') return /^[\w./:@%+,-]+$/.test(value) ? value : JSON.stringify(value);
+  if (value instanceof Error) return JSON.stringify(errorText(value));
+  return JSON.stringify(value, plain) ?? 'undefined';
+}
+
+/** An expected error is its message; a bug needs its stack. */
+function errorText(error: Error): string {
+  return error.name === 'PaddletError' ? error.message : (error.stack ?? error.message);
+}
+
+/** JSON has no bigint and shows errors as `{}`. */
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Error) {
+    const code = (value as { code?: unknown }).code;
+    return { ...(code === undefined ? {} : { code }), message: errorText(value) };
+  }
+  return value;
+}
+
+/** What comes from outside (a peer's name, a line of data) can neither start a new line nor move the cursor. */
+function escapeControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,0 +1,46 @@
+/** What every role answers over HTTP on its port: GET /healthz, /readyz and /metrics (DESIGN §9). */
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { HttpAnswer } from '../protocol/channel.ts';
+
+/** A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with `labels`. */
+export function createMetricsRegistry(labels: Readonly<Record<string, string>>): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ ...labels });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What it waits for, when not ready. */
+  readonly reason?: string;
+}
+
+export interface HealthOptions {
+  readonly role: string;
+  readonly isReady: () => Readiness;
+  readonly registry: Registry;
+}
+
+/** The `http` answerer of `ListenOptions`. Healthy means that the process answers; ready that it does its work. */
+export function createHealth(options: HealthOptions): (path: string) => Promise<HttpAnswer | undefined> {
+  return async (path) => {
+    switch (path.split('?', 1)[0]) {
+      case '/healthz':
+        return json(200, { status: 'ok', role: options.role });
+      case '/readyz': {
+        const { ready, reason } = options.isReady();
+        const status = ready ? 'ready' : 'waiting';
+        return json(ready ? 200 : 503, { status, role: options.role, ...(reason === undefined ? {} : { reason }) });
+      }
+      case '/metrics':
+        return { status: 200, contentType: options.registry.contentType, body: await options.registry.metrics() };
+      default:
+        return undefined;
+    }
+  };
+}
+
+function json(status: number, body: object): HttpAnswer {
+  return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` };
+}

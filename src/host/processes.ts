@@ -1,0 +1,98 @@
+/** Starts this same program again: the roles of a cluster are processes of one executable. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { isSea } from 'node:sea';
+import type { Cancel } from '../base/seams.ts';
+
+/** Set in a child that ends with its parent. */
+const TETHER = 'PADDLET_TETHER';
+
+export interface SelfCommand {
+  readonly command: string;
+  /** Come before the arguments of the subcommand. */
+  readonly args: readonly string[];
+}
+
+/** How to start this program: the executable itself, or in development node with the entry script. */
+export function selfCommand(): SelfCommand {
+  if (isSea()) return { command: process.execPath, args: [] };
+  const script = process.argv[1];
+  if (script === undefined) throw new Error('no entry script: cannot start this program again');
+  return { command: process.execPath, args: [...process.execArgv, script] };
+}
+
+export interface SpawnOptions {
+  /** Added to this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Both of the child's output streams are appended to this file; without it they are this process's own. */
+  readonly logFile?: string;
+  /** The child notices (`onTetherLost`) when this process is gone, also by SIGKILL. */
+  readonly tether?: boolean;
+  /** Another program than this one; for tests. */
+  readonly self?: SelfCommand;
+}
+
+export interface ProcessEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RunningProcess {
+  readonly pid: number;
+  /** Settles once, when the process has ended and been reaped. */
+  readonly ended: Promise<ProcessEnd>;
+  /** False when it has already ended. */
+  kill(signal: NodeJS.Signals): boolean;
+}
+
+/**
+ * Starts `paddlet <args>`. Rejects when the process cannot be started at all (Node's error).
+ * A child has its own process group, so Ctrl-C in a terminal reaches only this process, which then stops its children in order.
+ */
+export async function spawnSelf(args: readonly string[], options: SpawnOptions = {}): Promise<RunningProcess> {
+  const self = options.self ?? selfCommand();
+  const logFd = options.logFile === undefined ? undefined : openSync(options.logFile, 'a');
+  const tether = options.tether === true;
+  let child: ChildProcess;
+  try {
+    const output = logFd ?? 'inherit';
+    child = spawn(self.command, [...self.args, ...args], {
+      cwd: options.cwd,
+      env: { ...process.env, [TETHER]: tether ? '1' : '', ...options.env },
+      stdio: [tether ? 'pipe' : 'ignore', output, output],
+      detached: true,
+    });
+  } finally {
+    if (logFd !== undefined) closeSync(logFd);
+  }
+  const ended = new Promise<ProcessEnd>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  // The pipe breaks when the child ends first: that is not an error here.
+  child.stdin?.on('error', () => {});
+  const pid = await new Promise<number>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('spawn', () => resolve(child.pid as number));
+  });
+  // Later 'error' events tell that a signal could not be sent; `kill` answers that itself.
+  child.on('error', () => {});
+  return { pid, ended, kill: (signal) => child.kill(signal) };
+}
+
+/** Calls `run` when the process that started this one with `tether` is gone; never otherwise. Does not keep the process alive. */
+export function onTetherLost(run: () => void): Cancel {
+  if (process.env[TETHER] !== '1') return () => {};
+  const { stdin } = process;
+  let cancelled = false;
+  const lost = (): void => {
+    if (!cancelled) run();
+  };
+  stdin.once('end', lost);
+  stdin.once('error', lost);
+  stdin.resume();
+  (stdin as { unref?: () => void }).unref?.();
+  return () => {
+    cancelled = true;
+  };
+}
