@@ -37,21 +37,30 @@ interface PassLedger {
   closedCount: number;
   /** Good records of the closed tasks. */
   closedGood: number;
+  /** Records of discarded tasks that were above their position when it was closed. */
+  discarded: number;
 }
 
 /** Position of a task that is closed. */
 export const CLOSED = -1;
 
+export interface LedgerAccount {
+  readonly applied: number;
+  /** Records of discarded tasks that were never applied. */
+  readonly discarded: number;
+  readonly passes: readonly { readonly pass: number; readonly applied: number; readonly closed: number }[];
+}
+
 export interface Ledger {
   judge(push: PushPosition): Judgement;
   /** Records a push that `judge` answered with `apply`. */
   advance(push: PushPosition): void;
-  /** Closes a task where it stands: its later pushes are duplicates. */
-  close(pass: number, task: number): void;
+  /** Closes a discarded task of `records` records where it stands: its later pushes are duplicates. */
+  close(pass: number, task: number, records: number): void;
   /** The next push wanted, or CLOSED. */
   position(pass: number, task: number): number;
   /** Good records below the positions, over all passes and by pass still open. */
-  account(): { readonly applied: number; readonly passes: { pass: number; applied: number; closed: number }[] };
+  account(): LedgerAccount;
   encode(): Uint8Array;
 }
 
@@ -59,12 +68,13 @@ const savedSchema = z.strictObject({
   version: z.literal(1),
   tasks: z.int().min(1),
   watermark: z.int().min(0),
-  collapsed: z.array(z.int().min(0)),
+  collapsed: z.array(z.strictObject({ good: z.int().min(0), discarded: z.int().min(0) })),
   passes: z.array(
     z.strictObject({
       pass: z.int().min(0),
       closed: z.string(),
       closedGood: z.int().min(0),
+      discarded: z.int().min(0),
       open: z.array(z.tuple([z.int().min(0), z.int().min(1), z.int().min(0)])),
     }),
   ),
@@ -75,7 +85,7 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
   assert(Number.isInteger(tasks) && tasks > 0, 'a pass has at least one task');
   const passes = new Map<number, PassLedger>();
   /** Good records of each complete pass below the watermark, which is this list's length. */
-  const collapsed: number[] = [];
+  const collapsed: { good: number; discarded: number }[] = [];
 
   if (saved !== undefined) load(saved);
 
@@ -89,14 +99,20 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
       const closed = bitmapFromText(saved.closed, tasks);
       if (closed === undefined) throw new PaddletError('CheckpointCorrupt', `ledger: pass ${saved.pass}: bad bitmap`);
       const open = new Map(saved.open.map(([task, next, good]) => [task, { next, good }]));
-      passes.set(saved.pass, { open, closed, closedCount: closed.count(), closedGood: saved.closedGood });
+      passes.set(saved.pass, {
+        open,
+        closed,
+        closedCount: closed.count(),
+        closedGood: saved.closedGood,
+        discarded: saved.discarded,
+      });
     }
   }
 
   function passAt(pass: number): PassLedger {
     let found = passes.get(pass);
     if (found === undefined) {
-      found = { open: new Map(), closed: createBitmap(tasks), closedCount: 0, closedGood: 0 };
+      found = { open: new Map(), closed: createBitmap(tasks), closedCount: 0, closedGood: 0, discarded: 0 };
       passes.set(pass, found);
     }
     return found;
@@ -111,15 +127,16 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
     return ledger.open.get(task)?.next ?? 0;
   }
 
-  function shut(pass: number, task: number, good: number): void {
+  function shut(pass: number, task: number, good: number, discarded: number): void {
     const ledger = passAt(pass);
+    ledger.discarded += discarded;
     ledger.open.delete(task);
     ledger.closed.add(task);
     ledger.closedCount += 1;
     ledger.closedGood += good;
     for (let complete = passes.get(collapsed.length); complete?.closedCount === tasks; ) {
       passes.delete(collapsed.length);
-      collapsed.push(complete.closedGood);
+      collapsed.push({ good: complete.closedGood, discarded: complete.discarded });
       complete = passes.get(collapsed.length);
     }
   }
@@ -138,24 +155,30 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
     },
     advance({ pass, task, push, last, good }) {
       assert(position(pass, task) === push, 'only the push wanted next advances the ledger');
-      if (last) shut(pass, task, good);
+      if (last) shut(pass, task, good, 0);
       else passAt(pass).open.set(task, { next: push + 1, good });
     },
-    close(pass, task) {
+    close(pass, task, records) {
       if (position(pass, task) === CLOSED) return;
-      shut(pass, task, passes.get(pass)?.open.get(task)?.good ?? 0);
+      const good = passes.get(pass)?.open.get(task)?.good ?? 0;
+      shut(pass, task, good, records - good);
     },
     position,
     account() {
       let applied = 0;
+      let discarded = 0;
       const byPass: { pass: number; applied: number; closed: number }[] = [];
-      for (const good of collapsed) applied += good;
+      for (const complete of collapsed) {
+        applied += complete.good;
+        discarded += complete.discarded;
+      }
       for (const [pass, ledger] of [...passes].sort(([a], [b]) => a - b)) {
         const good = passGood(ledger);
         applied += good;
+        discarded += ledger.discarded;
         byPass.push({ pass, applied: good, closed: ledger.closedCount });
       }
-      return { applied, passes: byPass };
+      return { applied, discarded, passes: byPass };
     },
     encode() {
       const value: z.infer<typeof savedSchema> = {
@@ -169,6 +192,7 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
             pass,
             closed: bitmapToText(ledger.closed),
             closedGood: ledger.closedGood,
+            discarded: ledger.discarded,
             open: [...ledger.open]
               .sort(([a], [b]) => a - b)
               .map(([task, { next, good }]): [number, number, number] => [task, next, good]),

@@ -5,7 +5,9 @@
 export function shuffled(n: number, seed: number, pass: number): Uint32Array {
   const order = new Uint32Array(n);
   for (let i = 0; i < n; i++) order[i] = i;
-  const next = splitmix32(Math.imul(seed | 0, 0x9e3779b1) ^ Math.imul(pass + 1, 0x85ebca77) ^ Math.floor(seed / 2 ** 32));
+  const next = splitmix32(
+    Math.imul(seed | 0, 0x9e3779b1) ^ Math.imul(pass + 1, 0x85ebca77) ^ Math.floor(seed / 2 ** 32),
+  );
   for (let i = n - 1; i > 0; i--) {
     const j = below(i + 1, next);
     const kept = order[i]!;

@@ -10,6 +10,8 @@ import type { ErrorCode } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { bitmapFromText } from './bitmap.ts';
 import { shuffled } from './shuffle.ts';
+import { type Attempt, countWork, newAttempt, type OpenTask, WORKING } from './task-attempt.ts';
+import type { AttemptRef, QueueConfig, QueueEffect, QueueEvent, TaskQueue } from './task-events.ts';
 import {
   addSums,
   BLOCK_TASKS,
@@ -22,136 +24,18 @@ import {
   type TaskSums,
 } from './task-state.ts';
 
-export interface QueueConfig {
-  /** Records of each task, bad ones included; its length is the number of tasks in a pass. */
-  readonly taskRecords: Uint32Array;
-  /** File, chunk and record range of a task, for reports. */
-  readonly describeTask: (task: number) => string;
-  readonly passes: number;
-  readonly seed: number;
-  /** A task that fails more often is discarded. */
-  readonly maxFailures: number;
-  /** More discarded tasks fail the job. */
-  readonly maxDiscarded: number;
-  /** Of work on one task; `auto` is three times the longest completed, never under the floor. */
-  readonly timeoutMs: number | 'auto';
-  readonly timeoutFloorMs: number;
-}
-
-export type Phase = 'start' | 'read' | 'pull' | 'compute' | 'push' | 'wait' | 'idle';
-
-export interface AttemptRef {
-  readonly trainer: string;
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-}
-
-/** `request` is the shell's own number for the answer it owes. */
-export type QueueEvent =
-  /** The live trainers, when the master starts: attempts of others end. */
-  | { readonly type: 'roster'; readonly trainers: readonly string[] }
-  | { readonly type: 'joined'; readonly trainer: string }
-  | { readonly type: 'gone'; readonly trainer: string }
-  /** `held`: attempts the trainer knows of; its others were lost on the way and go back. */
-  | { readonly type: 'get'; readonly trainer: string; readonly held: readonly AttemptRef[]; readonly request: number }
-  | { readonly type: 'cancel'; readonly request: number }
-  | ({ readonly type: 'finish'; readonly sums: TaskSums; readonly request: number } & AttemptRef)
-  | ({
-      readonly type: 'fail';
-      readonly code: string;
-      readonly error: string;
-      /** The records are at fault: counts as a failure however far the task came. */
-      readonly data: boolean;
-      readonly read: number;
-      readonly request: number;
-    } & AttemptRef)
-  | ({ readonly type: 'return'; readonly read: number; readonly request: number } & AttemptRef)
-  | {
-      readonly type: 'progress';
-      readonly trainer: string;
-      readonly executing: { pass: number; task: number; attempt: number; position: number } | undefined;
-      readonly phase: Phase;
-    }
-  | { readonly type: 'tick' }
-  /** The master was suspended until now: that time is nobody's. */
-  | { readonly type: 'resumed' };
-
-export type QueueEffect =
-  | { readonly type: 'save'; readonly changes: readonly QueueChange[] }
-  | { readonly type: 'deal'; readonly request: number; readonly attempt: AttemptRef }
-  /** There will be no task for this request: the queue has ended. */
-  | { readonly type: 'none'; readonly request: number }
-  | { readonly type: 'accept'; readonly request: number }
-  | { readonly type: 'refuse'; readonly request: number; readonly code: ErrorCode; readonly message: string }
-  | { readonly type: 'requeued'; readonly task: number; readonly why: string }
-  | { readonly type: 'discarded'; readonly task: DiscardedTask }
-  | { readonly type: 'passEnded'; readonly pass: number; readonly totals: PassTotals }
-  | { readonly type: 'ended' }
-  | { readonly type: 'failed'; readonly discarded: DiscardedTask };
-
-export interface QueueCounts {
-  readonly phase: 'train' | 'ended';
-  readonly pass: number;
-  readonly total: number;
-  readonly todo: number;
-  readonly pending: number;
-  readonly done: number;
-  readonly discarded: number;
-  readonly waiting: number;
-}
-
-export interface LiveAttempt extends AttemptRef {
-  readonly phase: Phase;
-  readonly position: number;
-  readonly executing: boolean;
-  readonly ranMs: number;
-}
-
-export interface TaskQueue {
-  step(event: QueueEvent, now: number): QueueEffect[];
-  /** When `tick` is due next, on the clock of `now`; undefined while nothing can time out. */
-  nextDeadline(): number | undefined;
-  counts(): QueueCounts;
-  /** Totals of each ended pass, and the sums so far of the current one. */
-  totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
-  discarded(): readonly DiscardedTask[];
-  attempts(): readonly LiveAttempt[];
-}
-
 const TODO = 0;
 const PENDING = 1;
 const DONE = 2;
 const DISCARDED = 3;
-
-interface Attempt {
-  readonly attempt: number;
-  readonly trainer: string;
-  executing: boolean;
-  startPosition: number;
-  position: number;
-  phase: Phase;
-  /** Time worked, waits left out, up to `countedAt`. */
-  ranMs: number;
-  countedAt: number;
-}
-
-interface OpenTask {
-  last: number;
-  failures: number;
-  attempts: Attempt[];
-}
-
-/** Phases in which the trainer itself is at work; in the others it waits for someone else and its clock stands still. */
-const WORKING: ReadonlySet<Phase> = new Set(['start', 'read', 'compute']);
 
 export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefined, now: number): TaskQueue {
   const tasks = config.taskRecords.length;
   assert(tasks > 0 && config.passes > 0, 'a job has tasks and passes');
   let phase: 'train' | 'ended' = 'train';
   let pass = 0;
-  let status = new Uint8Array(tasks);
-  let order = new Uint32Array(0);
+  let status: Uint8Array = new Uint8Array(tasks);
+  let order: Uint32Array = new Uint32Array(0);
   let cursor = 0;
   /** Tasks that came back, dealt before the rest. */
   let returned: number[] = [];
@@ -245,12 +129,6 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     return { done, open: entries, sums: blockSums[block]! };
   }
 
-  /** Work on a task counted so far, up to `at`. */
-  function count(attempt: Attempt, at: number): void {
-    if (attempt.executing && WORKING.has(attempt.phase)) attempt.ranMs += at - attempt.countedAt;
-    attempt.countedAt = at;
-  }
-
   function timeoutMs(): number {
     if (config.timeoutMs !== 'auto') return config.timeoutMs;
     return Math.max(config.timeoutFloorMs, 3 * longestMs);
@@ -298,11 +176,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   }
 
   /** Ends one attempt; the task goes back when it was the last one, or is discarded. */
-  function endAttempt(
-    task: number,
-    attempt: Attempt,
-    end: { failure: boolean; code: string; error: string },
-  ): void {
+  function endAttempt(task: number, attempt: Attempt, end: { failure: boolean; code: string; error: string }): void {
     const entry = open.get(task);
     assert(entry !== undefined, 'an attempt belongs to an open task');
     entry.attempts = entry.attempts.filter((other) => other !== attempt);
@@ -363,7 +237,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   function finish(event: Extract<QueueEvent, { type: 'finish' }>, now: number): void {
     const attempt = admit(event, event.request);
     if (attempt === undefined) return;
-    count(attempt, now);
+    countWork(attempt, now);
     longestMs = Math.max(longestMs, attempt.ranMs);
     open.delete(event.task);
     setStatus(event.task, DONE);
@@ -390,7 +264,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
 
   function progress(event: Extract<QueueEvent, { type: 'progress' }>, now: number): void {
     for (const { task, attempt } of heldBy(event.trainer)) {
-      count(attempt, now);
+      countWork(attempt, now);
       const { executing } = event;
       const now_ = executing?.pass === pass && executing.task === task && executing.attempt === attempt.attempt;
       attempt.phase = event.phase;
@@ -415,7 +289,8 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
       const known = event.held.some(
         (held) => held.pass === pass && held.task === task && held.attempt === attempt.attempt,
       );
-      if (!known) endAttempt(task, attempt, { failure: false, code: 'Lost', error: 'the answer that dealt it was lost' });
+      if (!known)
+        endAttempt(task, attempt, { failure: false, code: 'Lost', error: 'the answer that dealt it was lost' });
     }
     if (phase === 'ended') effects.push({ type: 'none', request: event.request });
     else waiting.push({ request: event.request, trainer: event.trainer });
@@ -424,7 +299,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   function tick(now: number): void {
     for (const [task, entry] of [...open]) {
       for (const attempt of [...entry.attempts]) {
-        count(attempt, now);
+        countWork(attempt, now);
         if (!attempt.executing || attempt.ranMs < timeoutMs()) continue;
         const failure = attempt.position === attempt.startPosition;
         const error = `attempt ${attempt.attempt} by ${attempt.trainer} worked ${Math.round(attempt.ranMs)} ms without an end`;
@@ -530,18 +405,5 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
           ranMs,
         })),
       ),
-  };
-}
-
-function newAttempt(attempt: number, trainer: string, now: number): Attempt {
-  return {
-    attempt,
-    trainer,
-    executing: false,
-    startPosition: 0,
-    position: 0,
-    phase: 'idle',
-    ranMs: 0,
-    countedAt: now,
   };
 }

@@ -71,13 +71,23 @@ export const requestSchema = z.discriminatedUnion('type', [
   }),
   /** Where the ledger stands: the next push wanted of each task. */
   z.strictObject({ type: z.literal('position'), tasks: z.array(z.strictObject(taskRef)).max(1024) }),
+  /** Closes discarded tasks, of so many records, where they stand: later pushes of them are dropped. */
+  z.strictObject({
+    type: z.literal('closeTasks'),
+    tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(10_000),
+  }),
+  /** Writes and publishes a checkpoint of all shards. */
+  z.strictObject({ type: z.literal('checkpoint') }),
   /** The account of this pserver's shards. */
   z.strictObject({ type: z.literal('account') }),
   /** Reads a table in id order, or a dense parameter's blocks, for digests. `after` is the last id seen, in decimal. */
   z.strictObject({
     type: z.literal('scanRows'),
     table: count,
-    after: z.string().regex(/^\d{1,20}$/).optional(),
+    after: z
+      .string()
+      .regex(/^\d{1,20}$/)
+      .optional(),
     maxRows: z.int().min(1).max(1_000_000),
     state: z.boolean(),
   }),
@@ -85,7 +95,13 @@ export const requestSchema = z.discriminatedUnion('type', [
 
   // ---- to the master ----
   /** Waits until there is a task for this trainer, or nothing more to do. */
-  z.strictObject({ type: z.literal('getTask'), trainer: name, maxWaitMs: z.int().min(0).max(60_000) }),
+  z.strictObject({
+    type: z.literal('getTask'),
+    trainer: name,
+    /** Attempts that the trainer holds; others of its own were lost on the way to it and go back. */
+    held: z.array(z.strictObject({ ...taskRef, attempt: z.int().min(1) })).max(64),
+    maxWaitMs: z.int().min(0).max(60_000),
+  }),
   /** A task was pushed to its end and every pserver acknowledged it. */
   z.strictObject({
     type: z.literal('finishTask'),
@@ -126,6 +142,8 @@ const dealtTask = z.strictObject({
   kind: z.enum(['train', 'evaluate']),
   ...taskRef,
   attempt: z.int().min(1),
+  /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
+  files: z.array(z.strictObject({ path: z.string().min(1).max(4096), bytes: count, records: count })).min(1),
   chunks: z.array(chunk).min(1),
 });
 export type DealtTask = z.infer<typeof dealtTask>;
@@ -136,11 +154,15 @@ export const replySchema = z.discriminatedUnion('type', [
   /** Segments: values of each dense part, then of each sparse part, in the order asked. */
   z.strictObject({ type: z.literal('pull') }),
   z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']) }),
+  /** The next push wanted, or -1 for a closed task. */
   z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)) }),
+  z.strictObject({ type: z.literal('closeTasks') }),
+  z.strictObject({ type: z.literal('checkpoint'), uuid: name, md5: name, bytes: count }),
   z.strictObject({
     type: z.literal('account'),
     /** Good records below the ledger positions. */
     applied: count,
+    discarded: count,
     duplicatePushes: count,
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
   }),
@@ -163,6 +185,7 @@ export const replySchema = z.discriminatedUnion('type', [
 ]);
 export type ReplyHeader = z.infer<typeof replySchema>;
 export type { MetricSums as WireMetricSums };
+
 type MetricSums = z.infer<typeof metricSums>;
 
 export const errorSchema = z.strictObject({
