@@ -338,29 +338,37 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
         live.add(event.trainer);
         return;
       case 'gone':
-        return gone(event.trainer);
+        gone(event.trainer);
+        return;
       case 'get':
-        return get(event);
+        get(event);
+        return;
       case 'cancel': {
         const at = waiting.findIndex(({ request }) => request === event.request);
         if (at >= 0) waiting.splice(at, 1);
         return;
       }
       case 'finish':
-        return finish(event, now);
+        finish(event, now);
+        return;
       case 'fail':
-        return fail(event);
+        fail(event);
+        return;
       case 'return':
-        return giveBack(event);
+        giveBack(event);
+        return;
       case 'progress':
-        return progress(event, now);
+        progress(event, now);
+        return;
       case 'tick':
-        return tick(now);
+        tick(now);
+        return;
       case 'resumed':
         for (const entry of open.values()) for (const attempt of entry.attempts) attempt.countedAt = now;
         return;
       default:
-        return unreachable(event);
+        unreachable(event);
+        return;
     }
   }
 
