@@ -42,6 +42,7 @@ export const CODES = {
   DataMissing: fact('fatal', EXIT.data),
   DataInvalid: fact('fatal', EXIT.data),
   DataChanged: fact('fatal', EXIT.data),
+  DataCacheFailed: fact('fatal', EXIT.data),
   TooManyBadRecords: fact('fatal', EXIT.data),
   // Store
   StoreUnavailable: fact('retry', EXIT.store),

@@ -33,6 +33,13 @@ export interface DiskFile {
   close(): Promise<void>;
 }
 
+export interface FileFacts {
+  readonly kind: 'file' | 'folder' | 'other';
+  readonly bytes: number;
+  /** Time of the last change in milliseconds since 1970, as the file system keeps it: to notice a change, not to compare. */
+  readonly modifiedMs: number;
+}
+
 /** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), also from the simulated disk. */
 export interface Disk {
   makeFolder(path: string): Promise<void>;
@@ -45,6 +52,8 @@ export interface Disk {
   remove(path: string): Promise<void>;
   list(path: string): Promise<string[]>;
   exists(path: string): Promise<boolean>;
+  /** What is at the path (symbolic links followed), or undefined when there is nothing. */
+  inspect(path: string): Promise<FileFacts | undefined>;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

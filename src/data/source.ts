@@ -14,6 +14,8 @@ export interface Chunk {
   readonly records: number;
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;
+  /** CRC-32 of the chunk's bytes (idx: of its images, then its labels): shows any change since indexing. */
+  readonly crc32: number;
 }
 
 export interface IndexedFile {
@@ -22,6 +24,8 @@ export interface IndexedFile {
   /** Bytes of the inflated content. */
   readonly bytes: number;
   readonly records: number;
+  /** idx only: the file of labels that belongs to this file of inputs. */
+  readonly labels?: { readonly path: string; readonly bytes: number };
 }
 
 export interface DataIndex {
@@ -31,7 +35,10 @@ export interface DataIndex {
   /** In file order, then by offset. */
   readonly chunks: readonly Chunk[];
   readonly records: number;
-  /** Highest feature id seen + 1 (sparse) or input width (dense); classes seen, for multiclass labels. */
+  /**
+   * Highest feature id seen + 1 (sparse; above 2^53 rounded to f64) or input width (dense).
+   * `labelBound` is the highest whole label seen + 1, the number of classes of multiclass labels.
+   */
   readonly featureBound: number;
   readonly labelBound: number;
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the cut id. */

@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import type { Disk, DiskFile } from '../base/seams.ts';
+import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 
 /** Files of the machine, through node:fs/promises. Errors are Node's own. */
 export function createDisk(): Disk {
@@ -12,7 +12,8 @@ export function createDisk(): Disk {
     syncFolder,
     remove: (path) => rm(path, { force: true }),
     list: (path) => readdir(path),
-    exists,
+    exists: async (path) => (await inspect(path)) !== undefined,
+    inspect,
   };
 }
 
@@ -54,13 +55,14 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+async function inspect(path: string): Promise<FileFacts | undefined> {
   try {
-    await stat(path);
-    return true;
+    const found = await stat(path);
+    const kind = found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other';
+    return { kind, bytes: found.size, modifiedMs: found.mtimeMs };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
 }

@@ -27,6 +27,7 @@ const chunk = z.strictObject({
   firstRecord: count,
   records: count,
   firstLine: count,
+  crc32: count,
 });
 
 const metricSums = z.strictObject({
