@@ -1,0 +1,14 @@
+/** The parts of the WebAssembly JavaScript interface in use: TypeScript has them only in its browser library. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: Uint8Array);
+  }
+  class Memory {
+    constructor(descriptor: { initial: number; maximum: number });
+    readonly buffer: ArrayBuffer;
+  }
+  class Instance {
+    constructor(module: Module, imports: Record<string, Record<string, Memory>>);
+    readonly exports: Record<string, unknown>;
+  }
+}
