@@ -1,0 +1,127 @@
+/**
+ * One's own lease, as its owner sees it. The owner counts its deadline from the moment the last successful keepalive was
+ * *sent*, with the TTL that the store *granted*: the store cannot have ended the lease before. At the deadline the owner
+ * suspends; only the store's word ends the lease.
+ *
+ *   held ──deadline──> suspended ──renewed──> held
+ *     └───────────gone──────┴──gone──> lost
+ *
+ * Pure: time comes in as an argument, effects go out.
+ */
+import { unreachable } from '../base/assert.ts';
+
+export type LeaseEvent =
+  /** Time has passed; also what starts the machine. */
+  | { readonly type: 'tick' }
+  /** The keepalive that was sent at `sentAtMs` was answered. */
+  | { readonly type: 'renewed'; readonly sentAtMs: number; readonly grantedTtlMs: number }
+  /** The keepalive in flight brought no answer. */
+  | { readonly type: 'failed' }
+  /** The store says that the lease is no more. */
+  | { readonly type: 'gone' };
+
+export type LeaseEffect =
+  /** Send one keepalive now and report `renewed`, `failed` or `gone`. */
+  { readonly type: 'renew' } | { readonly type: 'suspend' } | { readonly type: 'resume' } | { readonly type: 'lose' };
+
+export type LeaseState = 'held' | 'suspended' | 'lost';
+
+/** A third of the TTL leaves time for two more tries. */
+const RENEWALS_PER_TTL = 3;
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 1_000;
+
+export interface LeaseOptions {
+  readonly grantedTtlMs: number;
+  /** When the grant was *sent*, on the clock that `now` comes from. */
+  readonly sentAtMs: number;
+}
+
+export class Lease {
+  #state: LeaseState = 'held';
+  #deadlineMs: number;
+  #isInFlight = false;
+  #nextRenewalMs: number;
+  #failures = 0;
+
+  constructor(options: LeaseOptions) {
+    this.#deadlineMs = options.sentAtMs + options.grantedTtlMs;
+    this.#nextRenewalMs = options.sentAtMs + options.grantedTtlMs / RENEWALS_PER_TTL;
+  }
+
+  get state(): LeaseState {
+    return this.#state;
+  }
+
+  /** Until when the lease is certainly held, on the clock of `sentAtMs`. */
+  get deadlineMs(): number {
+    return this.#deadlineMs;
+  }
+
+  /** Compared at each use, since timers may be late. */
+  isHeld(now: number): boolean {
+    return this.#state === 'held' && now < this.#deadlineMs;
+  }
+
+  /** When to call `step` with a tick at the latest; Infinity when only an answer can change anything. */
+  nextDeadline(): number {
+    if (this.#state === 'lost') return Number.POSITIVE_INFINITY;
+    const suspension = this.#state === 'held' ? this.#deadlineMs : Number.POSITIVE_INFINITY;
+    return Math.min(suspension, this.#isInFlight ? Number.POSITIVE_INFINITY : this.#nextRenewalMs);
+  }
+
+  step(event: LeaseEvent, now: number): LeaseEffect[] {
+    if (this.#state === 'lost') return [];
+    const effects: LeaseEffect[] = [];
+    // First, whatever the event: a deadline that has passed unnoticed was passed all the same.
+    if (this.#state === 'held' && now >= this.#deadlineMs) this.#suspend(effects);
+    this.#take(event, now, effects);
+    this.#renewWhenDue(now, effects);
+    return effects;
+  }
+
+  #take(event: LeaseEvent, now: number, effects: LeaseEffect[]): void {
+    switch (event.type) {
+      case 'tick':
+        return;
+      case 'renewed':
+        this.#renewed(event.sentAtMs, event.grantedTtlMs, now, effects);
+        return;
+      case 'failed':
+        this.#isInFlight = false;
+        this.#nextRenewalMs = now + Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS);
+        this.#failures = Math.min(this.#failures + 1, 16);
+        return;
+      case 'gone':
+        this.#isInFlight = false;
+        this.#state = 'lost';
+        effects.push({ type: 'lose' });
+        return;
+      default:
+        unreachable(event);
+    }
+  }
+
+  #renewed(sentAtMs: number, grantedTtlMs: number, now: number, effects: LeaseEffect[]): void {
+    this.#isInFlight = false;
+    this.#failures = 0;
+    this.#deadlineMs = sentAtMs + grantedTtlMs;
+    this.#nextRenewalMs = sentAtMs + grantedTtlMs / RENEWALS_PER_TTL;
+    // An answer may come so late that the deadline it brings has passed as well: then only the next one resumes.
+    if (this.#state === 'suspended' && now < this.#deadlineMs) {
+      this.#state = 'held';
+      effects.push({ type: 'resume' });
+    } else if (this.#state === 'held' && now >= this.#deadlineMs) this.#suspend(effects);
+  }
+
+  #suspend(effects: LeaseEffect[]): void {
+    this.#state = 'suspended';
+    effects.push({ type: 'suspend' });
+  }
+
+  #renewWhenDue(now: number, effects: LeaseEffect[]): void {
+    if (this.#state === 'lost' || this.#isInFlight || now < this.#nextRenewalMs) return;
+    this.#isInFlight = true;
+    effects.push({ type: 'renew' });
+  }
+}

@@ -1,0 +1,45 @@
+import { PaddletError } from '../base/errors.ts';
+import type { Clock, Log } from '../base/seams.ts';
+import type { Store } from './store.ts';
+
+export interface OpenStoreOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const HINT = 'use etcd://HOST:PORT[,HOST:PORT…], sqlite:PATH or memory:';
+
+/**
+ * Opens the store of a URL; `Usage` when the URL is wrong. A cluster's store that is away does not fail here: its calls
+ * then answer `StoreUnavailable`. A SQLite file that cannot be used is `StoreInvalid`. Modules load only when chosen.
+ */
+export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
+  if (url === 'memory:') {
+    const { MemoryStore, MemoryStoreData } = await import('./memory-store.ts');
+    return new MemoryStore(new MemoryStoreData({ clock: options.clock }));
+  }
+  if (url.startsWith('sqlite:')) {
+    const path = url.slice('sqlite:'.length);
+    if (path === '' || path.includes('\0')) throw new PaddletError('Usage', `store ${url}: no path`, { hint: HINT });
+    const { openSqliteStore } = await import('./sqlite-store.ts');
+    return openSqliteStore({ path, url, ...options });
+  }
+  if (url.startsWith('etcd://')) {
+    const hosts = parseHosts(url);
+    const { EtcdStore } = await import('./etcd-store.ts');
+    return new EtcdStore({ hosts, url, ...options });
+  }
+  throw new PaddletError('Usage', `store ${JSON.stringify(url)}: unknown kind`, { hint: HINT });
+}
+
+/** `host:port` of each member; IPv6 addresses in brackets. */
+function parseHosts(url: string): string[] {
+  const hosts = url.slice('etcd://'.length).replace(/\/$/, '').split(',');
+  for (const host of hosts) {
+    const port = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})$/.exec(host)?.[1];
+    if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
+      throw new PaddletError('Usage', `store ${url}: ${JSON.stringify(host)} is not HOST:PORT`, { hint: HINT });
+    }
+  }
+  return hosts;
+}

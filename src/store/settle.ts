@@ -1,0 +1,50 @@
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Clock } from '../base/seams.ts';
+import { backoffMs, pause } from './backoff.ts';
+import type { TxnResult } from './store.ts';
+
+export interface SettleOptions {
+  readonly clock: Clock;
+  /**
+   * Runs the transaction once, for example by `fencedTxn`. A try that was given up may still land later, so the
+   * transaction must carry a compare that its own success breaks (create-only, or `modRevision`): then it can land once.
+   */
+  readonly run: () => Promise<TxnResult>;
+  /** Tells from the store whether the transaction has happened. Asked only after a try with unknown outcome. */
+  readonly happened: () => Promise<boolean>;
+  readonly signal?: AbortSignal;
+  /** Called at each failed try: a role that waits says what for. */
+  readonly onWaiting?: (error: PaddletError) => void;
+}
+
+export interface Settled {
+  readonly succeeded: boolean;
+  /** Undefined when success was learnt by reading back. */
+  readonly result: TxnResult | undefined;
+}
+
+/**
+ * Runs a transaction until its outcome is known. Throws `Interrupted` when aborted (the outcome may then be unknown), and
+ * whatever else `run` and `happened` throw, save the store being away.
+ */
+export async function settle(options: SettleOptions): Promise<Settled> {
+  let isDoubtful = false;
+  for (let failures = 0; ; failures++) {
+    if (options.signal?.aborted === true) {
+      throw new PaddletError('Interrupted', 'stopped while waiting for the store', { details: { isDoubtful } });
+    }
+    try {
+      if (isDoubtful && (await options.happened())) return { succeeded: true, result: undefined };
+      const result = await options.run();
+      if (result.succeeded) return { succeeded: true, result };
+      // The compare may have failed because an earlier try landed after it was read back.
+      if (isDoubtful && (await options.happened())) return { succeeded: true, result: undefined };
+      return { succeeded: false, result };
+    } catch (error) {
+      if (!isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) throw error;
+      isDoubtful ||= error.code === 'StoreUnknownOutcome';
+      options.onWaiting?.(error);
+    }
+    await pause(options.clock, backoffMs(failures), options.signal);
+  }
+}
