@@ -1,0 +1,141 @@
+/** From what the schema says is wrong to what a person needs to read: the field, what was expected, what was meant. */
+import { closest, distance } from 'fastest-levenshtein';
+import type * as z from 'zod';
+import { DURATION_EXPECTED, DURATION_FIELDS } from './fields.ts';
+import type { Complaint } from './source-text.ts';
+
+/** Fields of each section by dotted path; those of all variants of a union together. */
+export type FieldNames = ReadonlyMap<string, readonly string[]>;
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly oneOf?: readonly SchemaNode[];
+  readonly anyOf?: readonly SchemaNode[];
+}
+
+export function fieldNamesOf(schema: Record<string, unknown>): FieldNames {
+  const names = new Map<string, string[]>();
+  const visit = (node: SchemaNode, path: string): void => {
+    for (const variant of [...(node.oneOf ?? []), ...(node.anyOf ?? [])]) visit(variant, path);
+    for (const [name, child] of Object.entries(node.properties ?? {})) {
+      const known = names.get(path) ?? [];
+      if (!known.includes(name)) names.set(path, [...known, name]);
+      visit(child, path === '' ? name : `${path}.${name}`);
+    }
+  };
+  visit(schema as SchemaNode, '');
+  return names;
+}
+
+export function complaintsOf(error: z.ZodError, fields: FieldNames, value: unknown): Complaint[] {
+  return error.issues.flatMap((issue) => complaintOf(issue, fields, value));
+}
+
+function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown): Complaint[] {
+  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  const found = valueAt(value, path);
+  if (DURATION_FIELDS.has(path.join('.')) && found !== undefined && typeof found !== 'string') {
+    return [{ path, message: `${DURATION_EXPECTED}, found ${shown(found)}` }];
+  }
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => ({
+        path: [...path, key],
+        atKey: true,
+        message: unknownField(path.join('.'), key, fields, found),
+      }));
+    case 'invalid_value':
+      return [{ path, message: notOneOf(issue.values.map(String), found, path) }];
+    case 'invalid_union':
+      return unionComplaints(issue, path, fields, value);
+    case 'invalid_type':
+      if (found === undefined) return [{ path, message: 'is required' }];
+      return [{ path, message: `expected ${typeName(issue.expected)}, found ${shown(found)}` }];
+    case 'too_small':
+    case 'too_big':
+      return [{ path, message: `${boundOf(issue)}, found ${shown(found)}` }];
+    default:
+      return [{ path, message: `${issue.message}, found ${shown(found)}` }];
+  }
+}
+
+function unknownField(section: string, key: string, fields: FieldNames, found: unknown): string {
+  const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;
+  const near = nearest(key, fields.get(section) ?? []);
+  // `momentum` is a field of optimizer, but not of every optimizer.
+  if (near === key) return `is no field of ${section} type ${shown(type)}`;
+  if (near !== undefined) return `unknown field; did you mean ${near}?`;
+  const elsewhere = [...fields].flatMap(([at, names]) =>
+    names.includes(key) ? [at === '' ? key : `${at}.${key}`] : [],
+  );
+  if (elsewhere.length > 0) return `unknown field here; did you mean ${elsewhere.join(' or ')}?`;
+  const known = fields.get(section) ?? [];
+  return known.length === 0 ? 'unknown field' : `unknown field; expected one of ${known.join(', ')}`;
+}
+
+function unionComplaints(
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: (string | number)[],
+  fields: FieldNames,
+  value: unknown,
+): Complaint[] {
+  const { discriminator, options } = issue as { discriminator?: string; options?: readonly unknown[] };
+  if (discriminator !== undefined) {
+    const at = path.at(-1) === discriminator ? path : [...path, discriminator];
+    return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at), at) }];
+  }
+  // A field that takes one of two forms: the form that got furthest says it best.
+  const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
+  const inner =
+    firsts.find(({ path: at }) => at.length > 0) ?? firsts.find(({ code }) => code !== 'invalid_type') ?? firsts[0];
+  if (inner === undefined) return [{ path, message: `${issue.message}, found ${shown(valueAt(value, path))}` }];
+  return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
+}
+
+function notOneOf(values: readonly string[], found: unknown, path: readonly (string | number)[]): string {
+  const expected = values.length === 1 ? `expected ${values[0]}` : `expected one of ${values.join(', ')}`;
+  if (found === undefined) return `is required: ${expected}`;
+  if (found === 'sync' && path.join('.') === 'training.mode') {
+    return 'synchronous training is not in this version of paddlet; expected async';
+  }
+  const near = typeof found === 'string' ? nearest(found, values) : undefined;
+  return `${expected}, found ${shown(found)}${near === undefined ? '' : `; did you mean ${near}?`}`;
+}
+
+function boundOf(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  const [bound, word, edge] =
+    issue.code === 'too_small' ? [issue.minimum, 'at least', 'more than'] : [issue.maximum, 'at most', 'less than'];
+  const unit = issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' entries' : '';
+  return `expected ${issue.inclusive === false ? edge : word} ${bound}${unit}`;
+}
+
+function typeName(expected: string): string {
+  return (
+    { int: 'a whole number', number: 'a number', string: 'text', object: 'fields', array: 'a list' }[expected] ??
+    expected
+  );
+}
+
+/** The value as it reads in the file, cut to a line. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  let inner = value;
+  for (const part of path) {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, part)) return undefined;
+    inner = (inner as Record<string | number, unknown>)[part];
+  }
+  return inner;
+}
+
+/** The candidate that a slip of the fingers turns into `word`: at most two edits, or a third of a long word. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  if (candidates.length === 0) return undefined;
+  const lower = word.toLowerCase();
+  const byLower = new Map(candidates.map((candidate) => [candidate.toLowerCase(), candidate]));
+  const best = closest(lower, [...byLower.keys()]);
+  return distance(lower, best) <= Math.max(2, Math.floor(word.length / 3)) ? byLower.get(best) : undefined;
+}

@@ -1,0 +1,32 @@
+import type { Job } from './schema.ts';
+
+export interface JobDifference {
+  /** Dotted, for example `training.passes`. */
+  readonly field: string;
+  /** JSON; undefined where the field is not there. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** Every field in which two jobs differ, in the order of the fields. Lists are compared as a whole. */
+export function diffJobs(before: Job, after: Job): JobDifference[] {
+  const old = leaves(before);
+  const now = leaves(after);
+  const fields = new Set([...old.keys(), ...now.keys()]);
+  return [...fields]
+    .filter((field) => JSON.stringify(old.get(field)) !== JSON.stringify(now.get(field)))
+    .map((field) => ({ field, before: old.get(field), after: now.get(field) }));
+}
+
+function leaves(value: object, prefix = ''): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  for (const [name, inner] of Object.entries(value)) {
+    const field = `${prefix}${name}`;
+    if (typeof inner === 'object' && inner !== null && !Array.isArray(inner)) {
+      for (const [path, leaf] of leaves(inner, `${field}.`)) found.set(path, leaf);
+    } else if (inner !== undefined) {
+      found.set(field, inner);
+    }
+  }
+  return found;
+}

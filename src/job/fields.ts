@@ -1,0 +1,179 @@
+/**
+ * The fields of a job file by section: bounds, defaults and the line that documents each (the JSON Schema's
+ * `description`). A field is here only when something implements it.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../base/limits.ts';
+import { parseDurationMs } from './duration.ts';
+
+const HOUR_MS = 3_600_000;
+
+const countOf = (min: number, max: number) => z.int().min(min).max(max);
+const positive = () => z.number().positive();
+const notNegative = () => z.number().min(0);
+/** [0, 1): the decay rates of momentum and Adam. */
+const rate = () => z.number().min(0).lt(1);
+
+export const DURATION_EXPECTED = 'expected a duration with its unit, such as 500ms, 5s, 10m or 1h';
+/** The fields that hold one, for a better message than "expected text". */
+export const DURATION_FIELDS: ReadonlySet<string> = new Set([
+  'cluster.leaseTtl',
+  'tasks.timeout',
+  'tasks.timeoutFloor',
+]);
+
+/** Text such as `5s`, checked to lie within the bounds; the resolved job has it in milliseconds. */
+function duration(minMs: number, maxMs: number) {
+  return z.string().check((context) => {
+    const ms = parseDurationMs(context.value);
+    const wrong =
+      ms === undefined
+        ? DURATION_EXPECTED
+        : ms < minMs || ms > maxMs
+          ? `expected a duration from ${minMs}ms to ${maxMs}ms`
+          : undefined;
+    if (wrong !== undefined) context.issues.push({ code: 'custom', input: context.value, message: wrong });
+  });
+}
+
+/** Safe as part of a store key and as a folder name. */
+export const jobName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    'expected 1 to 63 letters, digits, ".", "_" or "-", starting with a letter or digit',
+  )
+  .describe('Name of the job: part of its store keys and the name of its folder.');
+
+const path = z
+  .string()
+  .min(1)
+  .max(4096)
+  .refine((text) => !text.includes('\0'), 'expected a path without NUL characters');
+const paths = z.union([path, z.array(path).min(1).max(65_536)]);
+
+export const dataFields = {
+  format: z.enum(['libsvm', 'libfm', 'idx']).describe('Format of all files; gzip is recognized by itself.'),
+  train: paths.describe('Training files: one path or a list. Relative paths start at the data folder.'),
+  trainLabels: paths.optional().describe('Label files of `train`, in the same order; for idx, and only there.'),
+  test: paths.optional().describe('Files the finished model is evaluated on.'),
+  testLabels: paths.optional().describe('Label files of `test`, in the same order; for idx, and only there.'),
+  recordsPerTask: countOf(1, 2 ** 31 - 1)
+    .default(1000)
+    .describe('Records that one task hands to a trainer.'),
+  maxBadRecords: countOf(0, 2 ** 31 - 1)
+    .default(0)
+    .describe('Bad records that a task may have; with more the task fails.'),
+};
+
+const binaryOrRegression = () =>
+  z.enum(['binary', 'regression']).default('binary').describe('What the model predicts: a probability or a number.');
+
+export const modelSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('lr').describe('Linear model: logistic regression, or least squares.'),
+    task: binaryOrRegression(),
+  }),
+  z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.') }),
+  z.strictObject({
+    type: z.literal('fm').describe('Factorization machine of degree two.'),
+    factors: countOf(1, 1024).default(8).describe('Length of the vector of each feature.'),
+    initStddev: notNegative().default(0.01).describe('Standard deviation of the vectors at the start.'),
+    task: binaryOrRegression(),
+  }),
+]);
+export type ModelSpec = z.infer<typeof modelSchema>;
+
+const learningRate = (value: number) => positive().default(value).describe('Step size.');
+const l2 = () => notNegative().default(0).describe('Weight of the L2 penalty, on what an update touches.');
+const epsilon = (value: number) => positive().default(value).describe('Keeps the division finite.');
+const beta1 = () => rate().default(0.9).describe('Decay of the mean of gradients.');
+const beta2 = () => rate().default(0.999).describe('Decay of the mean of squared gradients.');
+
+export const optimizerSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('sgd').describe('Plain gradient descent.'),
+    learningRate: learningRate(0.1),
+    l2: l2(),
+  }),
+  z.strictObject({
+    type: z.literal('momentum').describe('Gradient descent with momentum.'),
+    learningRate: learningRate(0.01),
+    momentum: rate().default(0.9).describe('Part of the last step that is kept.'),
+    l2: l2(),
+  }),
+  z.strictObject({
+    type: z.literal('adagrad').describe('AdaGrad.'),
+    learningRate: learningRate(0.1),
+    initialAccumulator: notNegative().default(0.1).describe('Sum of squared gradients at the start.'),
+    epsilon: epsilon(1e-7),
+    l2: l2(),
+  }),
+  z.strictObject({
+    type: z.literal('adam').describe('Adam; the penalty is part of the gradient.'),
+    learningRate: learningRate(0.001),
+    beta1: beta1(),
+    beta2: beta2(),
+    epsilon: epsilon(1e-8),
+    l2: l2(),
+  }),
+  z.strictObject({
+    type: z.literal('adamw').describe('Adam with decoupled weight decay.'),
+    learningRate: learningRate(0.001),
+    beta1: beta1(),
+    beta2: beta2(),
+    epsilon: epsilon(1e-8),
+    weightDecay: notNegative()
+      .default(0.01)
+      .describe('Part of the value that each step takes away, times the step size.'),
+  }),
+  z.strictObject({
+    type: z.literal('ftrl').describe('FTRL-proximal.'),
+    alpha: positive().default(0.1).describe('Step size.'),
+    beta: notNegative().default(1).describe('Smooths the step size of rarely seen features.'),
+    lambda1: notNegative().default(0).describe('Weight of the L1 penalty: rare features stay at zero.'),
+    lambda2: notNegative().default(0).describe('Weight of the L2 penalty.'),
+  }),
+]);
+
+export const trainingFields = {
+  mode: z.enum(['async']).default('async').describe('How gradients are applied: `async`, each as it comes.'),
+  passes: countOf(1, 1_000_000).default(1).describe('Sweeps over the training data.'),
+  batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records behind one gradient.'),
+  pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
+  pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),
+  seed: countOf(0, 2 ** 32 - 1)
+    .default(1)
+    .describe('Seed of first values and of the order of the tasks.'),
+};
+
+export const clusterCounts = {
+  pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
+  trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
+  shards: countOf(1, LIMITS.shards)
+    .default(512)
+    .describe('Parts that the parameters are cut into; fixed for the life of the job.'),
+};
+export const leaseTtl = duration(1000, HOUR_MS)
+  .default('5s')
+  .describe('How long a process that died holds what it owned; 1s to 1h.');
+
+export const taskCounts = {
+  maxFailures: countOf(0, 1_000_000)
+    .default(3)
+    .describe('Failures that a task may have in a pass; with one more it is discarded.'),
+  maxDiscarded: countOf(0, LIMITS.tasks)
+    .default(0)
+    .describe('Tasks that may be discarded; with one more the job fails.'),
+};
+export const taskTimeout = z
+  .union([z.literal('auto'), duration(100, 24 * HOUR_MS)])
+  .default('auto')
+  .describe('How long an attempt may take; `auto` follows the measured time of the tasks.');
+export const timeoutFloor = duration(100, 24 * HOUR_MS)
+  .default('30s')
+  .describe('What `auto` never goes below.');
+
+export const checkpointFields = {
+  dir: path.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
+};

@@ -1,0 +1,91 @@
+/** From a path on the command line to a valid job. */
+import { dirname, resolve } from 'node:path';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
+import type { Disk, DiskFile } from '../base/seams.ts';
+import { complaintsOf, fieldNamesOf } from './complaints.ts';
+import { brokenRules } from './rules.ts';
+import { type Job, jobFileSchema, jobJsonSchema, resolveJob } from './schema.ts';
+import { type Complaint, jobInvalid, parseSource, type SourceText } from './source-text.ts';
+
+export interface LoadJobOptions {
+  readonly path: string;
+  /** `path.to.field=value`, applied in order. */
+  readonly sets: readonly string[];
+  /** Where relative data paths start; default: the job file's folder. */
+  readonly dataDir?: string | undefined;
+  readonly disk: Disk;
+}
+
+export interface LoadedJob {
+  readonly job: Job;
+  /** Absolute. */
+  readonly path: string;
+  /** Absolute. */
+  readonly dataDir: string;
+}
+
+/** Throws `JobInvalid` with all errors of the file, each with its place, or `Usage` for a malformed override. */
+export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
+  const path = resolve(options.path);
+  const text = await readText(options.disk, path, options.path);
+  const job = parseJobFile(options.path, text, options.sets);
+  return { job, path, dataDir: resolve(options.dataDir ?? dirname(path)) };
+}
+
+/** The same from text; `name` is what errors call it. */
+export function parseJobFile(name: string, text: string, sets: readonly string[] = []): Job {
+  const source = parseSource(name, text, sets);
+  const parsed = jobFileSchema.safeParse(source.value);
+  if (!parsed.success) {
+    throw invalid(name, source, complaintsOf(parsed.error, fieldNamesOf(jobJsonSchema()), source.value));
+  }
+  const broken = brokenRules(parsed.data);
+  if (broken.length > 0) throw invalid(name, source, broken);
+  return resolveJob(parsed.data);
+}
+
+function invalid(name: string, source: SourceText, complaints: readonly Complaint[]): PaddletError {
+  const errors = complaints.map(({ path, atKey, message }) => ({
+    place: source.placeOf(path, atKey ?? false),
+    field: path.join('.'),
+    message,
+  }));
+  errors.sort((a, b) => (a.place.line ?? 0) - (b.place.line ?? 0) || (a.place.column ?? 0) - (b.place.column ?? 0));
+  return jobInvalid(name, errors);
+}
+
+async function readText(disk: Disk, path: string, shown: string): Promise<string> {
+  let file: DiskFile | undefined;
+  try {
+    file = await disk.open(path);
+    const size = await file.size();
+    if (size > LIMITS.jobFileBytes) {
+      throw new PaddletError('JobInvalid', `${shown} has ${size} bytes: a job file has at most ${LIMITS.jobFileBytes}`);
+    }
+    const bytes = new Uint8Array(size);
+    const length = await file.read(bytes, 0);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
+  } catch (error) {
+    throw isPaddletError(error) ? error : unreadable(shown, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+function unreadable(shown: string, error: unknown): unknown {
+  if (error instanceof TypeError) return new PaddletError('JobInvalid', `${shown} is not UTF-8 text`, { cause: error });
+  const code = (error as NodeJS.ErrnoException).code;
+  const why = {
+    ENOENT: 'no such file',
+    EISDIR: 'it is a folder',
+    EACCES: 'not allowed to read it',
+    ENOTDIR: 'no such file',
+  }[code ?? ''];
+  if (why === undefined) return error;
+  const hint = code === 'ENOENT' ? 'job files are YAML; examples/ has some to start from' : undefined;
+  return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

@@ -1,0 +1,53 @@
+/** What the fields of a job must be to each other; run on a file whose fields are each valid. */
+import type { JobFile } from './schema.ts';
+
+export interface RuleBroken {
+  /** The field to point at. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+export function brokenRules(file: JobFile): RuleBroken[] {
+  return [...clusterRules(file), ...labelRules(file), ...modelRules(file)];
+}
+
+function clusterRules({ cluster }: JobFile): RuleBroken[] {
+  if (cluster.shards >= cluster.pservers) return [];
+  const message = `${cluster.shards} shards cannot be spread over ${cluster.pservers} pservers: expected at least as many`;
+  return [{ path: ['cluster', 'pservers'], message }];
+}
+
+const countOf = (paths: string | string[] | undefined): number =>
+  paths === undefined ? 0 : typeof paths === 'string' ? 1 : paths.length;
+
+function labelRules({ data }: JobFile): RuleBroken[] {
+  const broken: RuleBroken[] = [];
+  for (const [files, labels] of [
+    ['train', 'trainLabels'],
+    ['test', 'testLabels'],
+  ] as const) {
+    const fileCount = countOf(data[files]);
+    const labelCount = countOf(data[labels]);
+    if (data.format !== 'idx') {
+      if (labelCount > 0)
+        broken.push({
+          path: ['data', labels],
+          message: `only for format idx: ${data.format} has its labels in the records`,
+        });
+    } else if (fileCount !== labelCount) {
+      const path = ['data', labelCount === 0 ? files : labels];
+      const message = `idx has its labels in files of their own: expected as many ${labels} as ${files} (${fileCount}), found ${labelCount}`;
+      broken.push({ path, message });
+    }
+  }
+  return broken;
+}
+
+function modelRules({ data, model }: JobFile): RuleBroken[] {
+  const dense = model.type === 'softmax';
+  if (dense === (data.format === 'idx')) return [];
+  const message = dense
+    ? `softmax needs dense inputs: expected data.format idx, not ${data.format}`
+    : `${model.type} needs sparse records: expected data.format libsvm or libfm, not idx`;
+  return [{ path: ['model', 'type'], message }];
+}

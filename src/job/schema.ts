@@ -1,0 +1,137 @@
+/**
+ * The job: as people write it (`jobFileSchema`) and as the roles use it (`Job`: defaults applied, lists for paths,
+ * durations in milliseconds). The second form is what the store's `/job` carries; it is validated again when read.
+ */
+import * as z from 'zod';
+import { PaddletError } from '../base/errors.ts';
+import type { OptimizerSpec } from '../tensor/spec.ts';
+import { parseDurationMs } from './duration.ts';
+import {
+  checkpointFields,
+  clusterCounts,
+  dataFields,
+  jobName,
+  leaseTtl,
+  modelSchema,
+  optimizerSchema,
+  taskCounts,
+  taskTimeout,
+  timeoutFloor,
+  trainingFields,
+} from './fields.ts';
+
+export type { ModelSpec } from './fields.ts';
+
+/** A section whose fields all have defaults may be left out. */
+const optionalSection = <T extends z.ZodRawShape>(shape: T, about: string) =>
+  z
+    .strictObject(shape)
+    .prefault({} as z.input<z.ZodObject<T>>)
+    .describe(about);
+
+export const jobFileSchema = z.strictObject({
+  name: jobName,
+  data: z.strictObject(dataFields).describe('What to train on.'),
+  model: modelSchema.describe('What to train.'),
+  optimizer: optimizerSchema.prefault({ type: 'adagrad' }).describe('How the pservers apply gradients.'),
+  training: optionalSection(trainingFields, 'How the data is gone through.'),
+  cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
+  tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
+  checkpoint: optionalSection(checkpointFields, 'Where parameters are kept.'),
+});
+export type JobFile = z.output<typeof jobFileSchema>;
+
+const pathList = z.array(z.string().min(1).max(4096)).max(65_536);
+const ms = z.int().min(1);
+
+export const jobSchema = z.strictObject({
+  name: jobName,
+  data: z.strictObject({
+    format: dataFields.format,
+    train: pathList.min(1),
+    /** Empty but for idx; there as long as `train`. */
+    trainLabels: pathList,
+    /** Empty when the job is not evaluated. */
+    test: pathList,
+    testLabels: pathList,
+    recordsPerTask: dataFields.recordsPerTask,
+    maxBadRecords: dataFields.maxBadRecords,
+  }),
+  model: modelSchema,
+  optimizer: optimizerSchema,
+  training: z.strictObject(trainingFields),
+  cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
+  tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
+  checkpoint: z.strictObject(checkpointFields),
+});
+
+type Frozen<T> = T extends readonly (infer E)[]
+  ? readonly Frozen<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;
+
+/** A whole, valid job. Plain JSON. */
+export type Job = Frozen<z.output<typeof jobSchema>>;
+
+/** Breaks the build when the job file's optimizers and the tensor core's part ways. */
+const _optimizersAgree: (job: Job) => OptimizerSpec = (job) => job.optimizer;
+void _optimizersAgree;
+
+/** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
+export function parseJob(value: unknown): Job {
+  const parsed = jobSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PaddletError(
+    'StoreValueInvalid',
+    `the job in the store: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`,
+    {
+      hint: 'it was written by another version of paddlet, or by hand',
+    },
+  );
+}
+
+/** From the validated file to the job. */
+export function resolveJob(file: JobFile): Job {
+  const { leaseTtl: lease, ...counts } = file.cluster;
+  const { timeout, timeoutFloor: floor, ...failures } = file.tasks;
+  return {
+    name: file.name,
+    data: {
+      format: file.data.format,
+      train: asList(file.data.train),
+      trainLabels: asList(file.data.trainLabels),
+      test: asList(file.data.test),
+      testLabels: asList(file.data.testLabels),
+      recordsPerTask: file.data.recordsPerTask,
+      maxBadRecords: file.data.maxBadRecords,
+    },
+    model: file.model,
+    optimizer: file.optimizer,
+    training: file.training,
+    cluster: { ...counts, leaseTtlMs: durationMs(lease) },
+    tasks: {
+      ...failures,
+      timeoutMs: timeout === 'auto' ? timeout : durationMs(timeout),
+      timeoutFloorMs: durationMs(floor),
+    },
+    checkpoint: file.checkpoint,
+  };
+}
+
+function asList(paths: string | string[] | undefined): string[] {
+  return paths === undefined ? [] : typeof paths === 'string' ? [paths] : paths;
+}
+
+function durationMs(text: string): number {
+  const value = parseDurationMs(text);
+  if (value === undefined) throw new Error(`not a duration, though the schema took it: ${text}`);
+  return value;
+}
+
+/** JSON Schema (draft 2020-12) of the job file, for editors. Committed as docs/job.schema.json. */
+export function jobJsonSchema(): Record<string, unknown> {
+  const { $schema, ...rest } = z.toJSONSchema(jobFileSchema, { io: 'input' });
+  return { $schema, title: 'paddlet job file', ...rest };
+}
