@@ -17,6 +17,12 @@ const uuid = z.uuid();
 export const placementSchema = z.strictObject({ revision: z.string().regex(/^\d{1,20}$/), shards: count });
 export type PlacementStamp = z.infer<typeof placementSchema>;
 
+/**
+ * In every request but `info`: the id of the job in `/job`, and its cut id (how records are cut into pushes, DESIGN §5).
+ * Others are refused with `WrongJob` and `WrongCut`.
+ */
+const ofJob = { job: name, cut: name };
+
 const taskRef = { pass: count, task: count };
 const attemptRef = { trainer: name, ...taskRef, attempt: z.int().min(1) };
 
@@ -43,8 +49,6 @@ const sparsePart = z.strictObject({ table: z.int().min(0).max(LIMITS.parameters)
 export const PHASES = ['start', 'read', 'pull', 'compute', 'push', 'wait', 'idle'] as const;
 
 export const requestSchema = z.discriminatedUnion('type', [
-  /** First on every connection: who asks, and for which job. Others are refused with `WrongJob` / `WrongCut`. */
-  z.strictObject({ type: z.literal('hello'), role: name, id: name, jobId: name, cut: name }),
   /** What this role is and does, for `status` and `doctor`. */
   z.strictObject({ type: z.literal('info') }),
 
@@ -52,6 +56,7 @@ export const requestSchema = z.discriminatedUnion('type', [
   /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). */
   z.strictObject({
     type: z.literal('pull'),
+    ...ofJob,
     placement: placementSchema,
     dense: z.array(densePart).max(LIMITS.parameters),
     sparse: z.array(sparsePart).max(LIMITS.parameters),
@@ -62,6 +67,7 @@ export const requestSchema = z.discriminatedUnion('type', [
    */
   z.strictObject({
     type: z.literal('push'),
+    ...ofJob,
     ...taskRef,
     push: count,
     last: z.boolean(),
@@ -71,19 +77,21 @@ export const requestSchema = z.discriminatedUnion('type', [
     sparse: z.array(sparsePart).max(LIMITS.parameters),
   }),
   /** Where the ledger stands: the next push wanted of each task. */
-  z.strictObject({ type: z.literal('position'), tasks: z.array(z.strictObject(taskRef)).max(1024) }),
+  z.strictObject({ type: z.literal('position'), ...ofJob, tasks: z.array(z.strictObject(taskRef)).max(1024) }),
   /** Closes discarded tasks, of so many records, where they stand: later pushes of them are dropped. */
   z.strictObject({
     type: z.literal('closeTasks'),
+    ...ofJob,
     tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(10_000),
   }),
-  /** Writes and publishes a checkpoint of all shards. */
-  z.strictObject({ type: z.literal('checkpoint') }),
+  /** Writes and publishes a checkpoint of all shards; a final one ends all pushes. */
+  z.strictObject({ type: z.literal('checkpoint'), ...ofJob, final: z.boolean() }),
   /** The account of this pserver's shards. */
-  z.strictObject({ type: z.literal('account') }),
+  z.strictObject({ type: z.literal('account'), ...ofJob }),
   /** Reads a table in id order, or a dense parameter's blocks, for digests. `after` is the last id seen, in decimal. */
   z.strictObject({
     type: z.literal('scanRows'),
+    ...ofJob,
     table: count,
     after: z
       .string()
@@ -92,12 +100,13 @@ export const requestSchema = z.discriminatedUnion('type', [
     maxRows: z.int().min(1).max(1_000_000),
     state: z.boolean(),
   }),
-  z.strictObject({ type: z.literal('scanBlock'), parameter: count, block: count, state: z.boolean() }),
+  z.strictObject({ type: z.literal('scanBlock'), ...ofJob, parameter: count, block: count, state: z.boolean() }),
 
   // ---- to the master ----
   /** Waits until there is a task for this trainer, or nothing more to do. */
   z.strictObject({
     type: z.literal('getTask'),
+    ...ofJob,
     trainer: name,
     /** Attempts that the trainer holds; others of its own were lost on the way to it and go back. */
     held: z.array(z.strictObject({ ...taskRef, attempt: z.int().min(1) })).max(64),
@@ -106,6 +115,7 @@ export const requestSchema = z.discriminatedUnion('type', [
   /** A task was pushed to its end and every pserver acknowledged it. */
   z.strictObject({
     type: z.literal('finishTask'),
+    ...ofJob,
     ...attemptRef,
     records: count,
     good: count,
@@ -116,6 +126,7 @@ export const requestSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('failTask'),
+    ...ofJob,
     ...attemptRef,
     code: name,
     error: z.string().max(4096),
@@ -124,12 +135,13 @@ export const requestSchema = z.discriminatedUnion('type', [
     read: count,
   }),
   /** Hands a task back untried (drain). */
-  z.strictObject({ type: z.literal('returnTask'), ...attemptRef, read: count }),
+  z.strictObject({ type: z.literal('returnTask'), ...ofJob, ...attemptRef, read: count }),
   /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
-  z.strictObject({ type: z.literal('finishEvaluation'), ...attemptRef, bad: count, metrics: metricSums }),
+  z.strictObject({ type: z.literal('finishEvaluation'), ...ofJob, ...attemptRef, bad: count, metrics: metricSums }),
   /** A sign of life of the task being executed, with its position; also for `status`. */
   z.strictObject({
     type: z.literal('progress'),
+    ...ofJob,
     trainer: name,
     executing: z.strictObject({ ...taskRef, attempt: z.int().min(1), position: count }).optional(),
     phase: z.enum(PHASES),
@@ -144,13 +156,21 @@ const dealtTask = z.strictObject({
   ...taskRef,
   attempt: z.int().min(1),
   /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
-  files: z.array(z.strictObject({ path: z.string().min(1).max(4096), bytes: count, records: count })).min(1),
+  files: z
+    .array(
+      z.strictObject({
+        path: z.string().min(1).max(4096),
+        bytes: count,
+        records: count,
+        labels: z.strictObject({ path: z.string().min(1).max(4096), bytes: count }).optional(),
+      }),
+    )
+    .min(1),
   chunks: z.array(chunk).min(1),
 });
 export type DealtTask = z.infer<typeof dealtTask>;
 
 export const replySchema = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('hello'), role: name, id: name, jobId: name }),
   z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
   /** Segments: values of each dense part, then of each sparse part, in the order asked. */
   z.strictObject({ type: z.literal('pull') }),

@@ -1,0 +1,72 @@
+/** The key `/job`: what all roles must agree on. Created once by the first master, never changed. */
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { PaddletError } from '../base/errors.ts';
+import { parseStoreValue } from '../core/task-state.ts';
+import type { Job } from '../job/schema.ts';
+import { jobSchema } from '../job/schema.ts';
+import type { Model } from '../model/model.ts';
+import { createModel } from '../model/registry.ts';
+import type { Keys } from '../store/keys.ts';
+import type { Store } from '../store/store.ts';
+
+const count = z.int().min(0);
+
+const dataFactsSchema = z.strictObject({
+  records: count,
+  tasks: count,
+  featureBound: count,
+  labelBound: count,
+  digest: z.string(),
+});
+
+const recordSchema = z.strictObject({
+  version: z.literal(1),
+  /** Unique: a job of the same name started later is another job. */
+  id: z.uuid(),
+  /** Seconds since 1970. */
+  created: z.number(),
+  /** Folder that relative data paths start at, unless a role is given another. */
+  dataDir: z.string(),
+  /**
+   * Digest over all that decides which records push `j` of task `t` in pass `p` is (DESIGN §5 "Cut id"); every
+   * connection names it.
+   */
+  cut: z.string(),
+  train: dataFactsSchema,
+  test: dataFactsSchema.optional(),
+  job: z.unknown(),
+});
+
+export type DataFacts = z.infer<typeof dataFactsSchema>;
+export type JobRecord = Omit<z.infer<typeof recordSchema>, 'job'> & { readonly job: Job };
+
+export function cutId(job: Job, indexDigest: string): string {
+  const { batchSize, pushEvery, seed } = job.training;
+  const decides = { batchSize, pushEvery, recordsPerTask: job.data.recordsPerTask, seed, index: indexDigest };
+  return createHash('sha256').update(JSON.stringify(decides)).digest('hex');
+}
+
+export function parseJobRecord(key: string, value: string): JobRecord {
+  const record = parseStoreValue(recordSchema, key, value);
+  const job = jobSchema.safeParse(record.job);
+  if (job.success) return { ...record, job: job.data };
+  const issue = job.error.issues[0];
+  throw new PaddletError('StoreValueInvalid', `${key}: job.${issue?.path.join('.')}: ${issue?.message}`, {
+    hint: 'the job was published by another version of paddlet',
+  });
+}
+
+export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord | undefined> {
+  const entry = await store.get(keys.job);
+  return entry === undefined ? undefined : parseJobRecord(keys.job, entry.value);
+}
+
+/** The model of a job: a function of its record, so that every role makes the same one. */
+export function modelOf(record: JobRecord): Model {
+  const { train, test } = record;
+  return createModel(record.job.model, {
+    inputWidth: Math.max(train.featureBound, test?.featureBound ?? 0),
+    classes: Math.max(train.labelBound, test?.labelBound ?? 0),
+  });
+}

@@ -1,0 +1,39 @@
+/** The one object that `run --json` and `status --json` end with (DESIGN §11), kept in `/result`. */
+import * as z from 'zod';
+
+const count = z.int().min(0);
+
+const metricsSchema = z.strictObject({
+  records: count,
+  logloss: z.number().optional(),
+  auc: z.number().optional(),
+  accuracy: z.number().optional(),
+  rmse: z.number().optional(),
+});
+export type Metrics = z.infer<typeof metricsSchema>;
+
+export const jobResultSchema = z.strictObject({
+  job: z.string(),
+  mode: z.enum(['async', 'sync']),
+  passes: count,
+  /** Over all passes. */
+  tasks: z.strictObject({ total: count, done: count, discarded: count }),
+  /** Over all passes; lost = passes × indexed − applied − bad − discarded. */
+  records: z.strictObject({
+    read: count,
+    applied: count,
+    duplicate: count,
+    bad: count,
+    discarded: count,
+    lost: z.int(),
+  }),
+  /** `train`: over the last pass, each record before it was learnt from; `test`: the test file with the final model. */
+  metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
+  /** SHA-256 over all values in canonical order, and over the optimizer's state. */
+  modelDigest: z.string(),
+  stateDigest: z.string(),
+  recordsPerSecond: z.number(),
+  elapsedSeconds: z.number(),
+  checkpoints: z.array(z.strictObject({ index: count, uuid: z.string(), md5: z.string(), bytes: count })),
+});
+export type JobResult = z.infer<typeof jobResultSchema>;

@@ -1,0 +1,107 @@
+/** Follows what ends a role from outside: the job's result, and a request to stop the job. */
+import * as z from 'zod';
+import { isErrorCode, PaddletError } from '../base/errors.ts';
+import type { Cancel } from '../base/seams.ts';
+import { parseStoreValue } from '../core/task-state.ts';
+import { type Fence, fencedTxn } from '../store/fence.ts';
+import { follow } from '../store/follow.ts';
+import type { RoleContext } from './context.ts';
+import { type JobResult, jobResultSchema } from './job-result.ts';
+import { patiently } from './ownership.ts';
+
+const failureSchema = z.strictObject({
+  failed: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional(), by: z.string() }),
+});
+
+/** The value of `/result`. */
+export type JobEnd = { readonly result: JobResult } | { readonly failure: PaddletError };
+
+export function parseJobEnd(key: string, value: string): JobEnd {
+  const parsed = parseStoreValue(z.union([failureSchema, jobResultSchema]), key, value);
+  if (!('failed' in parsed)) return { result: parsed };
+  const { code, message, hint } = parsed.failed;
+  return {
+    failure: new PaddletError(isErrorCode(code) ? code : 'JobFailed', message, hint === undefined ? {} : { hint }),
+  };
+}
+
+export interface JobWatch {
+  /** Aborts when the job has ended, was asked to stop, or this process was. */
+  readonly over: AbortSignal;
+  /** How the job ended, once it has. */
+  end(): JobEnd | undefined;
+  /** True when the whole job was asked to stop. */
+  stopRequested(): boolean;
+  cancel: Cancel;
+}
+
+/** Reacts to `/stop` only when it is put after the watch began: an old one does not stop a job that was started again. */
+export function watchJob(context: RoleContext): JobWatch {
+  const { keys } = context;
+  const over = new AbortController();
+  let end: JobEnd | undefined;
+  let stopping = false;
+  const onStop = (): void => over.abort();
+  if (context.stop.aborted) over.abort();
+  context.stop.addEventListener('abort', onStop, { once: true });
+  const crash = (error: Error): void => over.abort(error);
+
+  const sawResult = (value: string): void => {
+    end = parseJobEnd(keys.result, value);
+    over.abort();
+  };
+  const cancels = [
+    follow(
+      context.store,
+      keys.result,
+      {
+        onSnapshot: (entries) => {
+          const entry = entries.find(({ key }) => key === keys.result);
+          if (entry !== undefined) sawResult(entry.value);
+        },
+        onEvents: (events) => {
+          for (const event of events) {
+            if (event.type === 'put' && event.entry.key === keys.result) sawResult(event.entry.value);
+          }
+        },
+        onEnd: crash,
+      },
+      context.host.clock,
+    ),
+    follow(
+      context.store,
+      keys.stop,
+      {
+        onSnapshot: () => {},
+        onEvents: (events) => {
+          if (!events.some((event) => event.type === 'put' && event.entry.key === keys.stop)) return;
+          stopping = true;
+          context.host.log.info('the job was asked to stop');
+          over.abort();
+        },
+        onEnd: crash,
+      },
+      context.host.clock,
+    ),
+  ];
+  return {
+    over: over.signal,
+    end: () => end,
+    stopRequested: () => stopping,
+    cancel: () => {
+      context.stop.removeEventListener('abort', onStop);
+      for (const cancel of cancels) cancel();
+    },
+  };
+}
+
+/** Ends the job as failed, for all roles; the first reason wins. */
+export async function failJob(context: RoleContext, fence: Fence, by: string, error: PaddletError): Promise<void> {
+  const failed = { code: error.code, message: error.message, ...(error.hint && { hint: error.hint }), by };
+  await patiently(context, () =>
+    fencedTxn(context.store, fence, {
+      if: [{ key: context.keys.result, createRevision: 0n }],
+      then: [{ put: context.keys.result, value: JSON.stringify({ failed }) }],
+    }),
+  );
+}

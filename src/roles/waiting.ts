@@ -1,0 +1,75 @@
+/** Waiting that can be interrupted, and saying what for: once at first, then now and again (DESIGN §2). */
+import { PaddletError } from '../base/errors.ts';
+import type { Cancel, Clock, Log } from '../base/seams.ts';
+import { pause } from '../store/backoff.ts';
+
+const REMIND_MS = 10_000;
+
+export const interrupted = (): PaddletError => new PaddletError('Interrupted', 'interrupted');
+
+export function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw interrupted();
+}
+
+/** Rejects with `Interrupted` when the signal aborts first. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(interrupted());
+    if (signal.aborted) {
+      promise.catch(() => {});
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** A pause, for back-off only: where there is an event, wait for that. */
+export async function pauseOrAborted(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  await pause(clock, delayMs, signal);
+  throwIfAborted(signal);
+}
+
+/** Logs what is waited for until cancelled; `what` is asked anew each time. */
+export function sayWaiting(clock: Clock, log: Log, what: () => string): Cancel {
+  let cancel: Cancel = () => {};
+  const say = (): void => {
+    log.info(`waiting for ${what()}`);
+    cancel = clock.after(REMIND_MS, say);
+  };
+  say();
+  return () => cancel();
+}
+
+/** A value that changes, and those who wait for it to satisfy something. */
+export interface Signal {
+  /** Wakes all who wait, to look again. */
+  notify(): void;
+  /** Resolves with the first defined answer of `look`, asked now and after each `notify`. */
+  until<T>(look: () => T | undefined, signal: AbortSignal): Promise<T>;
+}
+
+export function createSignal(): Signal {
+  let waiters: (() => void)[] = [];
+  return {
+    notify() {
+      const woken = waiters;
+      waiters = [];
+      for (const wake of woken) wake();
+    },
+    async until(look, signal) {
+      for (;;) {
+        throwIfAborted(signal);
+        const found = look();
+        if (found !== undefined) return found;
+        await orAborted(
+          new Promise<void>((resolve) => {
+            waiters.push(resolve);
+          }),
+          signal,
+        );
+      }
+    },
+  };
+}
