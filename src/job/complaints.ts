@@ -131,11 +131,13 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return inner;
 }
 
-/** The candidate that a slip of the fingers turns into `word`: at most two edits, or a third of a long word. */
+/** The candidate that a slip of the fingers turns into `word`: one edit in a short word, two, or a third of a long one. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   if (candidates.length === 0) return undefined;
   const lower = word.toLowerCase();
   const byLower = new Map(candidates.map((candidate) => [candidate.toLowerCase(), candidate]));
   const best = closest(lower, [...byLower.keys()]);
-  return distance(lower, best) <= Math.max(2, Math.floor(word.length / 3)) ? byLower.get(best) : undefined;
+  return distance(lower, best) <= (word.length <= 3 ? 1 : Math.max(2, Math.floor(word.length / 3)))
+    ? byLower.get(best)
+    : undefined;
 }

@@ -1,0 +1,69 @@
+/** Errors as people and scripts see them. */
+import { Errors, type Interfaces } from '@oclif/core';
+import { Chalk } from 'chalk';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { nearest } from '../../job/complaints.ts';
+
+/** Turns oclif's errors of usage into ours; leaves everything else as it is. */
+export function fromOclif(error: unknown, commandId: string): unknown {
+  if (!(error instanceof Errors.CLIError)) return error;
+  const hint = `see paddlet ${commandId.replaceAll(':', ' ')} --help`;
+  const [message] = error.message.split('\nSee more help');
+  return new PaddletError('Usage', sentence(message ?? error.message), {
+    hint: meantFlag(error) ?? hint,
+    cause: error,
+  });
+}
+
+/** Oclif's parse errors carry what was parsed; `flags` of an unknown-flag error are the ones not known. */
+function meantFlag(error: object): string | undefined {
+  const { flags, parse } = error as {
+    flags?: unknown;
+    parse?: { input?: { flags?: Interfaces.FlagInput } };
+  };
+  const unknown = Array.isArray(flags) ? String(flags[0]) : undefined;
+  const known = Object.keys(parse?.input?.flags ?? {});
+  if (unknown === undefined) return undefined;
+  const near = nearest(unknown.replace(/^--?/, '').split('=')[0] ?? '', known);
+  return near === undefined ? undefined : `did you mean --${near}?`;
+}
+
+function sentence(text: string): string {
+  const line = text.replaceAll(/\s*\n\s*/g, ' ').trim();
+  return line.charAt(0).toLowerCase() + line.slice(1);
+}
+
+export function exitCodeOf(error: unknown): ExitCode {
+  return error instanceof PaddletError ? error.exitCode : EXIT.bug;
+}
+
+/** `error <code>: message`, and a hint below it. A bug shows its stack, since whoever mends it needs it. */
+export function errorText(error: unknown, color: boolean): string {
+  const paint = new Chalk({ level: color ? 1 : 0 });
+  if (error instanceof PaddletError) {
+    const head = `${paint.red.bold('error')} ${paint.red(error.code)}: ${error.message}`;
+    return error.hint === undefined ? head : `${head}\n${paint.cyan('hint')}: ${error.hint}`;
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return `${paint.red.bold('bug')}: ${stack}\n${paint.cyan('hint')}: this is a defect of paddlet; please report it with the lines above`;
+}
+
+export interface ErrorJson {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint?: string;
+    readonly exit: ExitCode;
+    readonly details?: object;
+  };
+}
+
+export function errorJson(error: unknown): ErrorJson {
+  const exit = exitCodeOf(error);
+  if (error instanceof PaddletError) {
+    const { code, message, hint, details } = error;
+    const more = Object.keys(details).length === 0 ? {} : { details };
+    return { error: { code, message, ...(hint === undefined ? {} : { hint }), exit, ...more } };
+  }
+  return { error: { code: 'Bug', message: error instanceof Error ? error.message : String(error), exit } };
+}

@@ -1,0 +1,84 @@
+/**
+ * Oclif from a table instead of folders: in one executable there is nothing to discover on disk. The root plugin is an
+ * object that knows the commands' names and loads their classes when asked.
+ */
+import { type Command, Config, type Interfaces } from '@oclif/core';
+import { COMMANDS, type CommandEntry } from '../index.ts';
+import { VERSION } from '../version.ts';
+import { everyFlags } from './flags.ts';
+
+const PJSON: Interfaces.PJSON = {
+  name: 'paddlet',
+  version: VERSION,
+  oclif: {
+    bin: 'paddlet',
+    topicSeparator: ' ',
+    helpOptions: { docopts: false, flagSortOrder: 'none', maxWidth: Math.min(process.stdout.columns ?? 100, 120) },
+  },
+};
+
+/** No such folder: whatever oclif would look for on disk (manifest, theme, plugins) is not there. */
+const ROOT = '/paddlet';
+
+export async function loadConfig(): Promise<Config> {
+  return Config.load({ root: ROOT, pjson: PJSON, plugins: new Map([['paddlet', rootPlugin()]]) });
+}
+
+function rootPlugin(): Interfaces.Plugin {
+  return {
+    _base: '',
+    alias: 'paddlet',
+    commandIDs: COMMANDS.map(({ id }) => id),
+    commands: COMMANDS.map(loadable),
+    commandsDir: undefined,
+    findCommand: (async (id: string) =>
+      COMMANDS.find((entry) => entry.id === id)?.load()) as Interfaces.Plugin['findCommand'],
+    hasManifest: false,
+    hooks: {},
+    isRoot: true,
+    load: async () => {},
+    moduleType: 'module',
+    name: 'paddlet',
+    options: { root: ROOT },
+    pjson: PJSON,
+    root: ROOT,
+    topics: [],
+    type: 'core',
+    valid: true,
+    version: VERSION,
+  };
+}
+
+function loadable({ id, summary, load }: CommandEntry): Command.Loadable {
+  return {
+    id,
+    summary,
+    aliases: [],
+    args: {},
+    flags: {},
+    hidden: false,
+    hiddenAliases: [],
+    load: () => loadClass(id, load),
+  };
+}
+
+async function loadClass(id: string, load: CommandEntry['load']): Promise<Command.Class> {
+  const loaded = await load();
+  loaded.id = id;
+  return loaded as Command.Class;
+}
+
+/** A command with all that its help shows. */
+export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable> {
+  const loaded = await loadClass(entry.id, entry.load);
+  const { summary, description, examples, args, strict } = loaded;
+  const flags = { ...loaded.flags, ...everyFlags };
+  for (const [name, flag] of Object.entries(flags)) flag.name = name;
+  for (const [name, arg] of Object.entries(args)) arg.name = name;
+  const words = Object.values(args).map(({ name, required }) =>
+    required ? name.toUpperCase() : `[${name.toUpperCase()}]`,
+  );
+  const usage = loaded.usage ?? [entry.id.replaceAll(':', ' '), ...words, '[FLAGS]'].join(' ');
+  const shown = { summary, description, examples, usage, args, flags, strict };
+  return { ...loadable(entry), ...(shown as Partial<Command.Loadable>) };
+}

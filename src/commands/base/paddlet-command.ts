@@ -1,0 +1,84 @@
+/** What all subcommands share: flags, the host, output for people and for scripts, interruption. */
+import { Command, type Interfaces } from '@oclif/core';
+import type { ExitCode } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { createHost } from '../../host/host.ts';
+import { everyFlags } from './flags.ts';
+import { abortOnSignals } from './interruption.ts';
+import { renderTable, type TableColumn } from './table.ts';
+import { type Progress, startProgress, startWait, type Wait } from './waiting.ts';
+
+export type FlagsOf<T extends typeof Command> = Interfaces.InferredFlags<
+  (typeof PaddletCommand)['baseFlags'] & T['flags']
+>;
+export type ArgsOf<T extends typeof Command> = Interfaces.InferredArgs<T['args']>;
+
+/**
+ * A subcommand. Subclasses set `summary`, `description`, `examples`, `flags`, `args` and implement `execute`; they throw
+ * PaddletErrors, which `main.ts` shows and turns into the exit code.
+ */
+export abstract class PaddletCommand<T extends typeof Command> extends Command {
+  static override baseFlags = everyFlags;
+
+  protected flags!: FlagsOf<T>;
+  protected args!: ArgsOf<T>;
+
+  /** The exit code, or nothing for 0. */
+  abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
+
+  override async run(): Promise<ExitCode> {
+    const { flags, args } = await this.parse({
+      flags: this.ctor.flags,
+      baseFlags: everyFlags,
+      args: this.ctor.args,
+      strict: this.ctor.strict,
+    });
+    this.flags = flags as FlagsOf<T>;
+    this.args = args as ArgsOf<T>;
+    return (await this.execute()) ?? 0;
+  }
+
+  /** Oclif's own would print; `main.ts` does that. */
+  override async catch(error: unknown): Promise<never> {
+    throw error;
+  }
+
+  /** The real world. `name` is shown in every line of the log, for example `pserver 0`. */
+  protected host(name?: string): Host {
+    const { 'log-level': logLevel, 'log-format': logFormat } = this.everyFlags();
+    return createHost({ logLevel, logFormat, ...(name === undefined ? {} : { name }) });
+  }
+
+  /** Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. */
+  protected interruption(): AbortSignal {
+    return abortOnSignals(process);
+  }
+
+  /** The result of the command: an object for `--json`, on one line, or text for people. */
+  protected output(result: object, forPeople: () => string): void {
+    process.stdout.write(`${this.everyFlags().json ? JSON.stringify(result) : forPeople()}\n`);
+  }
+
+  /** Text for people that is not the result; silent with `--json`. */
+  protected say(text: string): void {
+    if (!this.everyFlags().json) process.stdout.write(`${text}\n`);
+  }
+
+  protected table(columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]): string {
+    return renderTable(columns, rows, process.stdout);
+  }
+
+  /** A spinner on stderr that says what is waited for; silent off a terminal, under NO_COLOR and with `--json`. */
+  protected async wait(text: string): Promise<Wait> {
+    return startWait(text, !this.everyFlags().json);
+  }
+
+  /** A bar on stderr, shown once it has taken two seconds; silent where the spinner is. */
+  protected progress(title: string): Progress {
+    return startProgress(title, !this.everyFlags().json);
+  }
+
+  private everyFlags(): Interfaces.InferredFlags<typeof everyFlags> {
+    return this.flags as Interfaces.InferredFlags<typeof everyFlags>;
+  }
+}

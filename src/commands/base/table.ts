@@ -1,0 +1,47 @@
+import { Chalk } from 'chalk';
+import Table from 'cli-table3';
+import { isColorWanted } from '../../host/host.ts';
+
+export interface TableColumn {
+  readonly head: string;
+  readonly align?: 'left' | 'right';
+}
+
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};
+
+/** Aligned columns under a bold head; without colours off a terminal. */
+export function renderTable(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly (string | number)[])[],
+  stream: NodeJS.WriteStream,
+): string {
+  const paint = new Chalk({ level: isColorWanted(stream) ? 1 : 0 });
+  const table = new Table({
+    head: columns.map(({ head }) => paint.bold(head)),
+    colAligns: columns.map(({ align }) => align ?? 'left'),
+    chars: NO_LINES,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  for (const row of rows) table.push(row.map(String));
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}

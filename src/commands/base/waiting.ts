@@ -1,0 +1,63 @@
+/** Spinners and progress bars on stderr: for people on a terminal, nothing for anyone else. */
+import { isColorWanted } from '../../host/host.ts';
+
+export interface Wait {
+  /** What is waited for now. */
+  text(text: string): void;
+  /** Ends it with a line that stays, or without one. */
+  done(text?: string): void;
+  failed(text: string): void;
+}
+
+const SILENT: Wait = { text: () => {}, done: () => {}, failed: () => {} };
+
+export async function startWait(text: string, wanted: boolean): Promise<Wait> {
+  if (!wanted || !isColorWanted(process.stderr)) return SILENT;
+  const { default: ora } = await import('ora');
+  // Signals and keys stay with the command: ora would otherwise read stdin, and with it Ctrl-C.
+  const spinner = ora({ text, stream: process.stderr, discardStdin: false, hideCursor: true }).start();
+  return {
+    text: (next) => {
+      spinner.text = next;
+    },
+    done: (last) => void (last === undefined ? spinner.stop() : spinner.succeed(last)),
+    failed: (last) => void spinner.fail(last),
+  };
+}
+
+export interface Progress {
+  /** `note` is what else to say: loss, records a second, time left. */
+  update(done: number, total: number, note?: string): void;
+  end(text?: string): void;
+}
+
+const SHOW_AFTER_MS = 2000;
+const BAR_CELLS = 24;
+
+export function startProgress(title: string, wanted: boolean): Progress {
+  const startMs = performance.now();
+  let wait: Promise<Wait> | undefined;
+  let line = title;
+  let ended = false;
+  return {
+    update: (done, total, note) => {
+      line = `${title} ${bar(done, total)}${note === undefined ? '' : `  ${note}`}`;
+      if (ended || performance.now() - startMs < SHOW_AFTER_MS) return;
+      wait ??= startWait(line, wanted);
+      void wait.then((shown) => {
+        if (!ended) shown.text(line);
+      });
+    },
+    end: (text) => {
+      ended = true;
+      void wait?.then((shown) => shown.done(text));
+    },
+  };
+}
+
+/** `━━━━━━────── 50%`. */
+export function bar(done: number, total: number): string {
+  const part = total <= 0 ? 0 : Math.min(Math.max(done / total, 0), 1);
+  const full = Math.floor(part * BAR_CELLS);
+  return `${'━'.repeat(full)}${'─'.repeat(BAR_CELLS - full)} ${String(Math.floor(part * 100)).padStart(3)}%`;
+}

@@ -1,0 +1,81 @@
+/** From the command line to a subcommand and back to an exit code. */
+import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
+import { isColorWanted } from '../host/host.ts';
+import { nearest } from '../job/complaints.ts';
+import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
+import { helpSubject, loadConfig } from './base/oclif-config.ts';
+import { overview } from './base/overview.ts';
+import { COMMANDS, type CommandEntry } from './index.ts';
+
+/** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
+export async function main(argv: readonly string[]): Promise<ExitCode> {
+  const target = resolveTarget(argv);
+  try {
+    return await run(target, argv);
+  } catch (thrown) {
+    const error = fromOclif(thrown, target.kind === 'command' ? target.entry.id : '');
+    if (isJsonWanted(argv)) process.stdout.write(`${JSON.stringify(errorJson(error))}\n`);
+    else process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+type Target =
+  | { readonly kind: 'overview'; readonly under: string | undefined }
+  | { readonly kind: 'unknown'; readonly words: readonly string[] }
+  | { readonly kind: 'command'; readonly entry: CommandEntry; readonly rest: readonly string[] };
+
+async function run(target: Target, argv: readonly string[]): Promise<ExitCode> {
+  switch (target.kind) {
+    case 'overview':
+      process.stdout.write(`${overview(isColorWanted(process.stdout), target.under)}\n`);
+      return EXIT.done;
+    case 'unknown':
+      throw unknownCommand(target.words);
+    case 'command': {
+      const config = await loadConfig();
+      if (isHelpWanted(argv)) {
+        const { Help } = await import('@oclif/core');
+        const help = new Help(config, config.pjson.oclif.helpOptions);
+        await help.showCommandHelp(await helpSubject(target.entry));
+        return EXIT.done;
+      }
+      return await config.runCommand<ExitCode>(target.entry.id, [...target.rest]);
+    }
+  }
+}
+
+/** The longest run of leading words that names a command; a group of commands (`data`) shows its own overview. */
+function resolveTarget(argv: readonly string[]): Target {
+  const line = argv[0] === 'help' ? argv.slice(1) : argv;
+  const flagAt = line.findIndex((word) => word.startsWith('-'));
+  const words = flagAt === -1 ? line : line.slice(0, flagAt);
+  for (let count = Math.min(words.length, 3); count > 0; count--) {
+    const entry = COMMANDS.find(({ id }) => id === words.slice(0, count).join(':'));
+    if (entry !== undefined) return { kind: 'command', entry, rest: line.slice(count) };
+  }
+  if (words.length === 0 && (flagAt === -1 || isHelpWanted(argv))) return { kind: 'overview', under: undefined };
+  const isGroup = words.length === 1 && COMMANDS.some(({ id }) => id.startsWith(`${words[0]}:`));
+  if (isGroup) return { kind: 'overview', under: words[0] };
+  return { kind: 'unknown', words: words.length === 0 ? line.slice(0, 1) : words };
+}
+
+function unknownCommand(words: readonly string[]): PaddletError {
+  const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
+  const near = nearest(words.slice(0, 2).join(' '), names) ?? nearest(words[0] ?? '', names);
+  const hint = near === undefined ? 'paddlet --help shows all commands' : `did you mean paddlet ${near}?`;
+  return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
+}
+
+function isHelpWanted(argv: readonly string[]): boolean {
+  return argv[0] === 'help' || beforeDashes(argv).some((word) => word === '--help' || word === '-h');
+}
+
+function isJsonWanted(argv: readonly string[]): boolean {
+  return beforeDashes(argv).includes('--json');
+}
+
+function beforeDashes(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return end === -1 ? argv : argv.slice(0, end);
+}
