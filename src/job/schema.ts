@@ -3,6 +3,7 @@
  * durations in milliseconds). The second form is what the store's `/job` carries; it is validated again when read.
  */
 import * as z from 'zod';
+import { PaddletError } from '../base/errors.ts';
 import type { OptimizerSpec } from '../tensor/spec.ts';
 import { parseDurationMs } from './duration.ts';
 import {
@@ -44,7 +45,7 @@ const pathList = z.array(z.string().min(1).max(4096)).max(65_536);
 const ms = z.int().min(1);
 
 /** The resolved form, as the store carries it. */
-export const jobSchema = z.strictObject({
+const jobSchema = z.strictObject({
   name: jobName,
   data: z.strictObject({
     format: dataFields.format,
@@ -77,6 +78,17 @@ export type Job = Frozen<z.output<typeof jobSchema>>;
 /** Breaks the build when the job file's optimizers and the tensor core's part ways. */
 const _optimizersAgree: (job: Job) => OptimizerSpec = (job) => job.optimizer;
 void _optimizersAgree;
+
+/** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
+export function parseJob(value: unknown): Job {
+  const parsed = jobSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const message = `the job in the store: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}`;
+  throw new PaddletError('StoreValueInvalid', message, {
+    hint: 'it was written by another version of paddlet, or by hand',
+  });
+}
 
 /** From the validated file to the job. */
 export function resolveJob(file: JobFile): Job {
