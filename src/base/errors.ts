@@ -38,6 +38,7 @@ export const CODES = {
   JobConflict: fact('fatal', EXIT.usage),
   JobUnknown: fact('fatal', EXIT.usage),
   PortInUse: fact('fatal', EXIT.usage),
+  IndexTaken: fact('fatal', EXIT.usage),
   // Data
   DataMissing: fact('fatal', EXIT.data),
   DataInvalid: fact('fatal', EXIT.data),
