@@ -3,9 +3,9 @@
  * each `MemoryStore` is the connection of one process to it.
  */
 import { assert } from '../base/assert.ts';
-import { PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock } from '../base/seams.ts';
 import { checkKey, checkTtl, checkTxn, compareKeys, intervalOf } from './check.ts';
+import { compacted, leaseGone } from './failures.ts';
 import type {
   Compare,
   KeyValue,
@@ -261,11 +261,3 @@ function firstAtLeast(keys: readonly string[], start: string): number {
   }
   return low;
 }
-
-export const leaseGone = (leaseId: bigint): PaddletError =>
-  new PaddletError('LeaseGone', `lease ${leaseId} has ended`, {
-    hint: 'its owner was cut off for longer than its TTL',
-  });
-
-export const compacted = (from: bigint, until: bigint): PaddletError =>
-  new PaddletError('StoreCompacted', `history from revision ${from} on is gone: compacted up to ${until}`);

@@ -1,0 +1,15 @@
+/** Errors that all stores throw in the same words. */
+import { PaddletError } from '../base/errors.ts';
+
+export const leaseGone = (leaseId: bigint): PaddletError =>
+  new PaddletError('LeaseGone', `lease ${leaseId} has ended`, {
+    hint: 'its owner was cut off for longer than its TTL',
+  });
+
+export const compacted = (from: bigint, until: bigint): PaddletError =>
+  new PaddletError('StoreCompacted', `history from revision ${from} on is gone: compacted up to ${until}`);
+
+export const storeReplaced = (url: string, how: string): PaddletError =>
+  new PaddletError('StoreReplaced', `store ${url} ${how} while it was in use`, {
+    hint: 'the job that it held is not in it any more; start its processes again',
+  });
