@@ -1,10 +1,8 @@
 /** The key `/job`: what all roles must agree on. Created once by the first master, never changed. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { PaddletError } from '../base/errors.ts';
 import { parseStoreValue } from '../core/task-state.ts';
-import type { Job } from '../job/schema.ts';
-import { jobSchema } from '../job/schema.ts';
+import { type Job, parseJob } from '../job/schema.ts';
 import type { Model } from '../model/model.ts';
 import { createModel } from '../model/registry.ts';
 import type { Keys } from '../store/keys.ts';
@@ -49,12 +47,7 @@ export function cutId(job: Job, indexDigest: string): string {
 
 export function parseJobRecord(key: string, value: string): JobRecord {
   const record = parseStoreValue(recordSchema, key, value);
-  const job = jobSchema.safeParse(record.job);
-  if (job.success) return { ...record, job: job.data };
-  const issue = job.error.issues[0];
-  throw new PaddletError('StoreValueInvalid', `${key}: job.${issue?.path.join('.')}: ${issue?.message}`, {
-    hint: 'the job was published by another version of paddlet',
-  });
+  return { ...record, job: parseJob(record.job) };
 }
 
 export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord | undefined> {

@@ -1,0 +1,205 @@
+/** Pulls values and pushes gradients by parameter; where each block and row lives is the placement's business. */
+import { assert } from '../base/assert.ts';
+import type { PulledValues } from '../model/model.ts';
+import { blockCount, blockLength } from '../tensor/blocks.ts';
+import { gatherRows, type IdRouter, scatterRows } from '../tensor/id-router.ts';
+import { shardOfBlock } from '../tensor/shard-hash.ts';
+import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
+import type { Placement } from './placement-view.ts';
+import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+
+/** Distinct ids, u64 little-endian. */
+export interface IdList {
+  readonly ids: Uint8Array;
+  readonly count: number;
+}
+
+export interface Gradients {
+  readonly dense: readonly Float32Array[];
+  /** For each table, count × width floats, in the order of the ids. */
+  readonly sparse: readonly Float32Array[];
+  readonly ids: IdList;
+}
+
+export interface PushHeader {
+  readonly pass: number;
+  readonly task: number;
+  readonly push: number;
+  readonly last: boolean;
+  readonly good: number;
+}
+
+export interface ParameterClient {
+  pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
+  /** True when every pserver had applied the push before. Throws `PushOutOfOrder` with `details.want`. */
+  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<{ duplicate: boolean }>;
+  /** The lowest next push wanted by any pserver; -1 when the task is closed everywhere. */
+  position(pass: number, task: number, signal: AbortSignal): Promise<number>;
+}
+
+export interface ParameterClientOptions {
+  readonly spec: ParameterSpec;
+  readonly shards: number;
+  readonly group: PserverGroup;
+  readonly router: IdRouter;
+}
+
+/** Blocks of each dense parameter by pserver position. */
+type DensePlan = readonly (readonly Uint32Array[])[];
+
+export function createParameterClient(options: ParameterClientOptions): ParameterClient {
+  const { spec, shards, group, router } = options;
+  let planned: { version: number; plan: DensePlan } | undefined;
+
+  function densePlan(placement: Placement): DensePlan {
+    if (planned?.version === placement.version) return planned.plan;
+    const plan = spec.dense.map((dense) => {
+      const blocks: number[][] = placement.pservers.map(() => []);
+      for (let block = 0; block < blockCount(dense); block++) {
+        blocks[placement.primaryOf[shardOfBlock(dense.name, block, shards)]!]!.push(block);
+      }
+      return blocks.map((mine) => Uint32Array.from(mine));
+    });
+    planned = { version: placement.version, plan };
+    return plan;
+  }
+
+  const routeAll = (placement: Placement, { ids, count }: IdList) =>
+    spec.sparse.map((table) => router.route(table.name, ids, count, placement.primaryOf, placement.pservers.length));
+
+  return {
+    pull: (ids, signal) =>
+      group.withPlacement(
+        'pull',
+        async (placement) => {
+          const dense = densePlan(placement);
+          const routes = routeAll(placement, ids);
+          const values: PulledValues = {
+            dense: spec.dense.map((parameter) => new Float32Array(floatsOf(parameter))),
+            sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
+          };
+          await allSettledOrThrow(
+            placement.pservers.map(async (pserver, position) => {
+              const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
+              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position]!.count > 0);
+              const segments = [
+                ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
+                ...sparseParts.map((t) => routes[t]![position]!.ids),
+              ];
+              if (segments.length === 0) return;
+              const header = {
+                placement: pserver.stamp,
+                dense: denseParts.map((parameter) => ({ parameter })),
+                sparse: sparseParts.map((table) => ({ table })),
+              };
+              const reply = await group.ask(pserver, 'pull', header, segments);
+              try {
+                denseParts.forEach((p, i) => {
+                  scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(reply.segment(i)), values.dense[p]!);
+                });
+                sparseParts.forEach((t, i) => {
+                  const rows = floatsIn(reply.segment(denseParts.length + i));
+                  scatterRows(rows, routes[t]![position]!.positions, spec.sparse[t]!.width, values.sparse[t]!);
+                });
+              } finally {
+                reply.free();
+              }
+            }),
+          );
+          return values;
+        },
+        signal,
+      ),
+
+    push: (header, gradients, signal) =>
+      group.withPlacement(
+        `push ${header.push} of task ${header.task}`,
+        async (placement) => {
+          const dense = densePlan(placement);
+          const routes = routeAll(placement, gradients.ids);
+          const outcomes = await allSettledOrThrow(
+            placement.pservers.map(async (pserver, position) => {
+              const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
+              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position]!.count > 0);
+              const segments = [
+                ...denseParts.flatMap((p) => {
+                  const blocks = dense[p]![position]!;
+                  return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!))];
+                }),
+                ...sparseParts.flatMap((t) => {
+                  const { ids, positions } = routes[t]![position]!;
+                  return [ids, bytesOf(gatherRows(gradients.sparse[t]!, positions, spec.sparse[t]!.width))];
+                }),
+              ];
+              const asked = {
+                ...header,
+                placement: pserver.stamp,
+                dense: denseParts.map((parameter) => ({ parameter })),
+                sparse: sparseParts.map((table) => ({ table })),
+              };
+              const reply = await group.ask(pserver, 'push', asked, segments);
+              reply.free();
+              return reply.header.outcome;
+            }),
+          );
+          return { duplicate: outcomes.every((outcome) => outcome === 'duplicate') };
+        },
+        signal,
+      ),
+
+    position: (pass, task, signal) =>
+      group.withPlacement(
+        `position of task ${task}`,
+        async (placement) => {
+          const positions = await allSettledOrThrow(
+            placement.pservers.map(async (pserver) => {
+              const reply = await group.ask(pserver, 'position', { tasks: [{ pass, task }] });
+              reply.free();
+              const next = reply.header.next[0];
+              assert(next !== undefined, 'a position for the task asked');
+              return next;
+            }),
+          );
+          const open = positions.filter((next) => next >= 0);
+          return open.length === 0 ? -1 : Math.min(...open);
+        },
+        signal,
+      ),
+  };
+}
+
+function floatsOf(spec: DenseSpec): number {
+  return spec.shape.reduce((product, side) => product * side, 1);
+}
+
+const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+/** Segments are aligned to 8 bytes (docs/protocol.md), so this is a view. */
+const floatsIn = (bytes: Uint8Array): Float32Array =>
+  new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+
+/** Blocks but the last are of one length, so block b begins at b × that length. */
+function scatterBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array, into: Float32Array): void {
+  let at = 0;
+  for (const block of blocks) {
+    const length = blockLength(spec, block);
+    into.set(from.subarray(at, at + length), block * blockLength(spec, 0));
+    at += length;
+  }
+}
+
+function gatherBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array): Float32Array {
+  if (blocks.length === blockCount(spec)) return from;
+  let total = 0;
+  for (const block of blocks) total += blockLength(spec, block);
+  const gathered = new Float32Array(total);
+  let at = 0;
+  for (const block of blocks) {
+    const length = blockLength(spec, block);
+    const first = block * blockLength(spec, 0);
+    gathered.set(from.subarray(first, first + length), at);
+    at += length;
+  }
+  return gathered;
+}

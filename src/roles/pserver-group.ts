@@ -1,0 +1,142 @@
+/**
+ * All pservers of a job as one: routes ids and blocks by the placement, and repeats what fails for a passing reason
+ * (a pserver restarting, an old placement) until it succeeds. Repeating is safe: pulls change nothing, and the ledgers
+ * drop pushes that were applied before.
+ */
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Cancel } from '../base/seams.ts';
+import type { Channel, Received } from '../protocol/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../protocol/messages.ts';
+import { backoffMs, pause } from '../store/backoff.ts';
+import type { RoleContext } from './context.ts';
+import type { JobRecord } from './job-record.ts';
+import type { PlacedPserver, Placement, PlacementView } from './placement-view.ts';
+import { sayWaiting, throwIfAborted } from './waiting.ts';
+
+const REQUEST_TIMEOUT_MS = 15_000;
+
+type RequestOf<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
+type ReplyOf<T extends RequestHeader['type']> = Received<Extract<ReplyHeader, { type: T }>>;
+
+/** A request without what every request of a job carries. */
+export type Ask<T extends RequestHeader['type']> = Omit<RequestOf<T>, 'job' | 'cut' | 'type'>;
+
+export interface PserverGroup {
+  /**
+   * Runs `attempt` with a placement in which every shard is held, again and again while it fails with an error to retry
+   * or refresh. Other errors, and `PushOutOfOrder`, are thrown. `what` is said while waiting.
+   */
+  withPlacement<T>(what: string, attempt: (placement: Placement) => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** One request to one pserver, once. */
+  ask<T extends 'pull' | 'push' | 'position' | 'closeTasks' | 'checkpoint' | 'account' | 'scanRows' | 'scanBlock'>(
+    pserver: PlacedPserver,
+    type: T,
+    header: Ask<T>,
+    segments?: readonly Uint8Array[],
+    timeoutMs?: number,
+  ): Promise<ReplyOf<T>>;
+  close(): void;
+}
+
+export function createPserverGroup(context: RoleContext, record: JobRecord, view: PlacementView): PserverGroup {
+  const { clock, log } = context.host;
+  /** By index and token: the next owner of an index is another peer. */
+  const channels = new Map<string, Channel>();
+
+  function channelTo(pserver: PlacedPserver): Channel {
+    const key = `${pserver.index}/${pserver.token}`;
+    let channel = channels.get(key);
+    if (channel === undefined) {
+      for (const [other, old] of channels) {
+        if (!other.startsWith(`${pserver.index}/`)) continue;
+        old.close();
+        channels.delete(other);
+      }
+      channel = context.network.connect(pserver.address);
+      channels.set(key, channel);
+    }
+    return channel;
+  }
+
+  async function completePlacement(what: string, signal: AbortSignal): Promise<Placement> {
+    const now = view.current();
+    if (now !== undefined) return now;
+    const quiet = sayWaiting(clock, log, () => `${view.missing()} (${what})`);
+    try {
+      return await view.changed.until(() => view.current(), signal);
+    } finally {
+      quiet();
+    }
+  }
+
+  /** A change of the placement, or a pause: whichever comes first. */
+  async function settleDown(placement: Placement, failures: number, signal: AbortSignal): Promise<void> {
+    const either = new AbortController();
+    const changed = view.changed
+      .until(() => (view.current()?.version === placement.version ? undefined : true), either.signal)
+      .catch((error: unknown) => {
+        if (!isPaddletError(error, 'Interrupted')) throw error;
+      });
+    await Promise.race([changed, pause(clock, backoffMs(failures), signal)]);
+    either.abort();
+    throwIfAborted(signal);
+  }
+
+  return {
+    async withPlacement(what, attempt, signal) {
+      let quiet: Cancel | undefined;
+      try {
+        for (let failures = 0; ; failures++) {
+          throwIfAborted(signal);
+          const placement = await completePlacement(what, signal);
+          try {
+            return await attempt(placement);
+          } catch (error) {
+            if (!isPaddletError(error) || error.recovery === 'fatal' || error.code === 'PushOutOfOrder') throw error;
+            log.debug(`${what}: ${error.code}: ${error.message}`);
+            if (failures === 5) quiet = sayWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
+          }
+          await settleDown(placement, failures, signal);
+        }
+      } finally {
+        quiet?.();
+      }
+    },
+    async ask(pserver, type, header, segments = [], timeoutMs = REQUEST_TIMEOUT_MS) {
+      const message = { type, job: record.id, cut: record.cut, ...header };
+      try {
+        // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
+        const asked = { header: message as unknown as RequestOf<typeof type>, segments };
+        return (await channelTo(pserver).request<typeof type>(asked, { timeoutMs })) as ReplyOf<typeof type>;
+      } catch (error) {
+        if (!isPaddletError(error)) throw error;
+        throw new PaddletError(error.code, `pserver ${pserver.index} at ${pserver.address}: ${error.message}`, {
+          details: error.details,
+          cause: error,
+          ...(error.hint === undefined ? {} : { hint: error.hint }),
+        });
+      }
+    },
+    close() {
+      for (const channel of channels.values()) channel.close();
+      channels.clear();
+    },
+  };
+}
+
+/** All of them, settled before the first failure is thrown, so that a repeat does not overlap with stragglers. */
+export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises);
+  const failed = settled.filter((one) => one.status === 'rejected').map((one) => one.reason as unknown);
+  if (failed.length === 0) return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
+  throw worst(failed);
+}
+
+/** A fatal error says more than one to retry. */
+function worst(errors: readonly unknown[]): unknown {
+  return (
+    errors.find((error) => !isPaddletError(error)) ??
+    errors.find((error) => isPaddletError(error) && error.recovery === 'fatal') ??
+    errors[0]
+  );
+}

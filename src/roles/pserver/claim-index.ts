@@ -1,0 +1,124 @@
+/**
+ * Claims `/ps/<index>`: the wanted index, or the first free one below `/ps_desired`
+ * (seeds/distributed-training.en.md, "Parameter Server Process").
+ */
+import { PaddletError } from '../../base/errors.ts';
+import { parseStoreValue } from '../../core/task-state.ts';
+import type { Fence } from '../../store/fence.ts';
+import { follow } from '../../store/follow.ts';
+import * as z from 'zod';
+import type { RoleContext } from '../context.ts';
+import { claimKey, type HeldLease, patiently } from '../ownership.ts';
+import { createSignal, sayWaiting } from '../waiting.ts';
+
+export interface ClaimIndexOptions {
+  readonly context: RoleContext;
+  readonly lease: HeldLease;
+  /** `host:port` of this pserver. */
+  readonly address: string;
+  readonly wanted: number | undefined;
+  readonly leaseTtlMs: number;
+  readonly over: AbortSignal;
+}
+
+export interface ClaimedIndex {
+  readonly index: number;
+  readonly fence: Fence;
+}
+
+export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedIndex> {
+  const { context, wanted } = options;
+  const desired = await readDesired(context, options.over);
+  if (wanted !== undefined && wanted >= desired) {
+    throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
+  }
+  const candidates = wanted === undefined ? Array.from({ length: desired }, (_, index) => index) : [wanted];
+  const taken = await tryAll(options, candidates);
+  if ('index' in taken) return taken;
+  return waitAndClaim(options, candidates, taken.holder);
+}
+
+async function readDesired(context: RoleContext, over: AbortSignal): Promise<number> {
+  const { keys, store } = context;
+  const entry = await patiently(context, () => store.get(keys.psDesired), over);
+  if (entry === undefined) throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
+  return parseStoreValue(z.int().min(1), keys.psDesired, entry.value);
+}
+
+async function tryAll(
+  options: ClaimIndexOptions,
+  candidates: readonly number[],
+): Promise<ClaimedIndex | { readonly holder: string }> {
+  const { context, lease, address } = options;
+  let holder = '';
+  for (const index of candidates) {
+    const claim = await claimKey(context, { key: context.keys.ps(index), value: address, lease });
+    if (claim.outcome === 'owned') return { index, fence: claim.fence };
+    holder = claim.by.value;
+  }
+  return { holder };
+}
+
+/**
+ * A wanted index whose old owner's lease may still run is waited for, one and a half lease times (an embedded store
+ * needs a watcher for one whole lease time before it ends the lease of a dead process). Without a wanted index, stands
+ * by until one is free.
+ */
+async function waitAndClaim(
+  options: ClaimIndexOptions,
+  candidates: readonly number[],
+  holder: string,
+): Promise<ClaimedIndex> {
+  const { context, wanted, leaseTtlMs, over } = options;
+  const { clock, log } = context.host;
+  const changed = createSignal();
+  let tries = 1;
+  let expired = false;
+  const wake = (): void => {
+    tries += 1;
+    changed.notify();
+  };
+  const cancels = [
+    follow(
+      context.store,
+      context.keys.psPrefix,
+      {
+        onSnapshot: wake,
+        onEvents: (events) => {
+          if (events.some((event) => event.type === 'delete')) wake();
+        },
+        onEnd: (error) => log.error(`watching ${context.keys.psPrefix}: ${error.message}`),
+      },
+      clock,
+    ),
+    sayWaiting(clock, log, () =>
+      wanted === undefined
+        ? `a free index: all ${candidates.length} are held; standing by`
+        : `index ${wanted}: held by ${holder}; waiting one lease time in case it is dead`,
+    ),
+  ];
+  if (wanted !== undefined) {
+    const limit = clock.after(leaseTtlMs * 1.5 + 500, () => {
+      expired = true;
+      changed.notify();
+    });
+    cancels.push(limit);
+  }
+  try {
+    for (;;) {
+      await changed.until(() => (tries > 0 || expired ? true : undefined), over);
+      tries = 0;
+      const taken = await tryAll(options, candidates);
+      if ('index' in taken) return taken;
+      if (expired) throw indexTaken(wanted!, taken.holder);
+    }
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
+function indexTaken(index: number, holder: string): PaddletError {
+  return new PaddletError('IndexTaken', `index ${index} is held by a live pserver at ${holder}`, {
+    hint: 'start with another --index, or without it to take the first free one',
+  });
+}

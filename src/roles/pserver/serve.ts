@@ -1,0 +1,205 @@
+/** What a pserver answers. Each request is handled in one go, so no pull sees half an update. */
+import { unreachable } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import type { Ledger } from '../../core/ledger.ts';
+import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
+import type { Outgoing, Received, RequestHandler } from '../../protocol/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
+import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { PserverMetrics } from './metrics.ts';
+import { createScanner } from './scan.ts';
+
+type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
+type Reply = Outgoing<ReplyHeader>;
+
+export interface Serving {
+  readonly jobId: string;
+  readonly cut: string;
+  readonly spec: ParameterSpec;
+  readonly shards: number;
+  readonly tasks: number;
+  readonly passes: number;
+  readonly parameters: Parameters;
+  readonly ledger: Ledger;
+  readonly stamp: PlacementStamp;
+  readonly metrics: PserverMetrics;
+  /** False while the lease is not certainly held. */
+  readonly isHeld: () => boolean;
+  /** True from the moment that the last checkpoint of this process is being taken: pushes are refused. */
+  readonly isFrozen: () => boolean;
+  readonly checkpoint: (final: boolean) => Promise<{ uuid: string; md5: string; bytes: number }>;
+  readonly info: () => Record<string, unknown>;
+}
+
+/** `serving()` is undefined until the shards are taken and loaded. */
+export function createHandler(serving: () => Serving | undefined, info: () => Record<string, unknown>): RequestHandler {
+  return (request) => {
+    const { header } = request;
+    if (header.type === 'info') return { header: { type: 'info', info: info() } };
+    const now = serving();
+    if (now === undefined) throw new PaddletError('NotReady', 'this pserver is still loading its shards');
+    checkJob(now, header);
+    if (!now.isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
+    return answer(now, request);
+  };
+}
+
+function checkJob(serving: Serving, header: Exclude<RequestHeader, { type: 'info' }>): void {
+  if (header.job !== serving.jobId) {
+    throw new PaddletError('WrongJob', `this pserver serves job ${serving.jobId}, not ${header.job}`);
+  }
+  if (header.cut !== serving.cut) {
+    throw new PaddletError('WrongCut', `the records are cut another way: ${header.cut}, here ${serving.cut}`, {
+      hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those the job began with',
+    });
+  }
+}
+
+function answer(serving: Serving, request: Received<RequestHeader>): Reply | Promise<Reply> {
+  const { header } = request;
+  switch (header.type) {
+    case 'pull':
+      return pull(serving, request as Request<'pull'>);
+    case 'push':
+      return push(serving, request as Request<'push'>);
+    case 'position': {
+      for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
+      const next = header.tasks.map(({ pass, task }) => serving.ledger.position(pass, task));
+      return { header: { type: 'position', next } };
+    }
+    case 'closeTasks':
+      for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
+      for (const { pass, task, records } of header.tasks) serving.ledger.close(pass, task, records);
+      return { header: { type: 'closeTasks' } };
+    case 'checkpoint':
+      return serving.checkpoint(header.final).then((made) => ({ header: { type: 'checkpoint', ...made } }));
+    case 'account': {
+      const account = serving.ledger.account();
+      const passes = account.passes.map((pass) => ({ ...pass }));
+      const duplicatePushes = serving.metrics.duplicatePushes();
+      return { header: { type: 'account', applied: account.applied, discarded: account.discarded, duplicatePushes, passes } };
+    }
+    case 'scanRows':
+      return createScanner(serving).rows(header);
+    case 'scanBlock':
+      return createScanner(serving).block(header);
+    case 'info':
+    case 'getTask':
+    case 'finishTask':
+    case 'failTask':
+    case 'returnTask':
+    case 'finishEvaluation':
+    case 'progress':
+      throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': that is the master's`);
+    default:
+      return unreachable(header);
+  }
+}
+
+function checkTask(serving: Serving, pass: number, task: number): void {
+  if (pass >= serving.passes || task >= serving.tasks) {
+    throw new PaddletError(
+      'BadMessage',
+      `pass ${pass}, task ${task}: the job has ${serving.passes} passes of ${serving.tasks} tasks`,
+    );
+  }
+}
+
+function checkStamp(serving: Serving, stamp: PlacementStamp): void {
+  if (sameStamp(stamp, serving.stamp)) return;
+  throw new PaddletError(
+    'StalePlacement',
+    `the placement is ${serving.stamp.revision} with ${serving.stamp.shards} shards here, not ${stamp.revision} with ${stamp.shards}`,
+  );
+}
+
+function pull(serving: Serving, request: Request<'pull'>): Reply {
+  const { header } = request;
+  checkStamp(serving, header.placement);
+  checkSegments(request, header.dense.length + header.sparse.length);
+  const segments: Uint8Array[] = [];
+  header.dense.forEach(({ parameter }, i) => {
+    const blocks = u32Segment(request, i);
+    const into = new Uint8Array(4 * denseFloats(serving, parameter, blocks));
+    serving.parameters.pullDense(parameter, blocks, into);
+    segments.push(into);
+  });
+  header.sparse.forEach(({ table }, i) => {
+    const ids = idSegment(request, header.dense.length + i);
+    const spec = serving.spec.sparse[table];
+    if (spec === undefined) throw unknownParameter('table', table, serving.spec.sparse.length);
+    const into = new Uint8Array((ids.byteLength / 8) * spec.width * 4);
+    serving.parameters.pullSparse(table, ids, into);
+    segments.push(into);
+  });
+  serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
+  return { header: { type: 'pull' }, segments };
+}
+
+function push(serving: Serving, request: Request<'push'>): Reply {
+  const { header } = request;
+  if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is leaving and takes no more pushes');
+  checkTask(serving, header.pass, header.task);
+  checkStamp(serving, header.placement);
+  checkSegments(request, 2 * (header.dense.length + header.sparse.length));
+  const verdict = serving.ledger.judge(header);
+  if (verdict.outcome === 'early') {
+    throw new PaddletError(
+      'PushOutOfOrder',
+      `push ${header.push} of task ${header.task} in pass ${header.pass}: push ${verdict.want} is wanted next`,
+      { details: { want: verdict.want } },
+    );
+  }
+  if (verdict.outcome === 'duplicate') {
+    serving.metrics.pushed('duplicate', 0);
+    return { header: { type: 'push', outcome: 'duplicate' } };
+  }
+  const dense = header.dense.map(({ parameter }, i): DensePart => {
+    return { parameter, blocks: u32Segment(request, 2 * i), gradients: request.segment(2 * i + 1) };
+  });
+  const first = 2 * header.dense.length;
+  const sparse = header.sparse.map(({ table }, i): SparsePart => {
+    return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
+  });
+  serving.parameters.push(sparse, dense, allApply(serving.shards));
+  serving.ledger.advance(header);
+  serving.metrics.pushed('applied', request.segmentCount);
+  return { header: { type: 'push', outcome: 'applied' } };
+}
+
+/** One ledger position for all shards of a pserver: all apply. Shards not held here are refused by the kernels. */
+const applyAll = new Map<number, Uint8Array>();
+function allApply(shards: number): Uint8Array {
+  let actions = applyAll.get(shards);
+  if (actions === undefined) {
+    actions = new Uint8Array(shards).fill(SHARD_ACTION.apply);
+    applyAll.set(shards, actions);
+  }
+  return actions;
+}
+
+function denseFloats(serving: Serving, parameter: number, blocks: Uint32Array): number {
+  return serving.parameters.denseFloats(parameter, blocks);
+}
+
+function checkSegments(request: Received<RequestHeader>, expected: number): void {
+  if (request.segmentCount === expected) return;
+  throw new PaddletError('BadMessage', `'${request.header.type}': ${request.segmentCount} segments, ${expected} expected`);
+}
+
+function u32Segment(request: Received<RequestHeader>, index: number): Uint32Array {
+  const bytes = request.segment(index);
+  if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u32`);
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+}
+
+function idSegment(request: Received<RequestHeader>, index: number): Uint8Array {
+  const bytes = request.segment(index);
+  if (bytes.byteLength % 8 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u64`);
+  return bytes;
+}
+
+export function unknownParameter(what: string, number: number, count: number): PaddletError {
+  return new PaddletError('UnknownParameter', `${what} ${number}: the model has ${count}`);
+}

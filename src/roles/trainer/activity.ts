@@ -1,0 +1,66 @@
+/** What the trainer is doing, told to the master now and again: for timeouts, stragglers and `status`. */
+import type { Clock } from '../../base/seams.ts';
+import type { Phase } from '../../core/task-events.ts';
+import type { MetricSums } from '../../model/model.ts';
+
+export interface Executing {
+  readonly pass: number;
+  readonly task: number;
+  readonly attempt: number;
+}
+
+export interface ActivityReport {
+  readonly executing: (Executing & { position: number }) | undefined;
+  readonly phase: Phase;
+  /** Records trained on since the start of this process. */
+  readonly records: number;
+  /** Mean loss of the latest records. */
+  readonly loss: number | undefined;
+}
+
+export interface Activity {
+  begin(executing: Executing): void;
+  end(): void;
+  enter(phase: Phase): void;
+  position(push: number): void;
+  trained(records: number, metrics: MetricSums | undefined): void;
+  report(): ActivityReport;
+  /** Milliseconds spent in each phase. */
+  spentMs(): Readonly<Record<Phase, number>>;
+}
+
+export function createActivity(clock: Clock): Activity {
+  let executing: (Executing & { position: number }) | undefined;
+  let phase: Phase = 'idle';
+  let since = clock.monotonicMs();
+  let records = 0;
+  let loss: number | undefined;
+  const spent: Record<Phase, number> = { start: 0, read: 0, pull: 0, compute: 0, push: 0, wait: 0, idle: 0 };
+
+  const enter = (next: Phase): void => {
+    const now = clock.monotonicMs();
+    spent[phase] += now - since;
+    since = now;
+    phase = next;
+  };
+  return {
+    begin(next) {
+      executing = { ...next, position: 0 };
+      enter('start');
+    },
+    end() {
+      executing = undefined;
+      enter('idle');
+    },
+    enter,
+    position(push) {
+      if (executing !== undefined) executing = { ...executing, position: push };
+    },
+    trained(count, metrics) {
+      records += count;
+      if (metrics !== undefined && metrics.records > 0) loss = metrics.loss / metrics.records;
+    },
+    report: () => ({ executing, phase, records, loss }),
+    spentMs: () => ({ ...spent, [phase]: spent[phase] + clock.monotonicMs() - since }),
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Works one training task: asks the ledgers where to begin, then batch after batch pull, compute and push, until every
+ * pserver has acknowledged the last push. Push `j` is the same records for any trainer (DESIGN §5), so an attempt can
+ * begin anywhere and be repeated.
+ */
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { TaskRecords } from '../../data/source.ts';
+import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
+import { gatherRows, type IdRouter } from '../../tensor/id-router.ts';
+import type { ParameterClient } from '../parameter-client.ts';
+import { throwIfAborted } from '../waiting.ts';
+import { type Contribution, combine, isFiniteGradient } from './accumulator.ts';
+import type { Activity } from './activity.ts';
+import { createWindow, type Window } from './window.ts';
+
+export interface TrainTaskOptions {
+  readonly model: Model;
+  readonly client: ParameterClient;
+  readonly router: IdRouter;
+  readonly batchSize: number;
+  readonly pushEvery: number;
+  readonly pullEvery: number;
+  readonly activity: Activity;
+  readonly signal: AbortSignal;
+}
+
+export interface TrainedTask {
+  readonly read: number;
+  readonly good: number;
+  readonly duplicate: number;
+  readonly metrics: MetricSums;
+}
+
+interface Progress {
+  read: number;
+  duplicate: number;
+  metrics: MetricSums;
+}
+
+const NO_METRICS: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+
+export async function trainTask(
+  options: TrainTaskOptions,
+  task: { pass: number; task: number },
+  records: TaskRecords,
+): Promise<TrainedTask> {
+  const progress: Progress = { read: 0, duplicate: 0, metrics: NO_METRICS };
+  let from = await options.client.position(task.pass, task.task, options.signal);
+  while (from >= 0) {
+    try {
+      await trainFrom(options, task, records, from, progress);
+      break;
+    } catch (error) {
+      if (!isPaddletError(error, 'PushOutOfOrder')) throw error;
+      const want = error.details.want;
+      if (typeof want !== 'number') throw error;
+      from = want;
+    }
+  }
+  return { ...progress, good: records.goodBefore(records.records) };
+}
+
+async function trainFrom(
+  options: TrainTaskOptions,
+  { pass, task }: { pass: number; task: number },
+  records: TaskRecords,
+  firstPush: number,
+  progress: Progress,
+): Promise<void> {
+  const { client, router, batchSize, pushEvery, pullEvery, activity, signal, model } = options;
+  const batches = Math.max(1, Math.ceil(records.records / batchSize));
+  const first = firstPush * pushEvery;
+  const batchAt = (b: number): Batch =>
+    records.batch(Math.min(b * batchSize, records.records), Math.min((b + 1) * batchSize, records.records));
+  let pulled: { window: Window; batches: Batch[]; values: PulledValues } | undefined;
+  let contributions: Contribution[] = [];
+  /** One push is on its way while the next batch is pulled and computed. */
+  let pushing: Promise<void> = Promise.resolve();
+  for (let b = first; b < batches; b++) {
+    throwIfAborted(signal);
+    const inWindow = (b - first) % pullEvery;
+    if (inWindow === 0) {
+      activity.enter('pull');
+      const ahead = Array.from({ length: Math.min(pullEvery, batches - b) }, (_, i) => batchAt(b + i));
+      const window = createWindow(router, ahead);
+      const [values] = await Promise.all([client.pull(window.ids, signal), pushing]);
+      pulled = { window, batches: ahead, values };
+    }
+    activity.enter('compute');
+    const { window, batches: ahead, values } = pulled!;
+    const batch = ahead[inWindow]!;
+    const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOf(model, window, inWindow, values));
+    contributions.push({ batch, step });
+    if (step !== undefined) progress.metrics = addMetrics(progress.metrics, step.metrics);
+    const last = b === batches - 1;
+    if ((b + 1) % pushEvery !== 0 && !last) continue;
+
+    const push = Math.floor(b / pushEvery);
+    const end = Math.min((b + 1) * batchSize, records.records);
+    const gradients = combine(router, model.parameters, contributions);
+    const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
+    contributions = [];
+    if (!isFiniteGradient(gradients)) throw badGradient(records, push * pushEvery * batchSize, end);
+    activity.enter('push');
+    await pushing;
+    const header = { pass, task, push, last, good: records.goodBefore(end) };
+    pushing = client.push(header, gradients, signal).then(({ duplicate }) => {
+      if (duplicate) progress.duplicate += count;
+      activity.position(push + 1);
+    });
+    // Awaited before the next one; a failure in between is not unhandled.
+    pushing.catch(() => {});
+    progress.read += count;
+    activity.trained(count, step?.metrics);
+  }
+  await pushing;
+}
+
+/** The pulled rows of one batch of the window. */
+function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
+  const places = window.places[index];
+  if (places === undefined) return values;
+  const sparse = values.sparse.map((rows, t) => gatherRows(rows, places, model.parameters.sparse[t]!.width));
+  return { dense: values.dense, sparse };
+}
+
+export function addMetrics(a: MetricSums, b: MetricSums): MetricSums {
+  return {
+    records: a.records + b.records,
+    loss: a.loss + b.loss,
+    correct: a.correct + b.correct,
+    squaredError: a.squaredError + b.squaredError,
+  };
+}
+
+function badGradient(records: TaskRecords, from: number, to: number): PaddletError {
+  return new PaddletError('BadGradient', `the gradient of ${records.describe(from, to)} has NaN or infinite values`, {
+    hint: 'the learning rate is too high, or a value in these records is far out of range',
+  });
+}
