@@ -60,4 +60,8 @@ export interface TaskRecords {
   readonly bad: readonly BadRecord[];
   /** Good records at indexed positions [from, to). */
   batch(from: number, to: number): Batch;
+  /** How many good records stand at indexed positions below `position`. */
+  goodBefore(position: number): number;
+  /** File and lines (or record numbers) of the records at [from, to), for messages. */
+  describe(from: number, to: number): string;
 }
