@@ -14,7 +14,9 @@ export const LIMITS = {
   frameSegments: 4096,
   /** Requests that one connection may have unanswered. */
   requestsInFlight: 1024,
-  /** Bytes that one connection may have queued for sending before it pushes back. */
+  /** Calls that wait on one channel for a connection or for room; more are refused with `Overloaded`. */
+  requestsWaiting: 16_384,
+  /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
   connectionsPerRole: 4096,
 

@@ -15,7 +15,10 @@ export interface Landing {
 /** Hands out the memory that payloads of one connection or server land in; may throw `OutOfMemory` or `Overloaded`. */
 export type LandingAllocator = (byteLength: number) => Landing;
 
-/** A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await. */
+/**
+ * A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await.
+ * Who gets an answer frees it. A request is freed by the network when its answer was sent; its handler may do it earlier.
+ */
 export interface Received<H> {
   readonly header: H;
   readonly segmentCount: number;
@@ -25,7 +28,10 @@ export interface Received<H> {
 
 export interface Outgoing<H> {
   readonly header: H;
-  /** Sent as they are at the time of the call; the sender must not change them before the promise of the call settles. */
+  /**
+   * Ordinary memory, not kernel memory (which moves when it grows). Not copied: a caller must not change them before the
+   * promise of the call settles, a handler never after it has answered with them (views of its request are fine).
+   */
   readonly segments?: readonly Uint8Array[];
 }
 
@@ -34,11 +40,17 @@ export interface RequestOptions {
   readonly timeoutMs: number;
 }
 
-/** The client's end of one connection; it reconnects by itself with back-off until closed. */
+/**
+ * The client's end of one connection. It connects at the first request, and again by itself, with back-off, while requests
+ * wait, until closed.
+ */
 export interface Channel {
   readonly address: string;
   /**
-   * Sends and waits for the answer. Requests on one channel are delivered and handled in the order of the calls.
+   * Sends and waits for the answer. Requests on one channel are delivered and handled in the order of the calls, one
+   * after the other; those of WAITING_REQUESTS begin in that order too but do not hold up the ones behind them.
+   * Waits while the connection is down or has no room (LIMITS.requestsInFlight, sendQueueBytes); `Overloaded` when
+   * LIMITS.requestsWaiting calls wait already, `FrameTooLarge` at once for what no frame may hold.
    * A connection that breaks fails its unanswered requests with `ConnectionLost` (they may or may not have been
    * handled: repeat them under the same ids). An error answer is thrown as its PaddletError.
    */
@@ -55,7 +67,7 @@ export type RequestHandler = (
   session: Session,
 ) => Promise<Outgoing<ReplyHeader>> | Outgoing<ReplyHeader>;
 
-/** One accepted connection. `peer` is set by the `hello` handler and shown in messages. */
+/** One accepted connection. `peer` may be set by the handler and is shown in messages. */
 export interface Session {
   readonly remoteAddress: string;
   peer: { readonly role: string; readonly id: string } | undefined;
