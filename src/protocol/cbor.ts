@@ -1,0 +1,91 @@
+/**
+ * Frame headers: plain CBOR (RFC 8949) that any library reads. Written and read by cbor-x with its extensions off.
+ *
+ * Before cbor-x sees bytes from outside, `checkCbor` walks them without allocating anything. It admits only definite
+ * lengths, no tags, text keys and bounded depth, so an announced length can never ask for more memory than bytes came.
+ */
+import { Encoder } from 'cbor-x';
+
+/** Arrays and maps inside each other. */
+export const CBOR_MAX_DEPTH = 32;
+
+const codec = new Encoder({ useRecords: false, mapsAsObjects: true, variableMapSize: true, tagUint8Array: false });
+
+export const encodeCbor = (value: unknown): Uint8Array => codec.encode(value);
+
+/** Decodes one value that fills `bytes` exactly. Throws an `Error` saying what is wrong, with the byte it is at. */
+export function decodeCbor(bytes: Uint8Array): unknown {
+  const end = checkCbor(bytes);
+  if (end !== bytes.length) throw new Error(`${bytes.length - end} bytes follow the value`);
+  return codec.decode(bytes);
+}
+
+const MAJOR = { unsigned: 0, negative: 1, bytes: 2, text: 3, array: 4, map: 5, tag: 6, simple: 7 } as const;
+const SIMPLE_LENGTHS: Readonly<Record<number, number>> = { 20: 0, 21: 0, 22: 0, 23: 0, 25: 2, 26: 4, 27: 8 };
+
+interface Head {
+  readonly major: number;
+  /** Length, count or value; not a number for `simple`. */
+  readonly argument: number;
+  /** Where the content begins. */
+  readonly next: number;
+}
+
+/** Walks the value at the start of `bytes` and returns where it ends. Throws like `decodeCbor`. */
+export function checkCbor(bytes: Uint8Array): number {
+  const walk = (at: number, depth: number): number => {
+    if (depth > CBOR_MAX_DEPTH) throw new Error(`more than ${CBOR_MAX_DEPTH} levels deep at byte ${at}`);
+    const { major, argument, next } = head(bytes, at);
+    switch (major) {
+      case MAJOR.unsigned:
+      case MAJOR.negative:
+      case MAJOR.simple:
+        return next;
+      case MAJOR.bytes:
+      case MAJOR.text:
+        if (argument > bytes.length - next) throw new Error(`string at byte ${at} runs past the end`);
+        return next + argument;
+      case MAJOR.array:
+        return items(argument, next, at, depth, false);
+      case MAJOR.map:
+        return items(argument, next, at, depth, true);
+      default:
+        throw new Error(`tag at byte ${at}`);
+    }
+  };
+  const items = (count: number, from: number, at: number, depth: number, isMap: boolean): number => {
+    // Every item takes a byte at least.
+    if (count * (isMap ? 2 : 1) > bytes.length - from) throw new Error(`count at byte ${at} runs past the end`);
+    let next = from;
+    for (let i = 0; i < count; i++) {
+      if (isMap) {
+        if (next >= bytes.length || bytes[next]! >> 5 !== MAJOR.text)
+          throw new Error(`key at byte ${next} is not text`);
+        next = walk(next, depth + 1);
+      }
+      next = walk(next, depth + 1);
+    }
+    return next;
+  };
+  return walk(0, 0);
+}
+
+function head(bytes: Uint8Array, at: number): Head {
+  if (at >= bytes.length) throw new Error(`value at byte ${at} is missing`);
+  const initial = bytes[at]!;
+  const major = initial >> 5;
+  const low = initial & 31;
+  if (major === MAJOR.simple) {
+    const length = SIMPLE_LENGTHS[low];
+    if (length === undefined) throw new Error(`simple value ${low} at byte ${at}`);
+    if (at + 1 + length > bytes.length) throw new Error(`number at byte ${at} runs past the end`);
+    return { major, argument: Number.NaN, next: at + 1 + length };
+  }
+  if (low < 24) return { major, argument: low, next: at + 1 };
+  if (low > 27) throw new Error(`indefinite or reserved length at byte ${at}`);
+  const width = 1 << (low - 24);
+  if (at + 1 + width > bytes.length) throw new Error(`length at byte ${at} runs past the end`);
+  let argument = 0;
+  for (let i = 1; i <= width; i++) argument = argument * 256 + bytes[at + i]!;
+  return { major, argument, next: at + 1 + width };
+}

@@ -1,0 +1,251 @@
+/**
+ * One accepted connection: handles its requests in the order they came, one after the other, and answers each. Bounds
+ * what it holds for a peer that asks too much or does not read its answers.
+ */
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Cancel } from '../base/seams.ts';
+import type { LandingAllocator, Outgoing, RequestHandler, Session } from './channel.ts';
+import { toErrorHeader } from './error-header.ts';
+import { bad, type Frame, type FrameHead } from './frame.ts';
+import { FrameSender, prepare } from './frame-sender.ts';
+import { watchLiveness } from './liveness.ts';
+import { parseRequest, type ReplyHeader } from './messages.ts';
+import type { Link, Place, ReceivedFrame } from './receiver.ts';
+import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
+
+export interface SessionOptions {
+  readonly handler: RequestHandler;
+  readonly landing: LandingAllocator | undefined;
+}
+
+export class ServerSession implements Session {
+  readonly remoteAddress: string;
+  peer: { readonly role: string; readonly id: string } | undefined;
+  readonly #wire: Wire;
+  readonly #link: Link;
+  readonly #options: SessionOptions;
+  readonly #sender: FrameSender;
+  /** Received, not begun. */
+  readonly #queue: ReceivedFrame[] = [];
+  /** Begun or queued, not answered. */
+  #requests = 0;
+  #requestBytes = 0;
+  /** A request that holds up the ones behind it. */
+  #busy = false;
+  #draining = false;
+  #closed = false;
+  #stopTimer: Cancel;
+  readonly #stopLiveness: Cancel;
+  readonly #onClosed = new Set<() => void>();
+
+  constructor(wire: Wire, link: Link, remoteAddress: string, options: SessionOptions) {
+    this.#wire = wire;
+    this.#link = link;
+    this.remoteAddress = remoteAddress;
+    this.#options = options;
+    this.#sender = new FrameSender(link);
+    const { firstFrameTimeoutMs } = wire.timing;
+    this.#stopTimer = wire.clock.after(firstFrameTimeoutMs, () => this.#cut(`silent for ${firstFrameTimeoutMs} ms`));
+    this.#stopLiveness = watchLiveness(link, wire.clock, wire.timing, () => this.#cut('peer is silent'));
+    link.ws.on('error', (error) => wire.log.debug('connection failed', { remoteAddress, reason: error.message }));
+    link.ws.on('close', () => this.#ended());
+    wire.receiver(
+      link,
+      {
+        place: (head) => this.#place(head),
+        onFrame: (frame) => this.#receive(frame),
+        onBadFrame: (error) => this.#refuseConnection(error),
+      },
+      wire.limits,
+    );
+  }
+
+  onClosed(run: () => void): Cancel {
+    if (this.#closed) {
+      run();
+      return () => {};
+    }
+    this.#onClosed.add(run);
+    return () => void this.#onClosed.delete(run);
+  }
+
+  /** Refuses what has not begun, lets what runs be answered, then says goodbye. */
+  drain(): void {
+    this.#draining = true;
+    this.#stopTimer();
+    this.#stopTimer = this.#wire.clock.after(this.#wire.timing.drainTimeoutMs, () => this.#cut('drain took too long'));
+    this.#pump();
+    this.#closeWhenIdle();
+  }
+
+  #place(head: FrameHead): Place {
+    const { requestId, frameBytes } = head.preamble;
+    try {
+      if (!this.#hasRoom(frameBytes)) throw this.#overloaded();
+      return this.#options.landing === undefined ? 'any' : this.#options.landing(head.payloadBytes);
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      this.#answerError(requestId, error);
+      return 'skip';
+    }
+  }
+
+  #receive(frame: ReceivedFrame): void {
+    this.#stopTimer();
+    if (frame.kind !== 'request') {
+      frame.free();
+      this.#refuseConnection(bad('kind', 'a client sends requests only', frame.requestId));
+      return;
+    }
+    if (!this.#hasRoom(frame.byteLength)) {
+      frame.free();
+      this.#answerError(frame.requestId, this.#overloaded());
+      return;
+    }
+    this.#requests++;
+    this.#requestBytes += frame.byteLength;
+    this.#queue.push(frame);
+    this.#pump();
+  }
+
+  #hasRoom(byteLength: number): boolean {
+    const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
+    return this.#requests < requestsInFlight && this.#requestBytes + byteLength <= sendQueueBytes;
+  }
+
+  #overloaded(): PaddletError {
+    const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
+    const message = `a connection may have ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered`;
+    return new PaddletError('Overloaded', message);
+  }
+
+  /** Begins requests while there is room for their answers, whose size is not known before they are made. */
+  #pump(): void {
+    while (!this.#busy && !this.#closed && this.#sender.queuedBytes <= this.#wire.limits.sendQueueBytes / 2) {
+      const frame = this.#queue.shift();
+      if (frame === undefined) return;
+      if (this.#draining) {
+        this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), frame);
+      } else {
+        this.#handle(frame);
+      }
+    }
+  }
+
+  #handle(frame: ReceivedFrame): void {
+    try {
+      const header = parseRequest(frame.header);
+      const request = {
+        header,
+        segmentCount: frame.segmentCount,
+        segment: (index: number) => frame.segment(index),
+        free: () => frame.free(),
+      };
+      const result = this.#options.handler(request, this);
+      if (!(result instanceof Promise)) {
+        this.#answer(frame, result);
+        return;
+      }
+      const holdsUp = !WAITING_REQUESTS.has(header.type);
+      if (holdsUp) this.#busy = true;
+      void result
+        .then(
+          (outgoing) => this.#answer(frame, outgoing),
+          (error: unknown) => this.#answerFailure(frame, error),
+        )
+        .catch(this.#wire.onBug)
+        .finally(() => {
+          if (holdsUp) this.#busy = false;
+          this.#pump();
+        });
+    } catch (error) {
+      this.#answerFailure(frame, error);
+    }
+  }
+
+  #answer(frame: ReceivedFrame, { header, segments = [] }: Outgoing<ReplyHeader>): void {
+    try {
+      this.#send({ kind: 'reply', requestId: frame.requestId, header, segments }, frame);
+    } catch (error) {
+      this.#answerFailure(frame, error);
+    }
+  }
+
+  #answerFailure(frame: ReceivedFrame, error: unknown): void {
+    if (isPaddletError(error)) {
+      this.#answerError(frame.requestId, error, frame);
+      return;
+    }
+    this.#answerError(
+      frame.requestId,
+      new PaddletError('Internal', 'the peer met a bug; its log has the stack'),
+      frame,
+    );
+    this.#wire.onBug(error);
+  }
+
+  #answerError(requestId: number, error: PaddletError, frame?: ReceivedFrame): void {
+    const header = toErrorHeader(error);
+    try {
+      this.#send({ kind: 'error', requestId, header, segments: [] }, frame);
+    } catch (tooLarge) {
+      if (!isPaddletError(tooLarge, 'FrameTooLarge')) throw tooLarge;
+      this.#send({ kind: 'error', requestId, header: { ...header, details: {} }, segments: [] }, frame);
+    }
+  }
+
+  /** Sends, and lets go of the request that this answers once its memory cannot be needed for the answer any more. */
+  #send(answer: Frame, frame: ReceivedFrame | undefined): void {
+    const encoded = prepare(answer, this.#wire.limits);
+    const done = (): void => {
+      if (frame === undefined) return;
+      frame.free();
+      this.#pump();
+      this.#closeWhenIdle();
+    };
+    if (frame !== undefined) {
+      this.#requests--;
+      this.#requestBytes -= frame.byteLength;
+    }
+    if (this.#closed) {
+      done();
+      return;
+    }
+    this.#sender.send(encoded, done);
+    // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
+    if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
+  }
+
+  /** The stream of frames cannot be trusted any more. */
+  #refuseConnection(error: PaddletError): void {
+    const { remoteAddress } = this;
+    this.#wire.log.warn('bad frame, connection closed', { remoteAddress, peer: this.peer?.id, reason: error.message });
+    const { requestId } = error.details;
+    this.#answerError(typeof requestId === 'number' ? requestId : 0, error);
+    this.#close(error.code === 'FrameTooLarge' ? 1009 : 1002, error.code);
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#draining && this.#requests === 0 && this.#sender.queuedFrames === 0) this.#close(1001, 'Draining');
+  }
+
+  #close(code: number, reason: string): void {
+    this.#stopTimer();
+    this.#link.ws.close(code, reason);
+    this.#stopTimer = this.#wire.clock.after(this.#wire.timing.closeTimeoutMs, () => this.#cut('peer did not close'));
+  }
+
+  #cut(reason: string): void {
+    this.#wire.log.debug('connection cut', { remoteAddress: this.remoteAddress, reason });
+    this.#link.ws.terminate();
+  }
+
+  #ended(): void {
+    this.#closed = true;
+    this.#stopTimer();
+    this.#stopLiveness();
+    for (const frame of this.#queue.splice(0)) frame.free();
+    for (const run of [...this.#onClosed]) run();
+    this.#onClosed.clear();
+  }
+}

@@ -1,0 +1,96 @@
+/** What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs. */
+import { assert } from '../base/assert.ts';
+import { LIMITS } from '../base/limits.ts';
+import type { Clock, Log, Random } from '../base/seams.ts';
+import type { BackoffOptions } from './backoff.ts';
+import type { FrameLimits } from './frame.ts';
+import type { LivenessOptions } from './liveness.ts';
+import type { RequestHeader } from './messages.ts';
+import type { AttachReceiver } from './receiver.ts';
+import { attachWsReceiver } from './ws-receiver.ts';
+
+export const SUBPROTOCOL = 'paddlet.v1';
+
+/** Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them. */
+export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
+  'getTask',
+  'checkpoint',
+]);
+
+export interface WireLimits extends FrameLimits {
+  readonly requestsInFlight: number;
+  readonly requestsWaiting: number;
+  readonly sendQueueBytes: number;
+  readonly connectionsPerRole: number;
+}
+
+export interface WireTiming extends LivenessOptions {
+  /** Client: TCP and WebSocket handshake together. */
+  readonly connectTimeoutMs: number;
+  /** Server: from the TCP connection to a whole HTTP request. */
+  readonly handshakeTimeoutMs: number;
+  /** Server: from the handshake to the first whole frame. */
+  readonly firstFrameTimeoutMs: number;
+  readonly backoff: BackoffOptions;
+  /** Server, on close: for running requests to end. */
+  readonly drainTimeoutMs: number;
+  /** For the peer to answer a close frame, before the socket is cut. */
+  readonly closeTimeoutMs: number;
+}
+
+/**
+ * How a client masks what it sends. RFC 6455 wants unpredictable masks, against proxies that could be made to mistake
+ * payload for HTTP; masking costs nine tenths of the speed. `auto`: zeros to loopback addresses, where there is no
+ * proxy, and random masks elsewhere. `zero`: for networks known to have no intermediaries.
+ */
+export type Masking = 'auto' | 'random' | 'zero';
+
+export interface WebSocketNetworkOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly masking?: Masking;
+  /** Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies. */
+  readonly onBug?: (error: unknown) => void;
+  readonly limits?: Partial<WireLimits>;
+  readonly timing?: Partial<WireTiming>;
+  readonly receiver?: AttachReceiver;
+}
+
+/** The options with nothing left open. */
+export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 'timing'>> {
+  readonly limits: WireLimits;
+  readonly timing: WireTiming;
+}
+
+const DEFAULT_TIMING: WireTiming = {
+  connectTimeoutMs: 5_000,
+  handshakeTimeoutMs: 10_000,
+  firstFrameTimeoutMs: 10_000,
+  pingIntervalMs: 3_000,
+  missedPings: 3,
+  backoff: { firstMs: 50, capMs: 2_000 },
+  drainTimeoutMs: 10_000,
+  closeTimeoutMs: 1_000,
+};
+
+const crash = (error: unknown): void => {
+  setImmediate(() => {
+    throw error;
+  });
+};
+
+export function resolveWire(options: WebSocketNetworkOptions): Wire {
+  const limits: WireLimits = { ...LIMITS, ...options.limits };
+  assert(limits.frameBytes * 2 <= limits.sendQueueBytes, 'a send queue has room for two frames');
+  return {
+    clock: options.clock,
+    log: options.log,
+    random: options.random,
+    masking: options.masking ?? 'auto',
+    onBug: options.onBug ?? crash,
+    receiver: options.receiver ?? attachWsReceiver,
+    limits,
+    timing: { ...DEFAULT_TIMING, ...options.timing },
+  };
+}
