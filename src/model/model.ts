@@ -31,7 +31,9 @@ export interface DenseBatch {
   readonly labels: Float32Array;
 }
 
-export type Batch = { readonly kind: 'sparse'; readonly data: SparseBatch } | { readonly kind: 'dense'; readonly data: DenseBatch };
+export type Batch =
+  | { readonly kind: 'sparse'; readonly data: SparseBatch }
+  | { readonly kind: 'dense'; readonly data: DenseBatch };
 
 /** Values as pulled: dense parameters whole, in declared order; for each table the rows of `batch.ids`, in their order. */
 export interface PulledValues {

@@ -1,0 +1,69 @@
+/** The records of one task as bytes of images with their labels; a batch turns them into rows of floats. */
+import { assert } from '../base/assert.ts';
+import type { DenseBatch } from '../model/model.ts';
+import { expectedLabels, type LabelRule, labelOf } from './labels.ts';
+import { RecordPositions } from './record-positions.ts';
+import type { TaskRecords } from './source.ts';
+
+/** byte / 255 in f32. */
+const UNIT = Float32Array.from({ length: 256 }, (_, byte) => byte / 255);
+
+export interface ImagesPart {
+  readonly file: string;
+  readonly firstRecord: number;
+  /** Of the first image in the file. */
+  readonly offset: number;
+  readonly images: Uint8Array;
+  readonly classes: Uint8Array;
+}
+
+export class DenseRecordsBuilder {
+  private readonly width: number;
+  private readonly pixels: Uint8Array;
+  private readonly labels: Float32Array;
+  private readonly positions: RecordPositions;
+
+  constructor(records: number, width: number) {
+    this.width = width;
+    this.pixels = new Uint8Array(records * width);
+    this.labels = new Float32Array(records);
+    this.positions = new RecordPositions(records, 'record');
+  }
+
+  add(part: ImagesPart, rule: LabelRule): void {
+    const { width, positions } = this;
+    assert(part.images.length === part.classes.length * width, 'an image a label');
+    positions.startPart(part.file);
+    part.classes.forEach((value, at) => {
+      const line = part.firstRecord + at + 1;
+      const label = labelOf(rule, value);
+      if (Number.isNaN(label)) {
+        const reason = `label ${value} is not ${expectedLabels(rule)}`;
+        positions.addBad({ file: part.file, line, byteOffset: part.offset + at * width, reason });
+        return;
+      }
+      this.pixels.set(part.images.subarray(at * width, (at + 1) * width), positions.good * width);
+      this.labels[positions.good] = label;
+      positions.addGood(line);
+    });
+  }
+
+  finish(): TaskRecords {
+    const { width, pixels, labels, positions } = this;
+    function batch(from: number, to: number): DenseBatch {
+      const first = positions.goodBefore(from);
+      const last = positions.goodBefore(to);
+      const inputs = new Float32Array((last - first) * width);
+      const base = first * width;
+      for (let at = 0; at < inputs.length; at++) inputs[at] = UNIT[pixels[base + at]!]!;
+      return { records: last - first, width, inputs, labels: labels.subarray(first, last) };
+    }
+    return {
+      records: positions.records,
+      bad: positions.bad,
+      batch: (from, to) => ({ kind: 'dense', data: batch(from, to) }),
+      goodBefore: (position) => positions.goodBefore(position),
+      describe: (from, to) => positions.describe(from, to),
+    };
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Builds the index of a dataset: each file is read once, in order, and its records are cut into chunks. What the index
+ * says follows from the content of the files, their names and recordsPerTask alone, so any process gets the same digest.
+ */
+import { createHash } from 'node:crypto';
+import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
+import { ChunkCutter } from './chunk-cutter.ts';
+import { type Content, openContent } from './content.ts';
+import { indexImages } from './idx-indexer.ts';
+import { type DataPlace, resolveFiles } from './place.ts';
+import type { DataFormat, DataIndex, IndexedFile } from './source.ts';
+import { type Bounds, scanText } from './text-scanner.ts';
+
+export interface IndexRequest {
+  /** A file, a folder, a glob, or a list of these. */
+  readonly what: string | readonly string[];
+  readonly format: DataFormat;
+  readonly recordsPerTask: number;
+  /** Told of each stretch of inflated bytes read. */
+  readonly onBytes?: (count: number) => void;
+}
+
+/**
+ * Throws `DataMissing`, `DataInvalid` (corrupt gzip, not idx, no record at all), `DataChanged`, `DataCacheFailed`. Bad
+ * lines are records here; they are found when their task is read.
+ */
+export async function buildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
+  return await indexFiles(place, await resolveFiles(place, request.what), request);
+}
+
+/** The same for files already resolved. */
+export async function indexFiles(
+  place: DataPlace,
+  paths: readonly string[],
+  request: Omit<IndexRequest, 'what'>,
+): Promise<DataIndex> {
+  const { format, recordsPerTask, onBytes = () => {} } = request;
+  assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
+  const cutter = new ChunkCutter(recordsPerTask);
+  const bounds: Bounds = { featureBound: 0, labelBound: 0 };
+  const files =
+    format === 'idx'
+      ? await indexImages(place, paths, cutter, bounds, onBytes)
+      : await indexText(place, paths, cutter, bounds, onBytes);
+  const records = files.reduce((sum, file) => sum + file.records, 0);
+  if (records === 0) throw new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`);
+  const { chunks } = cutter;
+  return { format, files, chunks, records, ...bounds, digest: digestOf({ format, files, chunks }) };
+}
+
+async function indexText(
+  place: DataPlace,
+  paths: readonly string[],
+  cutter: ChunkCutter,
+  bounds: Bounds,
+  onBytes: (count: number) => void,
+): Promise<IndexedFile[]> {
+  const files: IndexedFile[] = [];
+  for (const path of paths) {
+    await withContent(place, path, async (content) => {
+      cutter.startFile(files.length);
+      await scanText(content, cutter, bounds, onBytes);
+      if ((await content.file.size()) !== content.bytes) {
+        throw new PaddletError('DataChanged', `${path} changed while it was being indexed`);
+      }
+      files.push({ path, bytes: content.bytes, records: cutter.endFile() });
+    });
+  }
+  return files;
+}
+
+export async function withContent<T>(
+  place: DataPlace,
+  path: string,
+  run: (content: Content) => Promise<T>,
+): Promise<T> {
+  const content = await openContent(place, path);
+  try {
+    return await run(content);
+  } finally {
+    await content.file.close();
+  }
+}
+
+/** SHA-256 over the canonical form: a line of JSON for the format and each file, then a line of numbers a chunk. */
+export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>): string {
+  const hash = createHash('sha256');
+  hash.update(`${JSON.stringify(['paddlet index 1', index.format, index.files.length, index.chunks.length])}\n`);
+  for (const { path, bytes, records, labels } of index.files) {
+    const ofLabels = labels === undefined ? [] : [labels.path, labels.bytes];
+    hash.update(`${JSON.stringify([path, bytes, records, ...ofLabels])}\n`);
+  }
+  for (const chunk of index.chunks) {
+    const { file, offset, bytes, firstRecord, records, firstLine, crc32 } = chunk;
+    hash.update(`${file} ${offset} ${bytes} ${firstRecord} ${records} ${firstLine} ${crc32}\n`);
+  }
+  return hash.digest('hex');
+}

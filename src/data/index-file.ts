@@ -1,0 +1,157 @@
+/**
+ * The index kept as a file in the cache folder, so that a second start does not read the data again. Its name is a hash
+ * of what it was built from (files by absolute path, size and time; format; recordsPerTask), so a stale one is never
+ * looked at; its last line is a hash of the rest, so a torn one is never believed.
+ *
+ * Lines: a JSON header; a JSON array of seven numbers a chunk; the SHA-256 of all before, in hex.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { basename, join } from 'node:path';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import { inCache, inspectFile } from './content.ts';
+import { labelsPathOf } from './idx.ts';
+import { digestOf, type IndexRequest, indexFiles } from './index-builder.ts';
+import { absolutePath, type DataPlace, resolveFiles } from './place.ts';
+import type { Chunk, DataIndex } from './source.ts';
+
+/** Raised when anything changes that would make the same files give another index. */
+const VERSION = 1;
+const LINES_PER_WRITE = 10_000;
+
+type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly chunks: number };
+
+/** The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of `buildIndex`. */
+export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
+  const paths = await resolveFiles(place, request.what);
+  const key = await keyOf(place, paths, request);
+  const folder = join(place.cacheFolder, 'index');
+  const path = join(folder, `${basename(paths[0] ?? 'data')}-${key.slice(0, 32)}.index`);
+  const kept = await load(place, path);
+  if (kept !== undefined) return kept;
+  const index = await indexFiles(place, paths, request);
+  if ((await keyOf(place, paths, request)) !== key) {
+    throw new PaddletError('DataChanged', `the data changed while it was being indexed: ${paths.join(', ')}`);
+  }
+  await inCache(folder, () => save(place, folder, path, index));
+  return index;
+}
+
+async function keyOf(place: DataPlace, paths: readonly string[], request: IndexRequest): Promise<string> {
+  const facts: unknown[] = [];
+  for (const path of paths) facts.push(await factsOf(place, path));
+  if (request.format === 'idx') {
+    for (const path of paths) {
+      const labels = labelsPathOf(path);
+      if (labels !== undefined && (await place.host.disk.exists(absolutePath(place, labels)))) {
+        facts.push(await factsOf(place, labels));
+      }
+    }
+  }
+  const all = JSON.stringify([VERSION, request.format, request.recordsPerTask, facts]);
+  return createHash('sha256').update(all).digest('hex');
+}
+
+async function factsOf(place: DataPlace, path: string): Promise<unknown[]> {
+  const { bytes, modifiedMs } = await inspectFile(place, path);
+  return [path, absolutePath(place, path), bytes, modifiedMs];
+}
+
+async function save(place: DataPlace, folder: string, path: string, index: DataIndex): Promise<void> {
+  const { disk, random } = place.host;
+  await disk.makeFolder(folder);
+  const partial = `${path}.${random.uuid()}.partial`;
+  const file = await disk.create(partial);
+  try {
+    try {
+      let offset = 0;
+      for (const block of blocksOf(index)) {
+        await file.write(block, offset);
+        offset += block.length;
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await disk.rename(partial, path);
+    await disk.syncFolder(folder);
+  } catch (error) {
+    await disk.remove(partial);
+    throw error;
+  }
+}
+
+function* blocksOf(index: DataIndex): Generator<Buffer> {
+  const hash = createHash('sha256');
+  const header: Header = { ...index, version: VERSION, chunks: index.chunks.length };
+  yield hashed(hash, `${JSON.stringify(header)}\n`);
+  for (let first = 0; first < index.chunks.length; first += LINES_PER_WRITE) {
+    const lines = index.chunks.slice(first, first + LINES_PER_WRITE).map((c) => `${JSON.stringify(numbersOf(c))}\n`);
+    yield hashed(hash, lines.join(''));
+  }
+  yield Buffer.from(`${hash.digest('hex')}\n`);
+}
+
+function hashed(hash: Hash, text: string): Buffer {
+  const bytes = Buffer.from(text);
+  hash.update(bytes);
+  return bytes;
+}
+
+const numbersOf = (chunk: Chunk): number[] => [
+  chunk.file,
+  chunk.offset,
+  chunk.bytes,
+  chunk.firstRecord,
+  chunk.records,
+  chunk.firstLine,
+  chunk.crc32,
+];
+
+/** Undefined when there is none, or none that can be believed; the latter is logged, and the index built anew. */
+async function load(place: DataPlace, path: string): Promise<DataIndex | undefined> {
+  const { disk, log } = place.host;
+  if (!(await disk.exists(path))) return undefined;
+  try {
+    return parseIndex(await readWhole(place, path));
+  } catch (error) {
+    if (!isPaddletError(error, 'DataInvalid')) throw error;
+    log.warn('the kept index is damaged and will be built anew', { path, reason: error.message });
+    return undefined;
+  }
+}
+
+async function readWhole(place: DataPlace, path: string): Promise<Buffer> {
+  const file = await place.host.disk.open(path);
+  try {
+    const bytes = Buffer.alloc(await file.size());
+    return bytes.subarray(0, await file.read(bytes, 0));
+  } finally {
+    await file.close();
+  }
+}
+
+function parseIndex(bytes: Buffer): DataIndex {
+  const end = bytes.lastIndexOf('\n', bytes.length - 2) + 1;
+  const sum = createHash('sha256').update(bytes.subarray(0, end)).digest('hex');
+  if (bytes.subarray(end).toString('latin1') !== `${sum}\n`)
+    throw new PaddletError('DataInvalid', 'its check sum differs');
+  // From here on the file is as this program wrote it.
+  const headerEnd = bytes.indexOf('\n') + 1;
+  const { version, chunks: count, ...facts } = JSON.parse(bytes.toString('utf8', 0, headerEnd)) as Header;
+  const chunks: Chunk[] = [];
+  for (let at = headerEnd; at < end; ) {
+    const next = bytes.indexOf('\n', at) + 1;
+    chunks.push(chunkOf(JSON.parse(bytes.toString('latin1', at, next)) as number[]));
+    at = next;
+  }
+  const index: DataIndex = { ...facts, chunks };
+  if (version !== VERSION || chunks.length !== count || digestOf(index) !== index.digest) {
+    throw new PaddletError('DataInvalid', 'its digest differs');
+  }
+  return index;
+}
+
+function chunkOf(numbers: readonly number[]): Chunk {
+  const [file = 0, offset = 0, bytes = 0, firstRecord = 0, records = 0, firstLine = 0, crc32 = 0] = numbers;
+  return { file, offset, bytes, firstRecord, records, firstLine, crc32 };
+}

@@ -1,0 +1,32 @@
+/** What labels a task of learning takes; anything else makes a bad record. */
+export type LabelRule =
+  /** +1, 1 → 1; -1, 0 → 0. */
+  | { readonly task: 'binary' }
+  /** 0 … classes − 1. */
+  | { readonly task: 'multiclass'; readonly classes: number }
+  /** Any finite number. */
+  | { readonly task: 'regression' };
+
+/** The label as the model sees it, or NaN when the rule does not take it. `value` may be NaN. */
+export function labelOf(rule: LabelRule, value: number): number {
+  switch (rule.task) {
+    case 'binary':
+      return value === 1 ? 1 : value === 0 || value === -1 ? 0 : Number.NaN;
+    case 'multiclass':
+      return Number.isInteger(value) && value >= 0 && value < rule.classes ? value : Number.NaN;
+    case 'regression':
+      return Number.isFinite(Math.fround(value)) ? value : Number.NaN;
+  }
+}
+
+/** For messages: what the rule takes. */
+export function expectedLabels(rule: LabelRule): string {
+  switch (rule.task) {
+    case 'binary':
+      return '+1, -1, 1 or 0';
+    case 'multiclass':
+      return `a whole number from 0 to ${rule.classes - 1}`;
+    case 'regression':
+      return 'a finite number';
+  }
+}

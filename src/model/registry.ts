@@ -1,0 +1,34 @@
+/** The built-in models by name. */
+import { createFactorizationMachine, type FmOptions } from './fm.ts';
+import { createLinear, type LrOptions } from './lr.ts';
+import type { Model } from './model.ts';
+import { createSoftmax } from './softmax.ts';
+
+export const MODEL_TYPES = ['lr', 'softmax', 'fm'] as const;
+export type ModelType = (typeof MODEL_TYPES)[number];
+
+/** Options as the job file names them; their defaults are those of the models. */
+export type ModelSpec =
+  | ({ readonly type: 'lr' } & Partial<LrOptions>)
+  | { readonly type: 'softmax' }
+  | ({ readonly type: 'fm' } & Partial<FmOptions>);
+
+/** What only the data can say; of the index that the job trains on. */
+export interface ModelFacts {
+  /** `featureBound` of the index; used by models with dense inputs. */
+  readonly inputWidth: number;
+  /** `labelBound` of the index; used by models of classes. */
+  readonly classes: number;
+}
+
+/** Throws `DataInvalid` when the data does not suit the model. */
+export function createModel(spec: ModelSpec, facts: ModelFacts): Model {
+  switch (spec.type) {
+    case 'lr':
+      return createLinear(spec);
+    case 'softmax':
+      return createSoftmax(facts);
+    case 'fm':
+      return createFactorizationMachine(spec);
+  }
+}
