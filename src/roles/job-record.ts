@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { parseStoreValue } from '../core/task-state.ts';
+import type { LabelRule } from '../data/labels.ts';
 import { type Job, parseJob } from '../job/schema.ts';
 import type { Model } from '../model/model.ts';
 import { createModel } from '../model/registry.ts';
@@ -57,9 +58,13 @@ export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord
 
 /** The model of a job: a function of its record, so that every role makes the same one. */
 export function modelOf(record: JobRecord): Model {
-  const { train, test } = record;
-  return createModel(record.job.model, {
-    inputWidth: Math.max(train.featureBound, test?.featureBound ?? 0),
-    classes: Math.max(train.labelBound, test?.labelBound ?? 0),
-  });
+  return createModel(record.job.model, { inputWidth: record.train.featureBound, classes: classesOf(record) });
+}
+
+export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
+  return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };
+}
+
+function classesOf({ train, test }: JobRecord): number {
+  return Math.max(train.labelBound, test?.labelBound ?? 0);
 }

@@ -1,0 +1,48 @@
+/** A task that the master dealt to this trainer, being read while the one before it is worked. */
+import { PaddletError } from '../../base/errors.ts';
+import type { DataPlace } from '../../data/place.ts';
+import type { TaskRecords } from '../../data/source.ts';
+import { createTaskReader } from '../../data/task-reader.ts';
+import type { DealtTask } from '../../protocol/messages.ts';
+import type { Model } from '../../model/model.ts';
+import { type JobRecord, labelRuleOf } from '../job-record.ts';
+
+export interface HeldTask {
+  readonly dealt: DealtTask;
+  /** Settles when the task is read and parsed. */
+  readonly records: Promise<TaskRecords>;
+}
+
+export function beginReading(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): HeldTask {
+  const records = read(place, record, model, dealt);
+  // Awaited when the task's turn comes.
+  records.catch(() => {});
+  return { dealt, records };
+}
+
+async function read(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {
+  const reader = createTaskReader(place, {
+    format: record.job.data.format,
+    files: dealt.files,
+    labels: labelRuleOf(record, model),
+    inputWidth: record.train.featureBound,
+  });
+  try {
+    const records = await reader.read(dealt.chunks);
+    refuseTooManyBad(records, record.job.data.maxBadRecords);
+    return records;
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Judged before the first push of the task (DESIGN §5). */
+function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): void {
+  if (records.bad.length <= maxBadRecords) return;
+  const shown = records.bad.slice(0, 3).map(({ file, line, reason }) => `${file}:${line}: ${reason}`);
+  throw new PaddletError(
+    'TooManyBadRecords',
+    `${records.bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}: ${shown.join('; ')}`,
+    { hint: 'mend the data, or allow more with data.maxBadRecords' },
+  );
+}

@@ -1,0 +1,42 @@
+/** Tells the master at intervals what this trainer does. A report that is lost is made up for by the next. */
+import type { Cancel } from '../../base/seams.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { MasterClient } from '../master-client.ts';
+import type { Activity } from './activity.ts';
+
+const EVERY_MS = 500;
+
+export interface ReportOptions {
+  readonly record: JobRecord;
+  readonly id: string;
+  readonly master: MasterClient;
+  readonly activity: Activity;
+}
+
+export function reportProgress(context: RoleContext, options: ReportOptions): Cancel {
+  const { record, id, master, activity } = options;
+  let cancelled = false;
+  let cancelTimer: Cancel = () => {};
+  const report = async (): Promise<void> => {
+    const { executing, phase, records, loss } = activity.report();
+    await master.tell({
+      header: {
+        type: 'progress',
+        job: record.id,
+        cut: record.cut,
+        trainer: id,
+        phase,
+        records,
+        ...(executing === undefined ? {} : { executing }),
+        ...(loss === undefined || !Number.isFinite(loss) ? {} : { loss }),
+      },
+    });
+    if (!cancelled) cancelTimer = context.host.clock.after(EVERY_MS, () => void report());
+  };
+  cancelTimer = context.host.clock.after(EVERY_MS, () => void report());
+  return () => {
+    cancelled = true;
+    cancelTimer();
+  };
+}

@@ -1,0 +1,195 @@
+/**
+ * Asks the master for tasks and works them, one at a time, with the next one read meanwhile. What goes wrong with a task
+ * is reported under its attempt; only what concerns the whole job, or a stop, ends the loop.
+ */
+import { isPaddletError, type PaddletError } from '../../base/errors.ts';
+import type { DataPlace } from '../../data/place.ts';
+import type { Model } from '../../model/model.ts';
+import type { DealtTask } from '../../protocol/messages.ts';
+import type { IdRouter } from '../../tensor/id-router.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { MasterClient } from '../master-client.ts';
+import type { ParameterClient } from '../parameter-client.ts';
+import type { Activity } from './activity.ts';
+import { beginReading, type HeldTask } from './dealt-task.ts';
+import { evaluateTask } from './evaluate-task.ts';
+import { trainTask } from './train-task.ts';
+
+const LONG_POLL_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+export interface WorkLoopOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly id: string;
+  readonly model: Model;
+  readonly place: DataPlace;
+  readonly master: MasterClient;
+  readonly client: ParameterClient;
+  readonly router: IdRouter;
+  readonly activity: Activity;
+  /** Aborts when the trainer is to end. */
+  readonly over: AbortSignal;
+}
+
+export async function workLoop(options: WorkLoopOptions): Promise<void> {
+  const held: HeldTask[] = [];
+  const fetching = new AbortController();
+  const { over } = options;
+  const stopFetching = (): void => fetching.abort();
+  over.addEventListener('abort', stopFetching, { once: true });
+  const fetch = async (): Promise<HeldTask | undefined> => {
+    const dealt = await nextTask(options, held, fetching.signal);
+    if (dealt === undefined) return undefined;
+    const task = beginReading(options.place, options.record, options.model, dealt);
+    held.push(task);
+    return task;
+  };
+  try {
+    let upcoming = quietly(fetch());
+    for (;;) {
+      const task = await upcoming;
+      if (task === undefined) return;
+      upcoming = quietly(fetch());
+      await work(options, task);
+      held.splice(held.indexOf(task), 1);
+    }
+  } finally {
+    over.removeEventListener('abort', stopFetching);
+    fetching.abort();
+    await handBack(options, held);
+  }
+}
+
+/** A rejection is seen when the promise is awaited in its turn, not before. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+const refOf = ({ pass, task, attempt }: DealtTask) => ({ pass, task, attempt });
+const jobOf = (record: JobRecord) => ({ job: record.id, cut: record.cut });
+
+/** Undefined when the job needs no more work. */
+async function nextTask(
+  options: WorkLoopOptions,
+  held: readonly HeldTask[],
+  signal: AbortSignal,
+): Promise<DealtTask | undefined> {
+  const { master, record, id } = options;
+  for (;;) {
+    const reply = await master.request(
+      {
+        header: {
+          type: 'getTask',
+          ...jobOf(record),
+          trainer: id,
+          held: held.map(({ dealt }) => refOf(dealt)),
+          maxWaitMs: LONG_POLL_MS,
+        },
+      },
+      { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal },
+    );
+    reply.free();
+    const { state, task } = reply.header;
+    if (state === 'finished') return undefined;
+    if (task !== undefined) return task;
+  }
+}
+
+async function work(options: WorkLoopOptions, { dealt, records }: HeldTask): Promise<void> {
+  const { activity, context, over } = options;
+  const { log } = context.host;
+  activity.begin(refOf(dealt));
+  const before = activity.report().records;
+  try {
+    activity.enter('read');
+    const parsed = await records;
+    for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
+    await (dealt.kind === 'train' ? train(options, dealt, parsed) : evaluate(options, dealt, parsed));
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    if (error.code === 'Interrupted' || over.aborted) throw error;
+    if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
+      log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
+      return;
+    }
+    await reportFailure(options, dealt, error, activity.report().records - before);
+  } finally {
+    activity.end();
+  }
+}
+
+type Records = Awaited<HeldTask['records']>;
+
+async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
+  const { master, record, id, over } = options;
+  const { batchSize, pushEvery, pullEvery } = record.job.training;
+  const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal: over }, dealt, records);
+  options.activity.enter('wait');
+  const header = {
+    type: 'finishTask' as const,
+    ...jobOf(record),
+    trainer: id,
+    ...refOf(dealt),
+    records: records.records,
+    bad: records.bad.length,
+    ...trained,
+  };
+  (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+}
+
+async function evaluate(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
+  const { master, record, id, over, model, client } = options;
+  options.activity.enter('compute');
+  const { metrics, scores, labels } = await evaluateTask(model, client, records, over);
+  options.activity.enter('wait');
+  const header = {
+    type: 'finishEvaluation' as const,
+    ...jobOf(record),
+    trainer: id,
+    ...refOf(dealt),
+    bad: records.bad.length,
+    metrics,
+  };
+  const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
+  (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+}
+
+/** Codes that say that the records, not the cluster, are at fault. */
+const DATA_CODES: ReadonlySet<string> = new Set(['TooManyBadRecords', 'DataInvalid', 'DataMissing', 'DataChanged', 'BadGradient']);
+
+async function reportFailure(
+  options: WorkLoopOptions,
+  dealt: DealtTask,
+  error: PaddletError,
+  read: number,
+): Promise<void> {
+  const { master, record, id, over, context } = options;
+  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
+  const header = {
+    type: 'failTask' as const,
+    ...jobOf(record),
+    trainer: id,
+    ...refOf(dealt),
+    code: error.code,
+    error: error.message.slice(0, 4000),
+    data: DATA_CODES.has(error.code),
+    read,
+  };
+  try {
+    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  } catch (refused) {
+    // The attempt ended meanwhile: nobody waits for the report.
+    if (!isPaddletError(refused, 'AttemptNotLive', 'PassBefore')) throw refused;
+  }
+}
+
+/** On the way out: what was not worked goes back at once, without waiting for the lease. */
+async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
+  const { master, record, id } = options;
+  for (const { dealt } of held) {
+    await master.tell({ header: { type: 'returnTask', ...jobOf(record), trainer: id, ...refOf(dealt), read: 0 } });
+  }
+}

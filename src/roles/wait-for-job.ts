@@ -1,0 +1,47 @@
+/** A role started before its job waits for it: any start order works (DESIGN §2). */
+import { follow } from '../store/follow.ts';
+import type { RoleContext } from './context.ts';
+import { type JobRecord, parseJobRecord } from './job-record.ts';
+import { createSignal, sayWaiting } from './waiting.ts';
+
+export async function waitForJob(context: RoleContext): Promise<JobRecord> {
+  const { keys, store } = context;
+  const { clock, log } = context.host;
+  const changed = createSignal();
+  let found: JobRecord | undefined;
+  let ended: Error | undefined;
+  let loaded = false;
+  const saw = (entry: { key: string; value: string } | undefined): void => {
+    loaded = true;
+    if (entry?.key === keys.job) found = parseJobRecord(entry.key, entry.value);
+    changed.notify();
+  };
+  const cancel = follow(
+    store,
+    keys.job,
+    {
+      onSnapshot: (entries) => saw(entries.find(({ key }) => key === keys.job)),
+      onEvents: (events) => {
+        for (const event of events) if (event.type === 'put') saw(event.entry);
+      },
+      onEnd: (error) => {
+        ended = error;
+        changed.notify();
+      },
+      onWaiting: () => changed.notify(),
+    },
+    clock,
+  );
+  const quiet = sayWaiting(clock, log, () =>
+    loaded ? `a job: no master has published one at ${keys.job}` : `the store ${store.url}`,
+  );
+  try {
+    return await changed.until(() => {
+      if (ended !== undefined) throw ended;
+      return found;
+    }, context.stop);
+  } finally {
+    quiet();
+    cancel();
+  }
+}
