@@ -1,4 +1,7 @@
-/** What `assembly/index.ts` exports. Addresses come back signed: read them with `>>> 0`. */
+/**
+ * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so read
+ * them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
+ */
 export interface MathExports {
   exp(x: number): number;
   log(x: number): number;
@@ -10,4 +13,47 @@ export interface MathExports {
   sigmoid(x: number): number;
 }
 
-export interface KernelExports extends MathExports {}
+export interface MemoryExports {
+  allocate(byteLength: number): number;
+  deallocate(address: number): void;
+  allocatedBytes(): number;
+  firstNotFinite(floats: number, count: number): number;
+}
+
+export interface InitializerExports {
+  philox(out: number, key: bigint, c0: number, c1: number, c2: number, c3: number): void;
+  fillRow(out: number, width: number, kind: number, a: number, b: number, key: bigint, id: bigint): void;
+  fillDense(out: number, count: number, kind: number, a: number, b: number, key: bigint, element: number): void;
+}
+
+export interface OptimizerExports {
+  useSgd(rate: number, l2: number): void;
+  useMomentum(rate: number, momentum: number, l2: number): void;
+  useAdagrad(rate: number, initialAccumulator: number, epsilon: number, l2: number): void;
+  useAdam(rate: number, beta1: number, beta2: number, epsilon: number, l2: number): void;
+  useAdamw(rate: number, beta1: number, beta2: number, epsilon: number, weightDecay: number): void;
+  useFtrl(alpha: number, beta: number, lambda1: number, lambda2: number): void;
+  startSlots(values: number, count: number): void;
+  update(values: number, gradients: number, count: number, step: number): void;
+}
+
+export interface TableExports {
+  createTable(hash: bigint, key: bigint, kind: number, a: number, b: number, width: number, shards: number): number;
+  addPart(table: number, shard: number): number;
+  partAt(table: number, shard: number): number;
+  dropPart(table: number, shard: number): void;
+  partRows(part: number): number;
+  partBytes(part: number): number;
+  reservePending(): number;
+  forgetPending(): void;
+  collectIds(part: number, from: number, out: number, room: number): number;
+  collectedIds(): number;
+  pullRows(table: number, ids: number, count: number, out: number): number;
+  locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
+  applyRows(table: number, ids: number, count: number, gradients: number, located: number): void;
+  addLocated(table: number, ids: number, count: number, located: number): void;
+  readField(located: number, count: number, offset: number, byteLength: number, out: number): void;
+  writeField(located: number, count: number, offset: number, byteLength: number, from: number): void;
+}
+
+export interface KernelExports extends MathExports, MemoryExports, InitializerExports, OptimizerExports, TableExports {}

@@ -1,1 +1,28 @@
 export { exp, log, log1p, pow, sin, cos, tanh, sigmoid } from './math';
+export { allocate, deallocate, allocatedBytes } from './memory';
+export { philox } from './philox';
+export { fillRow, fillDense } from './initializer';
+export { firstNotFinite } from './scan';
+export {
+  useSgd,
+  useMomentum,
+  useAdagrad,
+  useAdam,
+  useAdamw,
+  useFtrl,
+  startSlots,
+  update,
+} from './optimizer';
+export {
+  createTable,
+  addPart,
+  partAt,
+  dropPart,
+  partRows,
+  partBytes,
+  reservePending,
+  forgetPending,
+  collectIds,
+  collectedIds,
+} from './table';
+export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';

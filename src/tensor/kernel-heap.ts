@@ -1,0 +1,104 @@
+/** Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads that lie elsewhere. */
+import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
+import type { KernelExports } from './kernels/exports.ts';
+import { instantiateKernels, MAX_MEMORY_PAGES, WASM_PAGE_BYTES } from './kernels/instance.ts';
+import type { Staging } from './parameters.ts';
+
+/** Above any block the allocator gives; checked here, because a larger number would wrap in 32 bits. */
+const MAX_ALLOCATION_BYTES = 0xe000_0000;
+
+export class KernelHeap {
+  readonly kernels: KernelExports;
+  readonly #memory: WebAssembly.Memory;
+  #view: Uint8Array;
+
+  constructor(limitBytes: number = MAX_MEMORY_PAGES * WASM_PAGE_BYTES) {
+    const pages = Math.min(MAX_MEMORY_PAGES, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
+    const { memory, exports } = instantiateKernels(pages);
+    this.kernels = exports;
+    this.#memory = memory;
+    this.#view = new Uint8Array(memory.buffer);
+  }
+
+  get reservedBytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /** All of it. Not valid after the next allocation. */
+  get bytes(): Uint8Array {
+    if (this.#view.buffer !== this.#memory.buffer) this.#view = new Uint8Array(this.#memory.buffer);
+    return this.#view;
+  }
+
+  /** Address of `byteLength` bytes, 16-byte aligned, with any content. Throws `OutOfMemory`. */
+  allocate(byteLength: number): number {
+    const address = byteLength <= MAX_ALLOCATION_BYTES ? this.kernels.allocate(byteLength) >>> 0 : 0;
+    if (address === 0) throw outOfMemory(`${byteLength} bytes`, this.reservedBytes);
+    return address;
+  }
+
+  free(address: number): void {
+    this.kernels.deallocate(address);
+  }
+
+  /** Memory for a payload to land in. Throws `OutOfMemory`. */
+  stage(byteLength: number): Staging {
+    const address = this.allocate(byteLength);
+    let freed = false;
+    return {
+      byteLength,
+      bytes: () => {
+        assert(!freed, 'staging is not used after it was freed');
+        return this.bytes.subarray(address, address + byteLength);
+      },
+      free: () => {
+        if (!freed) this.free(address);
+        freed = true;
+      },
+    };
+  }
+
+  /** The address of a view of this memory, undefined for any other view. */
+  addressOf(view: Uint8Array): number | undefined {
+    assert(!(view.buffer as ArrayBuffer).detached, 'a view of kernel memory is used before the next allocation');
+    return view.buffer === this.#memory.buffer ? view.byteOffset : undefined;
+  }
+
+  /** Runs `use` with the addresses of `inputs`, copying in those that lie outside. Throws `OutOfMemory`. */
+  withInputs<T>(inputs: readonly Uint8Array[], use: (addresses: readonly number[]) => T): T {
+    // All addresses first: an allocation may grow the memory, which ends the life of the views.
+    const known = inputs.map((input) => this.addressOf(input));
+    const copies: number[] = [];
+    try {
+      const addresses = known.map((address, index) => {
+        if (address !== undefined) return address;
+        const input = inputs[index]!;
+        const copy = this.allocate(input.length);
+        copies.push(copy);
+        this.bytes.set(input, copy);
+        return copy;
+      });
+      return use(addresses);
+    } finally {
+      for (const copy of copies) this.free(copy);
+    }
+  }
+
+  /** Runs `use` with the address of `byteLength` bytes of scratch. Throws `OutOfMemory`. */
+  withScratch<T>(byteLength: number, use: (address: number) => T): T {
+    const address = this.allocate(byteLength);
+    try {
+      return use(address);
+    } finally {
+      this.free(address);
+    }
+  }
+}
+
+export function outOfMemory(what: string, reservedBytes: number): PaddletError {
+  return new PaddletError('OutOfMemory', `no room for ${what} in parameter memory (${reservedBytes} bytes reserved)`, {
+    hint: 'spread the job over more pservers, or make its tables smaller',
+    details: { reservedBytes },
+  });
+}

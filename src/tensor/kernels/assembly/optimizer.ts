@@ -1,0 +1,295 @@
+// Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in f32
+// except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the same order:
+// test/tensor/reference.ts has them in plain form.
+
+export const SGD: u32 = 0;
+export const MOMENTUM: u32 = 1;
+export const ADAGRAD: u32 = 2;
+export const ADAM: u32 = 3;
+export const ADAMW: u32 = 4;
+export const FTRL: u32 = 5;
+
+let kind: u32 = SGD;
+let learningRate: f64 = 0;
+let rate: f32 = 0;
+let l2: f32 = 0;
+let momentum: f32 = 0;
+let initialAccumulator: f32 = 0;
+let epsilon: f32 = 0;
+let beta1: f64 = 0;
+let beta2: f64 = 0;
+let keep: f32 = 1;
+let inverseAlpha: f32 = 0;
+let ftrlBeta: f32 = 0;
+let lambda1: f32 = 0;
+let lambda2: f32 = 0;
+
+export function useSgd(rate_: f64, l2_: f64): void {
+  kind = SGD;
+  rate = <f32>rate_;
+  l2 = <f32>l2_;
+}
+
+export function useMomentum(rate_: f64, momentum_: f64, l2_: f64): void {
+  kind = MOMENTUM;
+  rate = <f32>rate_;
+  momentum = <f32>momentum_;
+  l2 = <f32>l2_;
+}
+
+export function useAdagrad(rate_: f64, initial: f64, epsilon_: f64, l2_: f64): void {
+  kind = ADAGRAD;
+  rate = <f32>rate_;
+  initialAccumulator = <f32>initial;
+  epsilon = <f32>epsilon_;
+  l2 = <f32>l2_;
+}
+
+function useMoments(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64): void {
+  learningRate = rate_;
+  beta1 = beta1_;
+  beta2 = beta2_;
+  epsilon = <f32>epsilon_;
+}
+
+export function useAdam(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, l2_: f64): void {
+  kind = ADAM;
+  useMoments(rate_, beta1_, beta2_, epsilon_);
+  keep = 1;
+  l2 = <f32>l2_;
+}
+
+export function useAdamw(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, weightDecay: f64): void {
+  kind = ADAMW;
+  useMoments(rate_, beta1_, beta2_, epsilon_);
+  keep = <f32>(1.0 - rate_ * weightDecay);
+  l2 = 0;
+}
+
+export function useFtrl(alpha: f64, beta: f64, lambda1_: f64, lambda2_: f64): void {
+  kind = FTRL;
+  inverseAlpha = <f32>(1.0 / alpha);
+  ftrlBeta = <f32>beta;
+  lambda1 = <f32>lambda1_;
+  lambda2 = <f32>lambda2_;
+}
+
+/** Slots of n floats that follow the values. */
+export function slotCount(): u32 {
+  if (kind == SGD) return 0;
+  return kind == MOMENTUM || kind == ADAGRAD ? 1 : 2;
+}
+
+/** Whether rows and blocks count their updates. */
+export function countsSteps(): bool {
+  return kind == ADAM || kind == ADAMW;
+}
+
+/** Sets the slots of fresh values. */
+export function startSlots(values: usize, n: u32): void {
+  const slots = slotCount();
+  if (slots == 0) return;
+  const bytes = n << 2;
+  const first = values + bytes;
+  if (kind == ADAGRAD) {
+    for (let i: u32 = 0; i < n; i++) store<f32>(first + (i << 2), initialAccumulator);
+    return;
+  }
+  memory.fill(first, 0, slots * bytes);
+  if (kind == FTRL) startFtrl(values, first, n);
+}
+
+/**
+ * FTRL derives the value from z. A value that starts away from 0 gets the z that gives it, so that the initializer counts;
+ * the paper's start (value 0, z 0) is the special case.
+ */
+function startFtrl(values: usize, z: usize, n: u32): void {
+  const scale = ftrlBeta * inverseAlpha + lambda2;
+  for (let i: u32 = 0; i < n; i++) {
+    const value = load<f32>(values + (i << 2));
+    if (value != 0) store<f32>(z + (i << 2), -(value * scale + copysign<f32>(lambda1, value)));
+  }
+}
+
+/** One update of n values at `w` and their slots by the gradient at `g`; `step` holds the count of updates, if they count. */
+export function update(w: usize, g: usize, n: u32, step: usize): void {
+  switch (kind) {
+    case SGD:
+      sgd(w, g, n);
+      break;
+    case MOMENTUM:
+      heavyBall(w, g, n);
+      break;
+    case ADAGRAD:
+      adagrad(w, g, n);
+      break;
+    case ADAM:
+    case ADAMW:
+      adam(w, g, n, step);
+      break;
+    default:
+      ftrl(w, g, n);
+  }
+}
+
+@inline function sgd(w: usize, g: usize, n: u32): void {
+  const rates = f32x4.splat(rate);
+  const l2s = f32x4.splat(l2);
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const at = w + (i << 2);
+    const value = v128.load(at);
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    v128.store(at, f32x4.sub(value, f32x4.mul(rates, gradient)));
+  }
+  for (; i < n; i++) {
+    const at = w + (i << 2);
+    const value = load<f32>(at);
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    store<f32>(at, value - rate * gradient);
+  }
+}
+
+/** Polyak 1964 in the form of PyTorch and Paddle: velocity = momentum × velocity + gradient; value −= rate × velocity. */
+@inline function heavyBall(w: usize, g: usize, n: u32): void {
+  const rates = f32x4.splat(rate);
+  const l2s = f32x4.splat(l2);
+  const momenta = f32x4.splat(momentum);
+  const slot = n << 2;
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const at = w + (i << 2);
+    const value = v128.load(at);
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    const velocity = f32x4.add(f32x4.mul(momenta, v128.load(at + slot)), gradient);
+    v128.store(at + slot, velocity);
+    v128.store(at, f32x4.sub(value, f32x4.mul(rates, velocity)));
+  }
+  for (; i < n; i++) {
+    const at = w + (i << 2);
+    const value = load<f32>(at);
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    const velocity = momentum * load<f32>(at + slot) + gradient;
+    store<f32>(at + slot, velocity);
+    store<f32>(at, value - rate * velocity);
+  }
+}
+
+/** Duchi, Hazan & Singer 2011: accumulator += gradient²; value −= rate × gradient / (√accumulator + ε). */
+@inline function adagrad(w: usize, g: usize, n: u32): void {
+  const rates = f32x4.splat(rate);
+  const l2s = f32x4.splat(l2);
+  const epsilons = f32x4.splat(epsilon);
+  const slot = n << 2;
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const at = w + (i << 2);
+    const value = v128.load(at);
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    const sum = f32x4.add(v128.load(at + slot), f32x4.mul(gradient, gradient));
+    v128.store(at + slot, sum);
+    const change = f32x4.div(f32x4.mul(rates, gradient), f32x4.add(f32x4.sqrt(sum), epsilons));
+    v128.store(at, f32x4.sub(value, change));
+  }
+  for (; i < n; i++) {
+    const at = w + (i << 2);
+    const value = load<f32>(at);
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    const sum = load<f32>(at + slot) + gradient * gradient;
+    store<f32>(at + slot, sum);
+    store<f32>(at, value - (rate * gradient) / (sqrt<f32>(sum) + epsilon));
+  }
+}
+
+/** base^exponent by squaring: multiplications only, in an order that the exponent fixes. */
+function power(base: f64, exponent: u32): f64 {
+  let result = 1.0;
+  let factor = base;
+  for (let left = exponent; left != 0; left >>= 1) {
+    if (left & 1) result *= factor;
+    factor *= factor;
+  }
+  return result;
+}
+
+/**
+ * Kingma & Ba 2015 with bias correction, in the form of its section 2: the corrections of both moments go into the step size
+ * and into the root. AdamW (Loshchilov & Hutter 2019) first shrinks the value by rate × weight decay; `keep` is 1 in Adam.
+ */
+@inline function adam(w: usize, g: usize, n: u32, step: usize): void {
+  const count = load<u32>(step);
+  const t = count + <u32>(count != u32.MAX_VALUE);
+  store<u32>(step, t);
+  const stepSize = <f32>(learningRate / (1.0 - power(beta1, t)));
+  const rootScale = <f32>(1.0 / sqrt<f64>(1.0 - power(beta2, t)));
+  const b1 = <f32>beta1;
+  const b2 = <f32>beta2;
+  const a1 = <f32>(1.0 - beta1);
+  const a2 = <f32>(1.0 - beta2);
+  const slot = n << 2;
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const at = w + (i << 2);
+    const value = v128.load(at);
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(f32x4.splat(l2), value));
+    const m = f32x4.add(f32x4.mul(f32x4.splat(b1), v128.load(at + slot)), f32x4.mul(f32x4.splat(a1), gradient));
+    const square = f32x4.mul(gradient, gradient);
+    const v = f32x4.add(f32x4.mul(f32x4.splat(b2), v128.load(at + 2 * slot)), f32x4.mul(f32x4.splat(a2), square));
+    v128.store(at + slot, m);
+    v128.store(at + 2 * slot, v);
+    const root = f32x4.add(f32x4.mul(f32x4.sqrt(v), f32x4.splat(rootScale)), f32x4.splat(epsilon));
+    const change = f32x4.div(f32x4.mul(f32x4.splat(stepSize), m), root);
+    v128.store(at, f32x4.sub(f32x4.mul(value, f32x4.splat(keep)), change));
+  }
+  for (; i < n; i++) {
+    const at = w + (i << 2);
+    const value = load<f32>(at);
+    const gradient = load<f32>(g + (i << 2)) + l2 * value;
+    const m = b1 * load<f32>(at + slot) + a1 * gradient;
+    const v = b2 * load<f32>(at + 2 * slot) + a2 * (gradient * gradient);
+    store<f32>(at + slot, m);
+    store<f32>(at + 2 * slot, v);
+    store<f32>(at, value * keep - (stepSize * m) / (sqrt<f32>(v) * rootScale + epsilon));
+  }
+}
+
+/**
+ * FTRL-proximal (McMahan et al. 2013, algorithm 1): σ = (√(n + g²) − √n) / α; z += g − σ w; n += g²;
+ * w = 0 where |z| ≤ λ1, else −(z − sign(z) λ1) / ((β + √n) / α + λ2). Slots: z, then n.
+ */
+@inline function ftrl(w: usize, g: usize, count: u32): void {
+  const inverse = f32x4.splat(inverseAlpha);
+  const threshold = f32x4.splat(lambda1);
+  const signBit = i32x4.splat(0x80000000);
+  const slot = count << 2;
+  let i: u32 = 0;
+  for (; i + 4 <= count; i += 4) {
+    const at = w + (i << 2);
+    const gradient = v128.load(g + (i << 2));
+    const n0 = v128.load(at + 2 * slot);
+    const n1 = f32x4.add(n0, f32x4.mul(gradient, gradient));
+    const root = f32x4.sqrt(n1);
+    const sigma = f32x4.mul(f32x4.sub(root, f32x4.sqrt(n0)), inverse);
+    const z = f32x4.sub(f32x4.add(v128.load(at + slot), gradient), f32x4.mul(sigma, v128.load(at)));
+    v128.store(at + slot, z);
+    v128.store(at + 2 * slot, n1);
+    const over = f32x4.sub(z, v128.bitselect(z, threshold, signBit));
+    const scale = f32x4.add(f32x4.mul(f32x4.add(f32x4.splat(ftrlBeta), root), inverse), f32x4.splat(lambda2));
+    const value = f32x4.neg(f32x4.div(over, scale));
+    v128.store(at, v128.andnot(value, f32x4.le(f32x4.abs(z), threshold)));
+  }
+  for (; i < count; i++) {
+    const at = w + (i << 2);
+    const gradient = load<f32>(g + (i << 2));
+    const n0 = load<f32>(at + 2 * slot);
+    const n1 = n0 + gradient * gradient;
+    const root = sqrt<f32>(n1);
+    const sigma = (root - sqrt<f32>(n0)) * inverseAlpha;
+    const z = load<f32>(at + slot) + gradient - sigma * load<f32>(at);
+    store<f32>(at + slot, z);
+    store<f32>(at + 2 * slot, n1);
+    const over = z - copysign<f32>(lambda1, z);
+    const value = -(over / ((ftrlBeta + root) * inverseAlpha + lambda2));
+    store<f32>(at, abs<f32>(z) <= lambda1 ? 0 : value);
+  }
+}

@@ -1,0 +1,165 @@
+// Batches of rows. Each loop works in three strides over a few ids at a time (index entry, row id, row), so that the memory
+// accesses of one stride are independent and overlap.
+
+import { update } from './optimizer';
+import {
+  addInitialRow,
+  addRow,
+  expectRow,
+  findRow,
+  firstCandidate,
+  hashIn,
+  initialValues,
+  isRow,
+  partOf,
+  rowOfCandidate,
+  ROW_VALUES,
+  shardIn,
+  stepOffset,
+  widthOf,
+} from './table';
+
+const STRIDE: u32 = 64;
+const hashes: usize = memory.data(64 * 8, 16);
+const parts: usize = memory.data(64 * 4, 16);
+const candidates: usize = memory.data(64 * 4, 16);
+
+/** What `locateRows` writes for an id: a row's address, or one of these. */
+const ABSENT: u32 = 0;
+const SKIPPED: u32 = 1;
+
+/** SHARD_ACTION of parameters.ts. */
+const ACTION_APPLY: u32 = 1;
+const ACTION_SKIP: u32 = 2;
+
+/** Hashes, parts and first candidates of some ids; the place of the first whose shard is absent, or `count`. */
+function lookAhead(table: u32, ids: usize, count: u32): u32 {
+  for (let i: u32 = 0; i < count; i++) {
+    const hash = hashIn(table, load<u64>(ids + (i << 3)));
+    const part = partOf(table, hash);
+    if (part == 0) return i;
+    store<u64>(hashes + (i << 3), hash);
+    store<u32>(parts + (i << 2), part);
+    store<u32>(candidates + (i << 2), firstCandidate(part, hash));
+  }
+  return count;
+}
+
+/** Replaces the candidates by rows, 0 for ids without one. */
+function settle(ids: usize, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const id = load<u64>(ids + (i << 3));
+    const hash = load<u64>(hashes + (i << 3));
+    const candidate = load<u32>(candidates + (i << 2));
+    const row = isRow(candidate, hash, id)
+      ? rowOfCandidate(candidate)
+      : candidate == 0
+        ? ABSENT
+        : findRow(load<u32>(parts + (i << 2)), hash, id);
+    store<u32>(candidates + (i << 2), row);
+  }
+}
+
+/** Values of n rows to `out`, initial ones for absent rows. Index of the first id whose shard is absent, or -1. */
+export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
+  const width = widthOf(table);
+  const bytes = width << 2;
+  for (let start: u32 = 0; start < n; start += STRIDE) {
+    const count = min(STRIDE, n - start);
+    const some = ids + (start << 3);
+    const good = lookAhead(table, some, count);
+    if (good != count) return <i32>(start + good);
+    settle(some, count);
+    for (let i: u32 = 0; i < count; i++) {
+      const row = load<u32>(candidates + (i << 2));
+      if (row == ABSENT) initialValues(table, load<u64>(some + (i << 3)), out);
+      else copyFloats(out, row + ROW_VALUES, width);
+      out += bytes;
+    }
+  }
+  return -1;
+}
+
+@inline function copyFloats(to: usize, from: usize, count: u32): void {
+  let i: u32 = 0;
+  for (; i + 4 <= count; i += 4) v128.store(to + (i << 2), v128.load(from + (i << 2)));
+  for (; i < count; i++) store<u32>(to + (i << 2), load<u32>(from + (i << 2)));
+}
+
+/**
+ * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or SKIPPED for each.
+ * `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or -1.
+ */
+export function locateRows(table: u32, ids: usize, n: u32, actions: usize, located: usize): i32 {
+  for (let start: u32 = 0; start < n; start += STRIDE) {
+    const count = min(STRIDE, n - start);
+    const some = ids + (start << 3);
+    for (let i: u32 = 0; i < count; i++) {
+      const hash = hashIn(table, load<u64>(some + (i << 3)));
+      const action = <u32>load<u8>(actions + shardIn(table, hash));
+      const part = action == ACTION_APPLY ? partOf(table, hash) : 0;
+      if (part == 0 && action != ACTION_SKIP) return <i32>(start + i);
+      store<u64>(hashes + (i << 3), hash);
+      store<u32>(parts + (i << 2), part);
+      store<u32>(candidates + (i << 2), part == 0 ? 0 : firstCandidate(part, hash));
+    }
+    settle(some, count);
+    for (let i: u32 = 0; i < count; i++) {
+      const part = load<u32>(parts + (i << 2));
+      const row = load<u32>(candidates + (i << 2));
+      if (part != 0 && row == ABSENT) expectRow(part);
+      store<u32>(located + ((start + i) << 2), part == 0 ? SKIPPED : row);
+    }
+  }
+  return -1;
+}
+
+/** Applies n gradients to the rows located before; room for absent ones was reserved. */
+export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, located: usize): void {
+  const width = widthOf(table);
+  const step = stepOffset(table);
+  for (let i: u32 = 0; i < n; i++) {
+    let row = load<u32>(located + (i << 2));
+    if (row != SKIPPED) {
+      if (row == ABSENT) row = materialize(table, load<u64>(ids + (i << 3)));
+      update(row + ROW_VALUES, gradients, width, row + step);
+    }
+    gradients += width << 2;
+  }
+}
+
+function materialize(table: u32, id: u64): u32 {
+  const hash = hashIn(table, id);
+  const part = partOf(table, hash);
+  // An id that came twice was added by its first.
+  const row = findRow(part, hash, id);
+  return row == ABSENT ? addInitialRow(table, part, hash, id) : row;
+}
+
+/** Replaces ABSENT by fresh rows whose fields the caller sets; room was reserved. */
+export function addLocated(table: u32, ids: usize, n: u32, located: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    if (load<u32>(located + (i << 2)) != ABSENT) continue;
+    const id = load<u64>(ids + (i << 3));
+    const hash = hashIn(table, id);
+    const part = partOf(table, hash);
+    const row = findRow(part, hash, id);
+    store<u32>(located + (i << 2), row == ABSENT ? addRow(part, hash, id) : row);
+  }
+}
+
+/** Copies one field of each located row out: `bytes` bytes at `offset`. */
+export function readField(located: usize, n: u32, offset: u32, bytes: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    memory.copy(out, load<u32>(located + (i << 2)) + offset, bytes);
+    out += bytes;
+  }
+}
+
+/** Copies one field of each located row in. */
+export function writeField(located: usize, n: u32, offset: u32, bytes: u32, from: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    memory.copy(load<u32>(located + (i << 2)) + offset, from, bytes);
+    from += bytes;
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole or not
+ * at all.
+ */
+import { PaddletError } from '../base/errors.ts';
+import type { DenseParameter } from './dense-parameter.ts';
+import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
+import type { SparseTable } from './sparse-table.ts';
+
+interface ResolvedSparsePart {
+  readonly table: SparseTable;
+  readonly ids: Uint8Array;
+  readonly gradients: Uint8Array;
+}
+
+interface ResolvedDensePart {
+  readonly parameter: DenseParameter;
+  readonly blocks: Uint32Array;
+  readonly gradients: Uint8Array;
+}
+
+export interface Push {
+  readonly heap: KernelHeap;
+  readonly sparse: readonly ResolvedSparsePart[];
+  readonly dense: readonly ResolvedDensePart[];
+  /** A SHARD_ACTION for each shard. */
+  readonly actions: Uint8Array;
+}
+
+/** Throws `BadMessage`, `WrongShard`, `BadGradient` or `OutOfMemory`, with nothing changed. */
+export function applyPush(push: Push): void {
+  const { heap, sparse, dense, actions } = push;
+  const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
+  for (const { parameter, blocks, gradients } of dense) parameter.check(blocks, gradients.length, actions);
+  const ids = sparse.map((part) => part.ids);
+  const gradients = [...sparse, ...dense].map((part) => part.gradients);
+  heap.withInputs([actions, ...ids, ...gradients], ([actionsAt, ...addresses]) => {
+    const idsAt = addresses.slice(0, sparse.length);
+    const gradientsAt = addresses.slice(sparse.length);
+    sparse.forEach(({ table }, part) => {
+      checkRowGradients(heap, table, idsAt[part]!, gradientsAt[part]!, counts[part]!);
+    });
+    dense.forEach(({ parameter, gradients: { length } }, part) => {
+      checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, length / 4);
+    });
+    const allIds = counts.reduce((sum, count) => sum + count, 0);
+    heap.withScratch(4 * allIds, (located) => {
+      locateAndReserve(push, { idsAt, counts, actionsAt: actionsAt!, located });
+      // Nothing below can fail.
+      let locatedAt = located;
+      sparse.forEach(({ table }, part) => {
+        table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
+        locatedAt += 4 * counts[part]!;
+      });
+      dense.forEach(({ parameter, blocks }, part) => {
+        parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
+      });
+    });
+  });
+}
+
+interface Located {
+  readonly idsAt: readonly number[];
+  readonly counts: readonly number[];
+  readonly actionsAt: number;
+  /** Address of a u32 for each id of all parts. */
+  readonly located: number;
+}
+
+function locateAndReserve({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located): void {
+  try {
+    let locatedAt = located;
+    sparse.forEach(({ table }, part) => {
+      table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
+      locatedAt += 4 * counts[part]!;
+    });
+    if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
+  } finally {
+    heap.kernels.forgetPending();
+  }
+}
+
+function checkRowGradients(heap: KernelHeap, table: SparseTable, ids: number, gradients: number, count: number): void {
+  const { name, width } = table.spec;
+  const bad = heap.kernels.firstNotFinite(gradients, count * width);
+  if (bad < 0) return;
+  const id = table.idAt(ids, Math.floor(bad / width)).toString();
+  const column = bad % width;
+  throw new PaddletError('BadGradient', `${name}: the gradient of row ${id}, column ${column} is not a finite number`, {
+    details: { name, id, column },
+  });
+}
+
+function checkBlockGradients(heap: KernelHeap, { spec }: DenseParameter, gradients: number, count: number): void {
+  const bad = heap.kernels.firstNotFinite(gradients, count);
+  if (bad < 0) return;
+  throw new PaddletError('BadGradient', `${spec.name}: float ${bad} of the gradient is not a finite number`, {
+    details: { name: spec.name, float: bad },
+  });
+}

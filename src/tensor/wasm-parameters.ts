@@ -1,0 +1,163 @@
+/** Parameter memory in WebAssembly: `Parameters` over one `KernelHeap`, its dense parameters and sparse tables. */
+import { assert } from '../base/assert.ts';
+import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
+import { DenseParameter } from './dense-parameter.ts';
+import { KernelHeap } from './kernel-heap.ts';
+import { optimizerLayout, useOptimizer } from './optimizer.ts';
+import type {
+  DenseBlock,
+  DensePart,
+  ParameterMemoryStats,
+  Parameters,
+  ParametersOptions,
+  ShardRows,
+  SparsePart,
+  Staging,
+} from './parameters.ts';
+import { applyPush } from './push.ts';
+import { unknownParameter, wrongShard } from './refusals.ts';
+import { SparseTable } from './sparse-table.ts';
+
+export interface WasmParametersOptions extends ParametersOptions {
+  /** Upper bound of kernel memory; almost 4 GiB when absent. */
+  readonly memoryLimitBytes?: number;
+}
+
+/** Throws `JobInvalid` for a specification it cannot hold to, `OutOfMemory` when the limit leaves no room to start. */
+export function createParameters(options: WasmParametersOptions): Parameters {
+  checkParameterSpec(options.spec);
+  checkOptimizerSpec(options.optimizer);
+  checkShardCount(options.shards, options.seed);
+  return new WasmParameters(options);
+}
+
+class WasmParameters implements Parameters {
+  readonly #heap: KernelHeap;
+  readonly #dense: readonly DenseParameter[];
+  readonly #sparse: readonly SparseTable[];
+  readonly #shardCount: number;
+  readonly #present = new Set<number>();
+
+  constructor(options: WasmParametersOptions) {
+    const { spec, optimizer, shards } = options;
+    const layout = optimizerLayout(optimizer);
+    this.#heap = new KernelHeap(options.memoryLimitBytes);
+    useOptimizer(this.#heap.kernels, optimizer);
+    this.#dense = spec.dense.map((dense) => new DenseParameter(this.#heap, dense, layout, options));
+    this.#sparse = spec.sparse.map((sparse) => new SparseTable(this.#heap, sparse, layout, options));
+    this.#shardCount = shards;
+  }
+
+  addShard(shard: number): void {
+    assert(Number.isInteger(shard) && shard >= 0 && shard < this.#shardCount, 'shard is one of the job');
+    assert(!this.#present.has(shard), 'a shard is added once');
+    try {
+      for (const part of [...this.#dense, ...this.#sparse]) part.addShard(shard);
+    } catch (error) {
+      for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
+      throw error;
+    }
+    this.#present.add(shard);
+  }
+
+  dropShard(shard: number): void {
+    assert(this.#present.delete(shard), 'the shard that is dropped is present');
+    for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);
+  }
+
+  hasShard(shard: number): boolean {
+    return this.#present.has(shard);
+  }
+
+  shards(): number[] {
+    return [...this.#present].sort((a, b) => a - b);
+  }
+
+  stage(byteLength: number): Staging {
+    return this.#heap.stage(byteLength);
+  }
+
+  #table(index: number): SparseTable {
+    const table = this.#sparse[index];
+    if (table === undefined) throw unknownParameter('table', index);
+    return table;
+  }
+
+  #parameter(index: number): DenseParameter {
+    const parameter = this.#dense[index];
+    if (parameter === undefined) throw unknownParameter('dense parameter', index);
+    return parameter;
+  }
+
+  pullSparse(table: number, ids: Uint8Array, into: Uint8Array): void {
+    const target = this.#table(table);
+    const count = target.countIds(ids, into, 'room');
+    const out = this.#heap.addressOf(into);
+    if (out !== undefined) {
+      // Ids that lie outside are copied in, which may move `into`, but not its address.
+      this.#heap.withInputs([ids], ([idsAt]) => target.pull(idsAt!, count, out));
+      return;
+    }
+    this.#heap.withInputs([ids], ([idsAt]) =>
+      this.#heap.withScratch(into.length, (scratch) => {
+        target.pull(idsAt!, count, scratch);
+        into.set(this.#heap.bytes.subarray(scratch, scratch + into.length));
+      }),
+    );
+  }
+
+  pullDense(parameter: number, blocks: Uint32Array, into: Uint8Array): void {
+    this.#parameter(parameter).pull(blocks, into);
+  }
+
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void {
+    assert(actions.length === this.#shardCount, 'a push says what each shard does');
+    applyPush({
+      heap: this.#heap,
+      sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
+      dense: dense.map(({ parameter, ...part }) => ({ ...part, parameter: this.#parameter(parameter) })),
+      actions,
+    });
+  }
+
+  #requireShard(name: string, shard: number): void {
+    if (!this.#present.has(shard)) throw wrongShard(name, shard);
+  }
+
+  exportRows(shard: number, table: number): ShardRows {
+    const from = this.#table(table);
+    this.#requireShard(from.spec.name, shard);
+    return from.export(shard);
+  }
+
+  exportBlocks(shard: number): DenseBlock[] {
+    this.#requireShard('dense parameters', shard);
+    return this.#dense.flatMap((parameter, index) =>
+      parameter.blocksOf(shard).map((block) => parameter.export(index, block)),
+    );
+  }
+
+  importRows(shard: number, table: number, rows: ShardRows): void {
+    const into = this.#table(table);
+    this.#requireShard(into.spec.name, shard);
+    into.import(shard, rows);
+  }
+
+  importBlock(shard: number, block: DenseBlock): void {
+    this.#parameter(block.parameter).import(shard, block);
+  }
+
+  stats(shard?: number): ParameterMemoryStats {
+    let rows = 0;
+    let bytes = 0;
+    for (const one of shard === undefined ? this.#present : [shard]) {
+      this.#requireShard('parameter memory', one);
+      for (const table of this.#sparse) {
+        rows += table.rowsOf(one);
+        bytes += table.bytesOf(one);
+      }
+      for (const parameter of this.#dense) bytes += parameter.bytesOf(one);
+    }
+    return { rows, bytes, reservedBytes: this.#heap.reservedBytes };
+  }
+}
