@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types, lint,
+# build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
+set -u
+source "$(dirname "$0")/setup.sh"
+
+results=build/test-results
+failed_checks=()
+
+check() { # check NAME COMMAND...
+  local name=$1
+  shift
+  step "$name"
+  "$@" || { failed_checks+=("$name"); echo "FAILED: $name" >&2; }
+}
+
+summary_without_node() {
+  printf '\n0 passed, 1 failed, 0 skipped\n'
+  exit 1
+}
+
+require_node || summary_without_node
+install_packages || summary_without_node
+rm -rf "$results"
+mkdir -p "$results"
+
+find_etcd() {
+  PADDLET_TEST_ETCD=${PADDLET_TEST_ETCD:-$(scripts/fetch-etcd.sh)} && export PADDLET_TEST_ETCD
+}
+
+find_data() {
+  [ -d ../shared/data ] || { echo 'the data sets of the tests are not in ../shared/data' >&2; return 1; }
+}
+
+if [ "${CI:-}" = true ]; then
+  check 'etcd' find_etcd
+  check 'data' find_data
+else
+  find_etcd || echo 'no etcd: its tests are skipped'
+fi
+check 'build kernels' npm run --silent build:kernels
+check 'types' npm run --silent typecheck
+check 'lint' npm run --silent lint
+check 'build' npm run --silent build
+
+run_tests() { # run_tests PROJECT
+  step "tests: $1"
+  npx vitest run --project "$1" --passWithNoTests \
+    --reporter=default --reporter=json --outputFile.json="$results/$1.json"
+  echo $? >"$results/$1.exit"
+}
+run_tests unit
+run_tests cluster
+
+npx node scripts/summarize-tests.ts "$results" ${failed_checks[@]+"${failed_checks[@]}"}
