@@ -56,4 +56,24 @@ export interface TableExports {
   writeField(located: number, count: number, offset: number, byteLength: number, from: number): void;
 }
 
-export interface KernelExports extends MathExports, MemoryExports, InitializerExports, OptimizerExports, TableExports {}
+export interface RouterExports {
+  dedupe(ids: number, count: number, distinct: number, columns: number, index: number, size: number): number;
+  countOwners(
+    hash: bigint,
+    shards: number,
+    ids: number,
+    count: number,
+    placement: number,
+    owners: number,
+    counts: number,
+  ): number;
+  deal(ids: number, count: number, owners: number, next: number, positions: number, dealt: number): void;
+}
+
+export interface KernelExports
+  extends MathExports,
+    MemoryExports,
+    InitializerExports,
+    OptimizerExports,
+    TableExports,
+    RouterExports {}

@@ -26,3 +26,4 @@ export {
   collectedIds,
 } from './table';
 export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';
+export { dedupe, countOwners, deal } from './router';

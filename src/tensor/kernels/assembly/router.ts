@@ -1,0 +1,68 @@
+// The trainer's side of sparse tables: the distinct ids of a batch, and which pserver each one goes to.
+
+import { mix64, rowHash, shardOfHash } from './hash';
+
+/**
+ * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for `size`
+ * u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; answers their number.
+ */
+export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32): u32 {
+  memory.fill(index, 0, size << 2);
+  const mask = size - 1;
+  let count: u32 = 0;
+  for (let i: u32 = 0; i < n; i++) {
+    const id = load<u64>(ids + (i << 3));
+    let position = <u32>mix64(id) & mask;
+    let entry = load<u32>(index + (position << 2));
+    while (entry != 0 && load<u64>(distinct + ((entry - 1) << 3)) != id) {
+      position = (position + 1) & mask;
+      entry = load<u32>(index + (position << 2));
+    }
+    if (entry == 0) {
+      store<u64>(distinct + (count << 3), id);
+      count++;
+      entry = count;
+      store<u32>(index + (position << 2), entry);
+    }
+    store<u32>(columns + (i << 2), entry - 1);
+  }
+  return count;
+}
+
+/**
+ * The owner of each of n ids, to `owners` (u32 each), and the number of ids of each owner, added to `counts`. `placement` has
+ * the owner of each shard, an i32, negative where there is none. Index of the first id whose shard has no owner, or -1.
+ */
+export function countOwners(
+  hash: u64,
+  shards: u32,
+  ids: usize,
+  n: u32,
+  placement: usize,
+  owners: usize,
+  counts: usize,
+): i32 {
+  for (let i: u32 = 0; i < n; i++) {
+    const shard = shardOfHash(rowHash(hash, load<u64>(ids + (i << 3))), shards);
+    const owner = load<i32>(placement + (shard << 2));
+    if (owner < 0) return <i32>i;
+    store<i32>(owners + (i << 2), owner);
+    const count = counts + (<u32>owner << 2);
+    store<u32>(count, load<u32>(count) + 1);
+  }
+  return -1;
+}
+
+/**
+ * Deals n ids to their owners: `next` has for each owner the place where its ids begin. Writes positions (u32) and ids (u64)
+ * grouped by owner, in each group in the order they came.
+ */
+export function deal(ids: usize, n: u32, owners: usize, next: usize, positions: usize, dealt: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    const at = next + (load<u32>(owners + (i << 2)) << 2);
+    const place = load<u32>(at);
+    store<u32>(at, place + 1);
+    store<u32>(positions + (place << 2), i);
+    store<u64>(dealt + (place << 3), load<u64>(ids + (i << 3)));
+  }
+}
