@@ -87,7 +87,7 @@ function unionComplaints(
   // A field that takes one of two forms: the form that got furthest says it best.
   const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
   const inner =
-    firsts.find(({ path: at }) => at.length > 0) ?? firsts.find(({ code }) => code !== 'invalid_type') ?? firsts[0];
+    firsts.find(({ path: at }) => at.length > 0) ?? firsts.find(({ code }) => code === 'custom') ?? firsts[0];
   if (inner === undefined) return [{ path, message: `${issue.message}, found ${shown(valueAt(value, path))}` }];
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
 }
@@ -118,7 +118,7 @@ function typeName(expected: string): string {
 
 /** The value as it reads in the file, cut to a line. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing';
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'nothing');
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 

@@ -1,5 +1,5 @@
 /** The job file's text with positions, and the overrides of the command line. */
-import { type Document, isMap, isNode, isScalar, LineCounter, type Pair, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isScalar, LineCounter, type Pair, parseDocument, visit } from 'yaml';
 import { PaddletError } from '../base/errors.ts';
 
 export interface Place {
@@ -31,6 +31,11 @@ export function parseSource(name: string, text: string, sets: readonly string[])
     const { line, col } = lines.linePos(error.pos[0]);
     return { place: { source: name, line, column: col }, message: error.message };
   });
+  const alias = firstAlias(document);
+  if (alias !== undefined) {
+    const { line, col } = lines.linePos(alias);
+    broken.push({ place: { source: name, line, column: col }, message: NO_ALIASES });
+  }
   if (broken.length > 0)
     throw jobInvalid(
       name,
@@ -40,10 +45,24 @@ export function parseSource(name: string, text: string, sets: readonly string[])
     const message = 'expected fields such as "name: my-job"';
     throw jobInvalid(name, [{ place: { source: name, line: 1, column: 1 }, field: '', message }]);
   }
-  const value = document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>;
+  const value = document.toJS() as Record<string, unknown>;
   const overridden = new Map<string, string>();
   for (const set of sets) overridden.set(applySet(value, set), `--set ${set}`);
   return { value, placeOf: (path, atKey) => placeOf(document, lines, name, overridden, path, atKey) };
+}
+
+const NO_ALIASES = 'aliases (*name) are not for job files: a few lines of them can stand for any amount of memory';
+
+/** Where the first alias is. */
+function firstAlias(document: Document): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Alias: (_key, alias) => {
+      offset = alias.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
 }
 
 /** `path.to.field=value`; the value is read as YAML (`5`, `true`, `[a, b]`, text). The path it set, joined. */
@@ -56,8 +75,8 @@ function applySet(target: Record<string, unknown>, set: string): string {
     });
   }
   const document = parseDocument(set.slice(at + 1), { prettyErrors: false, strict: true });
-  const error = document.errors[0];
-  if (error !== undefined) throw new PaddletError('Usage', `--set ${set}: the value is not YAML: ${error.message}`);
+  const error = document.errors[0]?.message ?? (firstAlias(document) === undefined ? undefined : NO_ALIASES);
+  if (error !== undefined) throw new PaddletError('Usage', `--set ${set}: the value is not YAML: ${error}`);
   let inner = target;
   for (const part of path.slice(0, -1)) {
     const next = Object.hasOwn(inner, part) ? inner[part] : undefined;
