@@ -1,10 +1,11 @@
 /** The index of idx files: images are paired with their labels, chunks follow from the header. */
 import { crc32 } from 'node:zlib';
+import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { ChunkCutter } from './chunk-cutter.ts';
 import { type Content, openContent } from './content.ts';
-import { type IdxHeader, IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, labelsPathOf, readIdxHeader } from './idx.ts';
-import { absolutePath, type DataPlace } from './place.ts';
+import { type IdxHeader, IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, readIdxHeader } from './idx.ts';
+import type { DataPlace } from './place.ts';
 import type { IndexedFile } from './source.ts';
 import type { Bounds } from './text-scanner.ts';
 
@@ -12,16 +13,18 @@ const BLOCK_BYTES = 4 << 20;
 
 export async function indexImages(
   place: DataPlace,
-  paths: readonly string[],
+  found: { readonly paths: readonly string[]; readonly labels: readonly string[] },
   cutter: ChunkCutter,
   bounds: Bounds,
   onBytes: (count: number) => void,
 ): Promise<IndexedFile[]> {
   const files: IndexedFile[] = [];
-  for (const pair of await pairsOf(place, paths)) {
-    const images = await openContent(place, pair.images);
+  for (const [at, path] of found.paths.entries()) {
+    const labelsPath = found.labels[at];
+    assert(labelsPath !== undefined, 'labels a file');
+    const images = await openContent(place, path);
     try {
-      const labels = await openContent(place, pair.labels);
+      const labels = await openContent(place, labelsPath);
       try {
         files.push(await indexPair(files.length, { images, labels }, cutter, bounds, onBytes));
       } finally {
@@ -94,47 +97,4 @@ async function cutImages(
     for (let at = 0; at < got; at += width) cutter.record(base + at, base + at + width, first + at / width + 1);
     cutter.retire(base + got);
   }
-}
-
-interface Pair {
-  readonly images: string;
-  readonly labels: string;
-}
-
-/**
- * Each file of images with its labels: by the names of MNIST, listed or beside it; or the only two files listed.
- * In the order of the images' paths.
- */
-async function pairsOf(place: DataPlace, paths: readonly string[]): Promise<Pair[]> {
-  const images: string[] = [];
-  const labels = new Set<string>();
-  for (const path of paths) {
-    const content = await openContent(place, path);
-    try {
-      const { kind } = await readIdxHeader(content);
-      if (kind === 'images') images.push(path);
-      else labels.add(path);
-    } finally {
-      await content.file.close();
-    }
-  }
-  const only = images.length === 1 && labels.size === 1 ? [...labels][0] : undefined;
-  const pairs: Pair[] = [];
-  for (const path of images) {
-    const own = only ?? (await labelsBeside(place, path));
-    labels.delete(own);
-    pairs.push({ images: path, labels: own });
-  }
-  const [unused] = labels;
-  if (unused !== undefined)
-    throw new PaddletError('DataInvalid', `${unused} holds labels, but its images are not listed`);
-  return pairs;
-}
-
-async function labelsBeside(place: DataPlace, images: string): Promise<string> {
-  const path = labelsPathOf(images);
-  if (path !== undefined && (await place.host.disk.exists(absolutePath(place, path)))) return path;
-  throw new PaddletError('DataMissing', `no labels for ${images}${path === undefined ? '' : `: there is no ${path}`}`, {
-    hint: 'list both files, or name them as MNIST does: …-images-idx3-ubyte and …-labels-idx1-ubyte',
-  });
 }

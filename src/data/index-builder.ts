@@ -8,6 +8,7 @@ import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
 import { type Content, openContent } from './content.ts';
 import { indexImages } from './idx-indexer.ts';
+import { pairsOf } from './idx-pairs.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { DataFormat, DataIndex, IndexedFile } from './source.ts';
 import { type Bounds, scanText } from './text-scanner.ts';
@@ -15,6 +16,11 @@ import { type Bounds, scanText } from './text-scanner.ts';
 export interface IndexRequest {
   /** A file, a folder, a glob, or a list of these. */
   readonly what: string | readonly string[];
+  /**
+   * idx only: label files, one a file of `what`, in the same order; both are then plain file names. Without it labels are
+   * found by name (see `pairsOf`).
+   */
+  readonly labels?: readonly string[];
   readonly format: DataFormat;
   readonly recordsPerTask: number;
   /** Told of each stretch of inflated bytes read. */
@@ -26,22 +32,37 @@ export interface IndexRequest {
  * lines are records here; they are found when their task is read.
  */
 export async function buildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
-  return await indexFiles(place, await resolveFiles(place, request.what), request);
+  return await indexFiles(place, await findFiles(place, request), request);
 }
 
-/** The same for files already resolved. */
+export interface FoundFiles {
+  /** Sorted bytewise. */
+  readonly paths: readonly string[];
+  /** idx: the labels of each path. */
+  readonly labels: readonly string[];
+}
+
+/** The files of a request, idx files with their labels. Throws `DataMissing`, and what opening an idx file may throw. */
+export async function findFiles(place: DataPlace, request: IndexRequest): Promise<FoundFiles> {
+  if (request.format !== 'idx') return { paths: await resolveFiles(place, request.what), labels: [] };
+  const pairs = await pairsOf(place, request);
+  return { paths: pairs.map(({ images }) => images), labels: pairs.map(({ labels }) => labels) };
+}
+
+/** `buildIndex` for files already found. */
 export async function indexFiles(
   place: DataPlace,
-  paths: readonly string[],
+  found: FoundFiles,
   request: Omit<IndexRequest, 'what'>,
 ): Promise<DataIndex> {
   const { format, recordsPerTask, onBytes = () => {} } = request;
+  const { paths } = found;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
   const bounds: Bounds = { featureBound: 0, labelBound: 0 };
   const files =
     format === 'idx'
-      ? await indexImages(place, paths, cutter, bounds, onBytes)
+      ? await indexImages(place, found, cutter, bounds, onBytes)
       : await indexText(place, paths, cutter, bounds, onBytes);
   const records = files.reduce((sum, file) => sum + file.records, 0);
   if (records === 0) throw new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`);

@@ -9,9 +9,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { inCache, inspectFile } from './content.ts';
-import { labelsPathOf } from './idx.ts';
-import { digestOf, type IndexRequest, indexFiles } from './index-builder.ts';
-import { absolutePath, type DataPlace, resolveFiles } from './place.ts';
+import { digestOf, type FoundFiles, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
+import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, DataIndex } from './source.ts';
 
 /** Raised when anything changes that would make the same files give another index. */
@@ -22,31 +21,24 @@ type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly c
 
 /** The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of `buildIndex`. */
 export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
-  const paths = await resolveFiles(place, request.what);
-  const key = await keyOf(place, paths, request);
+  const found = await findFiles(place, request);
+  const { paths } = found;
+  const key = await keyOf(place, found, request);
   const folder = join(place.cacheFolder, 'index');
   const path = join(folder, `${basename(paths[0] ?? 'data')}-${key.slice(0, 32)}.index`);
   const kept = await load(place, path);
   if (kept !== undefined) return kept;
-  const index = await indexFiles(place, paths, request);
-  if ((await keyOf(place, paths, request)) !== key) {
+  const index = await indexFiles(place, found, request);
+  if ((await keyOf(place, found, request)) !== key) {
     throw new PaddletError('DataChanged', `the data changed while it was being indexed: ${paths.join(', ')}`);
   }
   await inCache(folder, () => save(place, folder, path, index));
   return index;
 }
 
-async function keyOf(place: DataPlace, paths: readonly string[], request: IndexRequest): Promise<string> {
+async function keyOf(place: DataPlace, found: FoundFiles, request: IndexRequest): Promise<string> {
   const facts: unknown[] = [];
-  for (const path of paths) facts.push(await factsOf(place, path));
-  if (request.format === 'idx') {
-    for (const path of paths) {
-      const labels = labelsPathOf(path);
-      if (labels !== undefined && (await place.host.disk.exists(absolutePath(place, labels)))) {
-        facts.push(await factsOf(place, labels));
-      }
-    }
-  }
+  for (const path of [...found.paths, ...found.labels]) facts.push(await factsOf(place, path));
   const all = JSON.stringify([VERSION, request.format, request.recordsPerTask, facts]);
   return createHash('sha256').update(all).digest('hex');
 }
