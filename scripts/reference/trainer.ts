@@ -1,0 +1,137 @@
+/** Single-process training with plain optimizers: slow, short, and independent of the cluster's code. */
+import type { LabelRule } from '../../src/data/labels.ts';
+import { createRandomStream } from '../../src/data/random-stream.ts';
+import type { TaskRecords } from '../../src/data/source.ts';
+import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics } from '../../src/model/metrics.ts';
+import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
+import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';
+import { createReferenceOptimizer, type ReferenceOptimizer } from './optimizer.ts';
+
+/** Values and optimizer state of one dense parameter or one row. */
+interface Slot {
+  readonly values: Float32Array;
+  readonly state: unknown;
+}
+
+export class ReferenceTrainer {
+  readonly model: Model;
+  private readonly optimizer: ReferenceOptimizer;
+  private readonly dense: Slot[];
+  private readonly tables: Map<bigint, Slot>[];
+  private readonly random;
+  private readonly seed: number;
+
+  constructor(model: Model, optimizer: OptimizerSpec, seed: number) {
+    this.model = model;
+    this.seed = seed;
+    this.random = createRandomStream(seed);
+    this.optimizer = createReferenceOptimizer(optimizer);
+    this.dense = model.parameters.dense.map(({ shape, initializer }) =>
+      this.slot(
+        shape.reduce((product, size) => product * size, 1),
+        initializer,
+      ),
+    );
+    this.tables = model.parameters.sparse.map(() => new Map());
+  }
+
+  /** One sweep over the tasks in a shuffled order; the mean loss of the records as they were met. */
+  pass(tasks: readonly TaskRecords[], batchSize: number, pass: number): number {
+    let sums = noMetrics;
+    for (const task of shuffled(tasks, this.seed + pass)) {
+      for (let from = 0; from < task.records; from += batchSize) {
+        const batch = task.batch(from, Math.min(from + batchSize, task.records));
+        sums = mergeMetrics(sums, this.train(batch));
+      }
+    }
+    return sums.loss / sums.records;
+  }
+
+  evaluate(batch: Batch): ReturnType<Model['evaluate']> {
+    return this.model.evaluate(batch, this.pull(batch).values);
+  }
+
+  private train(batch: Batch) {
+    const { values, rows } = this.pull(batch);
+    const { dense, sparse, metrics } = this.model.step(batch, values);
+    dense.forEach((gradient, at) => {
+      this.update(this.dense[at]!, gradient);
+    });
+    sparse.forEach((gradient, table) => {
+      const width = this.model.parameters.sparse[table]!.width;
+      rows[table]!.forEach((slot, row) => {
+        this.update(slot, gradient.subarray(row * width, (row + 1) * width));
+      });
+    });
+    return metrics;
+  }
+
+  private update(slot: Slot, gradient: Float32Array): void {
+    this.optimizer.update(slot.values, gradient, slot.state);
+  }
+
+  private pull(batch: Batch): { values: PulledValues; rows: Slot[][] } {
+    const dense = this.dense.map(({ values }) => values);
+    if (batch.kind === 'dense') return { values: { dense, sparse: [] }, rows: [] };
+    const { distinct, ids } = batch.data;
+    const keys = new BigUint64Array(ids.buffer, ids.byteOffset, distinct);
+    const rows: Slot[][] = [];
+    const sparse = this.model.parameters.sparse.map(({ width, initializer }, table) => {
+      const slots = Array.from(keys, (key) => this.row(table, key, width, initializer));
+      rows.push(slots);
+      const values = new Float32Array(distinct * width);
+      slots.forEach((slot, row) => {
+        values.set(slot.values, row * width);
+      });
+      return values;
+    });
+    return { values: { dense, sparse }, rows };
+  }
+
+  private row(table: number, key: bigint, width: number, initializer: Initializer): Slot {
+    const rows = this.tables[table]!;
+    let row = rows.get(key);
+    if (row === undefined) {
+      row = this.slot(width, initializer);
+      rows.set(key, row);
+    }
+    return row;
+  }
+
+  private slot(length: number, initializer: Initializer): Slot {
+    const values = Float32Array.from({ length }, () => {
+      if (initializer.type === 'zeros') return 0;
+      if (initializer.type === 'normal') return initializer.mean + initializer.stddev * this.random.normal();
+      throw new Error(`the reference loop knows no initializer ${initializer.type}`);
+    });
+    return { values, state: this.optimizer.state(length) };
+  }
+}
+
+export function evaluateTasks(trainer: ReferenceTrainer, tasks: readonly TaskRecords[]): FinishedMetrics {
+  let sums = noMetrics;
+  const scores: number[] = [];
+  const labels: number[] = [];
+  for (const task of tasks) {
+    const batch = task.batch(0, task.records);
+    const evaluated = trainer.evaluate(batch);
+    sums = mergeMetrics(sums, evaluated.metrics);
+    for (const score of evaluated.scores) scores.push(score);
+    for (const label of batch.data.labels) labels.push(label);
+  }
+  return finishMetrics(trainer.model.task, sums, Float32Array.from(scores), Float32Array.from(labels));
+}
+
+export function labelRuleOf(model: Model, classes: number): LabelRule {
+  return model.task === 'multiclass' ? { task: 'multiclass', classes } : { task: model.task };
+}
+
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const random = createRandomStream(seed);
+  const order = [...items];
+  for (let at = order.length - 1; at > 0; at--) {
+    const other = Math.floor(random.uniform() * (at + 1));
+    [order[at], order[other]] = [order[other]!, order[at]!];
+  }
+  return order;
+}
