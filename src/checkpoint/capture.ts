@@ -1,0 +1,113 @@
+/**
+ * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values, state,
+ * position and ledger belong together; what is not yet captured may change meanwhile (DESIGN: rolling capture).
+ */
+import { dirname } from 'node:path';
+import { PaddletError } from '../base/errors.ts';
+import type { Disk, DiskFile } from '../base/seams.ts';
+import type { Parameters } from '../tensor/parameters.ts';
+import type { CapturedShard } from './extent.ts';
+import { openFile, withFile } from './files.ts';
+import type { CheckpointMeta, ShardPosition } from './format.ts';
+import { checkpointPath, indexFolder, jobTag, temporaryPath } from './paths.ts';
+import type { Pace } from './safetensors-writer.ts';
+import { digestFile } from './scan.ts';
+import { createCheckpointWriter, type WrittenCheckpoint } from './writer.ts';
+
+/** A shard's place in the order of updates and its ledger, at the instant of the call. */
+export interface ShardMoment extends ShardPosition {
+  readonly ledger: Uint8Array;
+}
+
+export interface WriteCheckpointOptions {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly meta: CheckpointMeta;
+  readonly parameters: Parameters;
+  readonly shards: readonly number[];
+  /** Asked at the instant in which the shard is copied. */
+  readonly momentOf: (shard: number) => ShardMoment;
+  readonly pace?: Pace;
+  readonly extentBytes?: number;
+}
+
+export interface CheckpointFile {
+  readonly uuid: string;
+  /** Lower-case hexadecimal, of the whole file as read back. */
+  readonly md5: string;
+  readonly bytes: number;
+  readonly rows: number;
+  readonly positions: readonly ShardPosition[];
+}
+
+/** Copies one shard as it is now. */
+export function captureShard(parameters: Parameters, meta: CheckpointMeta, moment: ShardMoment): CapturedShard {
+  const { shard } = moment;
+  const tables = meta.parameters.sparse.map((_, table) => parameters.exportRows(shard, table));
+  return { ...moment, tables, blocks: parameters.exportBlocks(shard) };
+}
+
+/**
+ * Writes `<folder>/<index>/<uuid>`: under a temporary name, synced, read back for its MD5, renamed, folder synced. When
+ * this returns, the file is whole and durable, and nobody knows of it. When it throws (the disk's own errors), the
+ * temporary file is removed if the disk lets it.
+ */
+export async function writeCheckpointFile(options: WriteCheckpointOptions): Promise<CheckpointFile> {
+  const { disk, folder, meta } = options;
+  const place = { folder, index: meta.index };
+  const temporary = temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid });
+  const path = checkpointPath(place, meta.uuid);
+  await makeDurableFolder(disk, indexFolder(place));
+  try {
+    const written = await withFile(await disk.create(temporary), (file) => writeShards(file, options));
+    // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
+    // does not give back what it took.
+    const digest = await withFile(await openFile(disk, temporary), (file) => digestFile(file, temporary));
+    if (digest.bytes !== written.bytes) {
+      throw new PaddletError('CheckpointCorrupt', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
+    }
+    await disk.rename(temporary, path);
+    await disk.syncFolder(indexFolder(place));
+    const { rows, positions } = written;
+    return { uuid: meta.uuid, md5: digest.md5, bytes: digest.bytes, rows, positions };
+  } catch (error) {
+    await discard(disk, [temporary, path], error);
+    throw error;
+  }
+}
+
+async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Promise<WrittenCheckpoint> {
+  const { meta, parameters, shards, momentOf, pace, extentBytes } = options;
+  const writer = await createCheckpointWriter({
+    file,
+    meta,
+    shards: shards.length,
+    expectedBytes: parameters.stats().bytes,
+    ...(pace === undefined ? {} : { pace }),
+    ...(extentBytes === undefined ? {} : { extentBytes }),
+  });
+  for (const shard of shards) await writer.add(captureShard(parameters, meta, momentOf(shard)));
+  return writer.finish();
+}
+
+/** Nobody knows of these files. What cannot be removed now goes at the next start (orphans.ts). */
+async function discard(disk: Disk, paths: readonly string[], reason: unknown): Promise<void> {
+  for (const path of paths) {
+    try {
+      await disk.remove(path);
+    } catch (error) {
+      if (reason instanceof Error) reason.message += `; ${path} is left behind: ${(error as Error).message}`;
+    }
+  }
+}
+
+/** Makes the folder and everything above it that is missing, each durable in the folder above. */
+async function makeDurableFolder(disk: Disk, path: string): Promise<void> {
+  // The folder may be there and not yet durable: who made it may have died before the sync.
+  const unsure = [path];
+  for (let above = dirname(path); !(await disk.exists(above)) && dirname(above) !== above; above = dirname(above)) {
+    unsure.push(above);
+  }
+  await disk.makeFolder(path);
+  for (const made of unsure.reverse()) await disk.syncFolder(dirname(made));
+}

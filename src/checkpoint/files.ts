@@ -1,0 +1,44 @@
+/** Opening and closing files, and telling damage to a file from trouble with the machine. */
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Disk, DiskFile } from '../base/seams.ts';
+
+export const corrupt = (file: string, message: string, cause?: unknown): PaddletError =>
+  new PaddletError('CheckpointCorrupt', `${file}: ${message}`, cause === undefined ? {} : { cause });
+
+const codeOf = (error: unknown): unknown => (error as NodeJS.ErrnoException | undefined)?.code;
+
+/** A sector that cannot be read is damage to the file; other failures are the machine's and pass through. */
+export async function asCorrupt<T>(name: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (codeOf(error) === 'EIO' || codeOf(error) === 'EISDIR') throw corrupt(name, 'cannot be read', error);
+    throw error;
+  }
+}
+
+/** Opens a file for reading. Throws `CheckpointMissing` when it is not there. */
+export async function openFile(disk: Disk, path: string): Promise<DiskFile> {
+  try {
+    return await asCorrupt(path, () => disk.open(path));
+  } catch (error) {
+    if (isPaddletError(error) || !isAbsent(error)) throw error;
+    throw new PaddletError('CheckpointMissing', `${path}: there is no such file`, { cause: error });
+  }
+}
+
+export const isAbsent = (error: unknown): boolean => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR';
+
+/** Closes the file whatever happens. */
+export async function withFile<T>(file: DiskFile, act: (file: DiskFile) => Promise<T>): Promise<T> {
+  let result: T;
+  try {
+    result = await act(file);
+  } catch (error) {
+    // The first error says what went wrong; a close that fails after it adds nothing.
+    await file.close().catch(() => undefined);
+    throw error;
+  }
+  await file.close();
+  return result;
+}

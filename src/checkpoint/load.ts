@@ -1,0 +1,144 @@
+/** Start-up: the newest file that is whole, of this job, and says what it should, into the parameter memory. */
+import { assert } from '../base/assert.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Disk } from '../base/seams.ts';
+import type { Parameters } from '../tensor/parameters.ts';
+import type { OptimizerSpec, ParameterSpec } from '../tensor/spec.ts';
+import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import { corrupt, openFile, withFile } from './files.ts';
+import type { FileFacts, ShardPosition } from './format.ts';
+import { checkpointPath, type FilePlace } from './paths.ts';
+import { type CheckpointReader, openCheckpoint } from './reader.ts';
+import { readSafetensors } from './safetensors-reader.ts';
+import { damagedTensors, digestFile, type Progress } from './scan.ts';
+import { canonicalJson } from './spec-schema.ts';
+
+/** What the file must have been written for. */
+export interface ExpectedJob {
+  readonly jobId: string;
+  readonly parameters: ParameterSpec;
+  readonly optimizer: OptimizerSpec;
+  readonly seed: number;
+  readonly shards: number;
+}
+
+export interface LoadOptions {
+  readonly disk: Disk;
+  readonly place: FilePlace;
+  readonly expected: ExpectedJob;
+  /** Has none of the shards yet; afterwards all of them, or after an error none. */
+  readonly into: Parameters;
+  /** Undefined: all that the file has. */
+  readonly shards?: readonly number[];
+  readonly progress?: Progress;
+}
+
+export interface LoadedCheckpoint {
+  readonly facts: FileFacts;
+  readonly positions: readonly ShardPosition[];
+  /** By shard. Equal ones may be one array. */
+  readonly ledgers: ReadonlyMap<number, Uint8Array>;
+}
+
+export interface LoadOutcome {
+  /** Undefined when no generation is usable. */
+  readonly loaded: LoadedCheckpoint | undefined;
+  readonly generation: Generation | undefined;
+  /** 0 for the newest. */
+  readonly age: number;
+  /** What was wrong with each newer generation, naming file and part: `CheckpointMissing` or `CheckpointCorrupt`. */
+  readonly complaints: readonly PaddletError[];
+}
+
+/** Tries the entry's files, newest first. Throws only what is the machine's or the job's trouble, not a file's. */
+export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOptions): Promise<LoadOutcome> {
+  const complaints: PaddletError[] = [];
+  for (const [age, generation] of generationsOf(entry).entries()) {
+    try {
+      return { loaded: await loadGeneration(generation, options), generation, age, complaints };
+    } catch (error) {
+      if (!isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) throw error;
+      complaints.push(error);
+    }
+  }
+  return { loaded: undefined, generation: undefined, age: -1, complaints };
+}
+
+/** Checks size and MD5, then loads. Throws `CheckpointMissing`, `CheckpointCorrupt`; then nothing was loaded. */
+export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
+  const path = checkpointPath(options.place, generation.uuid);
+  await verifyFile(options.disk, path, generation, options.progress);
+  const reader = await openCheckpoint(options.disk, path);
+  try {
+    checkOrigin(reader, generation, options);
+    return await loadShards(reader, options);
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Compares the file with what was published of it. The error names the damaged part. */
+export async function verifyFile(
+  disk: Disk,
+  path: string,
+  published: Pick<Generation, 'md5' | 'bytes'>,
+  progress?: Progress,
+): Promise<void> {
+  await withFile(await openFile(disk, path), async (file) => {
+    const bytes = await file.size();
+    if (published.bytes !== undefined && bytes !== published.bytes) {
+      throw corrupt(path, `has ${bytes} bytes, ${published.bytes} were published`);
+    }
+    const { md5 } = await digestFile(file, path, progress);
+    if (md5 === published.md5) return;
+    const damaged = await damagedTensors(await readSafetensors(file, path));
+    const part = damaged.length === 0 ? 'the header, or the whole file is another' : damaged.join(', ');
+    throw corrupt(path, `its MD5 is ${md5}, ${published.md5} was published; damaged: ${part}`);
+  });
+}
+
+function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, options: LoadOptions): void {
+  const { expected, place } = options;
+  if (facts.jobId !== expected.jobId) {
+    throw corrupt(path, `of job ${facts.jobName} (${facts.jobId}), not of this job (${expected.jobId})`);
+  }
+  if (facts.uuid !== uuid || facts.index !== place.index) {
+    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
+  }
+  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
+    if (canonicalJson(facts[part]) === canonicalJson(expected[part])) continue;
+    throw corrupt(path, `made for other ${part}: ${canonicalJson(facts[part])}`);
+  }
+}
+
+async function loadShards(reader: CheckpointReader, { into, shards }: LoadOptions): Promise<LoadedCheckpoint> {
+  const wanted = new Set(shards ?? reader.positions.map(({ shard }) => shard));
+  const positions = reader.positions.filter(({ shard }) => wanted.has(shard));
+  if (positions.length !== wanted.size) {
+    const here = new Set(positions.map(({ shard }) => shard));
+    const missing = [...wanted].filter((shard) => !here.has(shard));
+    throw new PaddletError('CheckpointMissing', `${reader.path}: has no shard ${missing.slice(0, 20).join(', ')}`);
+  }
+  const ledgers = new Map<number, Uint8Array>();
+  const added: number[] = [];
+  try {
+    for (const { shard } of positions) {
+      assert(!into.hasShard(shard), `shard ${shard} is loaded where there is none`);
+      into.addShard(shard);
+      added.push(shard);
+      await loadShard(reader, shard, into);
+      ledgers.set(shard, await reader.ledgerOf(shard));
+    }
+  } catch (error) {
+    for (const shard of added) into.dropShard(shard);
+    throw error;
+  }
+  return { facts: reader.facts, positions, ledgers };
+}
+
+async function loadShard(reader: CheckpointReader, shard: number, into: Parameters): Promise<void> {
+  for (const table of reader.facts.parameters.sparse.keys()) {
+    for await (const rows of reader.rowsOf(shard, table)) into.importRows(shard, table, rows);
+  }
+  for await (const block of reader.blocksOf(shard)) into.importBlock(shard, block);
+}

@@ -1,0 +1,154 @@
+/**
+ * Writes captured shards into a checkpoint file, extent by extent. It takes what was captured and nothing else, so it can
+ * run beside the training, in a worker, or in a tool that cuts other files anew.
+ */
+import { assert } from '../base/assert.ts';
+import { LIMITS } from '../base/limits.ts';
+import type { DiskFile } from '../base/seams.ts';
+import { type CapturedShard, capturedBytes, capturedRows, extentTensors, stateOf } from './extent.ts';
+import {
+  type CheckpointMeta,
+  encodeMetadata,
+  type OptimizerState,
+  type ShardPosition,
+  STATE_LIMITS,
+  slotField,
+  TENSORS,
+  tensorName,
+} from './format.ts';
+import { headerJson, LENGTH_BYTES, type Metadata } from './safetensors-header.ts';
+import { createSafetensorsWriter, type Pace, type WrittenTensor } from './safetensors-writer.ts';
+import { canonicalJson } from './spec-schema.ts';
+
+/** Shards are gathered up to this size before they are written; a larger one is an extent by itself. */
+const EXTENT_BYTES = 32 * 1024 * 1024;
+
+export interface CheckpointWriterOptions {
+  readonly file: DiskFile;
+  readonly meta: CheckpointMeta;
+  /** Shards that will be added: exactly so many. */
+  readonly shards: number;
+  /** What they hold now, roughly: sizes the room for the header. They may grow. */
+  readonly expectedBytes: number;
+  readonly pace?: Pace;
+  readonly extentBytes?: number;
+}
+
+export interface WrittenCheckpoint {
+  readonly bytes: number;
+  readonly rows: number;
+  readonly positions: readonly ShardPosition[];
+  readonly tensors: readonly WrittenTensor[];
+}
+
+export interface CheckpointWriter {
+  /** Returns when there is room for the next shard. */
+  add(shard: CapturedShard): Promise<void>;
+  /** Writes what is left and the header, and syncs the file. */
+  finish(): Promise<WrittenCheckpoint>;
+}
+
+export async function createCheckpointWriter(options: CheckpointWriterOptions): Promise<CheckpointWriter> {
+  const { meta, shards, file, pace } = options;
+  const extentBytes = options.extentBytes ?? EXTENT_BYTES;
+  const { headerBytes, maxExtents } = planHeader(options, extentBytes);
+  // With so many shards in each, the extents cannot become more than the header has room for, however much they grow.
+  const minShards = Math.ceil(shards / maxExtents);
+  let state: OptimizerState | undefined;
+  const positions: ShardPosition[] = [];
+  const seen = new Set<number>();
+  let gathered: CapturedShard[] = [];
+  let gatheredBytes = 0;
+  let extents = 0;
+  let rows = 0;
+
+  function facts(): Metadata {
+    return encodeMetadata({ ...meta, state: state ?? NO_STATE, extents, rows, shardsHere: shards });
+  }
+
+  const writer = await createSafetensorsWriter({
+    file,
+    headerBytes,
+    metadata: facts(),
+    ...(pace === undefined ? {} : { pace }),
+  });
+
+  async function flush(): Promise<void> {
+    if (gathered.length === 0) return;
+    const tensors = extentTensors(extents, gathered, { spec: meta.parameters, state: state ?? NO_STATE });
+    extents += 1;
+    gathered = [];
+    gatheredBytes = 0;
+    for (const tensor of tensors) await writer.append(tensor);
+  }
+
+  return {
+    async add(captured) {
+      const { shard, epoch, seq } = captured;
+      assert(!seen.has(shard) && shard < meta.shards, `shard ${shard} is one of the job's and added once`);
+      seen.add(shard);
+      const found = stateOf(captured);
+      state ??= found;
+      assert(found === undefined || canonicalJson(found) === canonicalJson(state), 'one optimizer keeps one state');
+      positions.push({ shard, epoch, seq });
+      gathered.push(captured);
+      gatheredBytes += capturedBytes(captured);
+      rows += capturedRows(captured);
+      if (gatheredBytes >= extentBytes && gathered.length >= minShards) await flush();
+    },
+    async finish() {
+      assert(positions.length === shards, 'all shards promised were added');
+      await flush();
+      const tensors = [...writer.tensors];
+      const sums = Uint32Array.from(tensors, (tensor) => tensor.crc32);
+      const parts = [new Uint8Array(sums.buffer)];
+      await writer.append({ name: TENSORS.checksums, dtype: 'U32', shape: [sums.length], parts });
+      return { bytes: await writer.finish(facts()), rows, positions, tensors: writer.tensors };
+    },
+  };
+}
+
+const NO_STATE: OptimizerState = { slots: [], hasSteps: false };
+const LARGEST = Number.MAX_SAFE_INTEGER;
+/** The state is known when something that has any is captured; until then there is room for this much. */
+const LARGEST_STATE: OptimizerState = {
+  slots: Array.from({ length: STATE_LIMITS.slots }, (_, slot) =>
+    String(slot).padStart(STATE_LIMITS.slotNameBytes, '_'),
+  ),
+  hasSteps: true,
+};
+
+/** Room for the header: for four times the extents expected and some more, as far as the format's bound allows. */
+function planHeader(
+  { meta, shards, expectedBytes }: CheckpointWriterOptions,
+  extentBytes: number,
+): { headerBytes: number; maxExtents: number } {
+  const largest = { ...meta, state: LARGEST_STATE, extents: shards, rows: LARGEST, shardsHere: shards };
+  const fixed = jsonBytes(encodeMetadata(largest), [TENSORS.checksums]);
+  const perExtent = jsonBytes({}, extentNames(meta, LARGEST_STATE));
+  const wanted = 4 * Math.ceil(expectedBytes / extentBytes) + 4;
+  const affordable = Math.floor((LIMITS.safetensorsHeaderBytes - fixed) / perExtent);
+  assert(affordable > 0, 'the limits of parameters leave room for an extent');
+  const maxExtents = Math.max(1, Math.min(wanted, affordable, shards));
+  const bytes = LENGTH_BYTES + fixed + maxExtents * perExtent;
+  return { headerBytes: Math.ceil(bytes / 8) * 8, maxExtents };
+}
+
+function extentNames({ parameters, shards }: CheckpointMeta, { slots }: OptimizerState): string[] {
+  const fields = (kind: 'sparse' | 'dense', name: string, own: readonly string[]): string[] =>
+    [...own, 'values', 'steps', ...slots.map(slotField)].map((field) => tensorName(kind, name, field, shards));
+  return [
+    TENSORS.shards(shards),
+    TENSORS.ledgerStarts(shards),
+    TENSORS.ledgers(shards),
+    ...parameters.sparse.flatMap(({ name }) => fields('sparse', name, ['rows', 'ids'])),
+    ...parameters.dense.flatMap(({ name }) => fields('dense', name, ['starts', 'blocks', 'shards'])),
+  ];
+}
+
+/** Bytes of a header with these tensors, at their longest. */
+function jsonBytes(metadata: Metadata, names: readonly string[]): number {
+  const shape = [LARGEST, LARGEST];
+  const tensors = names.map((name) => ({ name, dtype: 'F32' as const, shape, begin: LARGEST, end: LARGEST }));
+  return headerJson(metadata, tensors).length;
+}
