@@ -1,0 +1,23 @@
+import { describe, it } from 'vitest';
+import { createClock } from '../../src/host/clock.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { EtcdServer, whyNoEtcd } from '../etcd-server.ts';
+import { SILENT } from '../store/support.ts';
+import { storeContract } from './store-contract.ts';
+
+const reason = whyNoEtcd();
+
+if (reason !== undefined) describe.skip(`EtcdStore (${reason})`, () => it('keeps the contract', () => {}));
+else {
+  storeContract('EtcdStore', async () => {
+    const clock = createClock();
+    const server = await EtcdServer.start();
+    return {
+      clock,
+      leaseTtlMs: 1_000,
+      connect: () => openStore(server.url, { clock, log: SILENT }),
+      compact: (revision) => server.compact(revision),
+      stop: () => server.stop(),
+    };
+  });
+}

@@ -1,0 +1,142 @@
+/** A real etcd server for tests: started on free ports in a folder of its own; can be stopped, killed, restarted, wiped. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** `PADDLET_TEST_ETCD`, etcd on PATH, or what scripts/fetch-etcd.sh has brought. Undefined when there is none. */
+export function findEtcd(): string | undefined {
+  const named = process.env.PADDLET_TEST_ETCD;
+  if (named !== undefined && named !== '') return named;
+  const folders = (process.env.PATH ?? '').split(':').filter((folder) => folder !== '');
+  const places = [...folders.map((folder) => join(folder, 'etcd')), join(ROOT, '.cache/etcd/usr/bin/etcd')];
+  return places.find((place) => existsSync(place));
+}
+
+/** The reason to skip tests that need etcd, or undefined. With CI=true nothing is skipped: such tests then fail. */
+export function whyNoEtcd(): string | undefined {
+  if (findEtcd() !== undefined || process.env.CI === 'true') return undefined;
+  return 'no etcd: run scripts/fetch-etcd.sh or set PADDLET_TEST_ETCD';
+}
+
+export interface EtcdServerOptions {
+  /** Milliseconds; etcd grants no lease under 1.5 times this, rounded up to seconds. */
+  readonly electionTimeoutMs?: number;
+}
+
+export class EtcdServer {
+  /** `host:port` for clients. */
+  readonly host: string;
+  readonly #binary: string;
+  readonly #arguments: readonly string[];
+  readonly #folder: string;
+  #child: ChildProcess | undefined;
+  #output = '';
+  readonly #killAtExit = (): void => void this.#child?.kill('SIGKILL');
+
+  private constructor(binary: string, host: string, peerHost: string, electionTimeoutMs: number) {
+    this.host = host;
+    this.#binary = binary;
+    this.#folder = mkdtempSync(join(tmpdir(), 'paddlet-etcd-'));
+    this.#arguments = [
+      ...['--data-dir', join(this.#folder, 'data')],
+      ...['--listen-client-urls', `http://${host}`, '--advertise-client-urls', `http://${host}`],
+      ...['--listen-peer-urls', `http://${peerHost}`, '--initial-advertise-peer-urls', `http://${peerHost}`],
+      ...['--initial-cluster', `default=http://${peerHost}`],
+      ...['--heartbeat-interval', String(electionTimeoutMs / 10), '--election-timeout', String(electionTimeoutMs)],
+    ];
+    process.once('exit', this.#killAtExit);
+  }
+
+  static async start(options: EtcdServerOptions = {}): Promise<EtcdServer> {
+    const binary = findEtcd();
+    if (binary === undefined) throw new Error('no etcd: run scripts/fetch-etcd.sh or set PADDLET_TEST_ETCD');
+    const host = `127.0.0.1:${await freePort()}`;
+    const server = new EtcdServer(binary, host, `127.0.0.1:${await freePort()}`, options.electionTimeoutMs ?? 100);
+    await server.restart();
+    return server;
+  }
+
+  get url(): string {
+    return `etcd://${this.host}`;
+  }
+
+  /** Starts it again, on the same ports and data, and waits until it is healthy. */
+  async restart(): Promise<void> {
+    await this.kill();
+    const child = spawn(this.#binary, this.#arguments, { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#child = child;
+    this.#output = '';
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#output = (this.#output + text).slice(-10_000);
+    });
+    while (!(await this.#isHealthy())) {
+      if (child.exitCode !== null) throw new Error(`etcd exited with ${child.exitCode}:\n${this.#output}`);
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+
+  /** SIGSTOP: it keeps its connections and answers nothing. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  /** SIGKILL; the data stays. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  /** Kills it and deletes its data; `restart` then makes an empty store at the same address. */
+  async wipe(): Promise<void> {
+    await this.kill();
+    rmSync(join(this.#folder, 'data'), { recursive: true });
+  }
+
+  /** Kills it and removes all that it left. */
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+    process.off('exit', this.#killAtExit);
+  }
+
+  /** Forgets history up to `revision`. By etcd's JSON gateway, as a stranger would. */
+  async compact(revision: bigint): Promise<void> {
+    await this.#post('/v3/kv/compaction', { revision: revision.toString(), physical: true });
+  }
+
+  async #post(path: string, body: object): Promise<void> {
+    const answer = await fetch(`http://${this.host}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`etcd ${path}: ${answer.status} ${await answer.text()}`);
+  }
+
+  async #isHealthy(): Promise<boolean> {
+    try {
+      const answer = await fetch(`http://${this.host}/health`, { signal: AbortSignal.timeout(1_000) });
+      return answer.ok && ((await answer.json()) as { health?: unknown }).health === 'true';
+    } catch {
+      return false; // Not listening yet.
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
