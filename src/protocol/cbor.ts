@@ -2,14 +2,22 @@
  * Frame headers: plain CBOR (RFC 8949) that any library reads. Written and read by cbor-x with its extensions off.
  *
  * Before cbor-x sees bytes from outside, `checkCbor` walks them without allocating anything. It admits only definite
- * lengths, no tags, text keys and bounded depth, so an announced length can never ask for more memory than bytes came.
+ * lengths, no tags, text keys, integers from -2^31 to 2^53 - 1 and bounded depth, so an announced length can never ask for more memory than bytes came.
  */
 import { Encoder } from 'cbor-x';
 
 /** Arrays and maps inside each other. */
 export const CBOR_MAX_DEPTH = 32;
 
-const codec = new Encoder({ useRecords: false, mapsAsObjects: true, variableMapSize: true, tagUint8Array: false });
+// `int64AsNumber` is missing in the types: without it, 8-byte integers become BigInts.
+const options = {
+  useRecords: false,
+  mapsAsObjects: true,
+  variableMapSize: true,
+  tagUint8Array: false,
+  int64AsNumber: true,
+};
+const codec = new Encoder(options);
 
 export const encodeCbor = (value: unknown): Uint8Array => codec.encode(value);
 
@@ -38,7 +46,12 @@ export function checkCbor(bytes: Uint8Array): number {
     const { major, argument, next } = head(bytes, at);
     switch (major) {
       case MAJOR.unsigned:
+        if (argument > Number.MAX_SAFE_INTEGER) throw new Error(`integer at byte ${at} is 2^53 or more`);
+        return next;
       case MAJOR.negative:
+        // Further down cbor-x would compute with 32 bits.
+        if (argument >= 2 ** 31) throw new Error(`integer at byte ${at} is under -2^31`);
+        return next;
       case MAJOR.simple:
         return next;
       case MAJOR.bytes:
