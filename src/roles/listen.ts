@@ -21,7 +21,7 @@ export async function listen(
     http: context.health(isReady),
     ...(landing === undefined ? {} : { landing }),
   });
-  const bound = parseAddress(context.listen);
+  const bound = parseAddress(context.listen, { allowPortZero: true });
   const host = context.advertise ?? reachable(bound.host, context.hostName);
   return { server, address: formatAddress({ host, port: server.port }) };
 }

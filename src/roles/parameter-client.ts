@@ -1,9 +1,8 @@
 /** Pulls values and pushes gradients by parameter; where each block and row lives is the placement's business. */
 import { assert } from '../base/assert.ts';
 import type { PulledValues } from '../model/model.ts';
-import { blockCount, blockLength } from '../tensor/blocks.ts';
-import { gatherRows, type IdRouter, scatterRows } from '../tensor/id-router.ts';
-import { shardOfBlock } from '../tensor/shard-hash.ts';
+import { blockLength, blockShards, denseBlockFloats, elementCount } from '../tensor/blocks.ts';
+import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
 import type { Placement } from './placement-view.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
@@ -55,17 +54,23 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
     if (planned?.version === placement.version) return planned.plan;
     const plan = spec.dense.map((dense) => {
       const blocks: number[][] = placement.pservers.map(() => []);
-      for (let block = 0; block < blockCount(dense); block++) {
-        blocks[placement.primaryOf[shardOfBlock(dense.name, block, shards)]!]!.push(block);
-      }
+      blockShards(dense, shards).forEach((shard, block) => {
+        blocks[placement.primaryOf[shard]!]!.push(block);
+      });
       return blocks.map((mine) => Uint32Array.from(mine));
     });
     planned = { version: placement.version, plan };
     return plan;
   }
 
-  const routeAll = (placement: Placement, { ids, count }: IdList) =>
-    spec.sparse.map((table) => router.route(table.name, ids, count, placement.primaryOf, placement.pservers.length));
+  /** For each table, what goes to each pserver by its position in the placement. */
+  function routeAll(placement: Placement, { ids, count }: IdList): (Route | undefined)[][] {
+    return spec.sparse.map((table) => {
+      const byPosition: (Route | undefined)[] = placement.pservers.map(() => undefined);
+      for (const route of router.route(table.name, ids, count, placement.primaryOf)) byPosition[route.pserver] = route;
+      return byPosition;
+    });
+  }
 
   return {
     pull: (ids, signal) =>
@@ -75,13 +80,13 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
           const dense = densePlan(placement);
           const routes = routeAll(placement, ids);
           const values: PulledValues = {
-            dense: spec.dense.map((parameter) => new Float32Array(floatsOf(parameter))),
+            dense: spec.dense.map((parameter) => new Float32Array(elementCount(parameter))),
             sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
           };
           await allSettledOrThrow(
             placement.pservers.map(async (pserver, position) => {
               const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position]!.count > 0);
+              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
               const segments = [
                 ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
                 ...sparseParts.map((t) => routes[t]![position]!.ids),
@@ -99,7 +104,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
                 });
                 sparseParts.forEach((t, i) => {
                   const rows = floatsIn(reply.segment(denseParts.length + i));
-                  scatterRows(rows, routes[t]![position]!.positions, spec.sparse[t]!.width, values.sparse[t]!);
+                  scatterRows(values.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
                 });
               } finally {
                 reply.free();
@@ -120,7 +125,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
           const outcomes = await allSettledOrThrow(
             placement.pservers.map(async (pserver, position) => {
               const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position]!.count > 0);
+              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
               const segments = [
                 ...denseParts.flatMap((p) => {
                   const blocks = dense[p]![position]!;
@@ -128,7 +133,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
                 }),
                 ...sparseParts.flatMap((t) => {
                   const { ids, positions } = routes[t]![position]!;
-                  return [ids, bytesOf(gatherRows(gradients.sparse[t]!, positions, spec.sparse[t]!.width))];
+                  return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions))];
                 }),
               ];
               const asked = {
@@ -168,10 +173,6 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
   };
 }
 
-function floatsOf(spec: DenseSpec): number {
-  return spec.shape.reduce((product, side) => product * side, 1);
-}
-
 const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
@@ -179,25 +180,24 @@ const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
 const floatsIn = (bytes: Uint8Array): Float32Array =>
   new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 
-/** Blocks but the last are of one length, so block b begins at b × that length. */
 function scatterBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array, into: Float32Array): void {
   let at = 0;
   for (const block of blocks) {
     const length = blockLength(spec, block);
-    into.set(from.subarray(at, at + length), block * blockLength(spec, 0));
+    into.set(from.subarray(at, at + length), block * denseBlockFloats);
     at += length;
   }
 }
 
 function gatherBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array): Float32Array {
-  if (blocks.length === blockCount(spec)) return from;
   let total = 0;
   for (const block of blocks) total += blockLength(spec, block);
+  if (total === from.length) return from;
   const gathered = new Float32Array(total);
   let at = 0;
   for (const block of blocks) {
     const length = blockLength(spec, block);
-    const first = block * blockLength(spec, 0);
+    const first = block * denseBlockFloats;
     gathered.set(from.subarray(first, first + length), at);
     at += length;
   }

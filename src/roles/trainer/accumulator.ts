@@ -3,9 +3,9 @@
  * several are summed weighted by their records.
  */
 import type { Batch, StepResult } from '../../model/model.ts';
-import { addRows } from '../../tensor/id-router.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
+import { elementCount } from '../../tensor/blocks.ts';
+import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Gradients } from '../parameter-client.ts';
 import { createWindow } from './window.ts';
 
@@ -33,7 +33,7 @@ export function combine(router: IdRouter, spec: ParameterSpec, contributions: re
       addScaled(gradient, weight, dense[p]!);
     });
     step!.sparse.forEach((gradient, t) => {
-      addRows(gradient, weight, window.places[i]!, spec.sparse[t]!.width, sparse[t]!);
+      addRows(gradient, weight, spec.sparse[t]!.width, window.places[i]!, sparse[t]!);
     });
   });
   return { dense, sparse, ids: window.ids };
@@ -42,12 +42,17 @@ export function combine(router: IdRouter, spec: ParameterSpec, contributions: re
 const NO_IDS = { ids: new Uint8Array(0), count: 0 };
 const none = (): Float32Array => new Float32Array(0);
 
-function zeros(parameter: { readonly shape: readonly number[] }): Float32Array {
-  return new Float32Array(parameter.shape.reduce((product, side) => product * side, 1));
-}
+const zeros = (parameter: DenseSpec): Float32Array => new Float32Array(elementCount(parameter));
 
 function addScaled(from: Float32Array, weight: number, into: Float32Array): void {
   for (let i = 0; i < from.length; i++) into[i] = into[i]! + weight * from[i]!;
+}
+
+function addRows(from: Float32Array, weight: number, width: number, places: Uint32Array, into: Float32Array): void {
+  for (let row = 0; row < places.length; row++) {
+    const at = places[row]! * width;
+    for (let c = 0; c < width; c++) into[at + c] = into[at + c]! + weight * from[row * width + c]!;
+  }
 }
 
 /** True when every gradient is a number: a NaN or an infinity poisons the sum of products with zero. */

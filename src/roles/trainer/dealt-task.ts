@@ -23,7 +23,7 @@ export function beginReading(place: DataPlace, record: JobRecord, model: Model, 
 async function read(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {
   const reader = createTaskReader(place, {
     format: record.job.data.format,
-    files: dealt.files,
+    files: dealt.files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
     labels: labelRuleOf(record, model),
     inputWidth: record.train.featureBound,
   });

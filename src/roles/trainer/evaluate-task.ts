@@ -1,9 +1,9 @@
 /** Scores the records of one task with the parameters as they are. Changes nothing. */
 import type { TaskRecords } from '../../data/source.ts';
+import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
 import type { ParameterClient } from '../parameter-client.ts';
 import { throwIfAborted } from '../waiting.ts';
-import { addMetrics } from './train-task.ts';
 
 /** Large enough to make few requests, small enough to bound a pull. */
 const EVALUATION_BATCH = 4096;
@@ -24,7 +24,7 @@ export async function evaluateTask(
   const good = records.goodBefore(records.records);
   const scores = new Float32Array(good);
   const labels = new Float32Array(good);
-  let metrics: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+  let metrics = noMetrics;
   let at = 0;
   for (let from = 0; from < records.records; from += EVALUATION_BATCH) {
     throwIfAborted(signal);
@@ -38,7 +38,7 @@ export async function evaluateTask(
     scores.set(result.scores, at);
     labels.set(batch.data.labels.subarray(0, batch.data.records), at);
     at += batch.data.records;
-    metrics = addMetrics(metrics, result.metrics);
+    metrics = mergeMetrics(metrics, result.metrics);
   }
   return { metrics, scores, labels };
 }

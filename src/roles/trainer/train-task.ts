@@ -6,6 +6,7 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { TaskRecords } from '../../data/source.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
+import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import { gatherRows, type IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterClient } from '../parameter-client.ts';
 import { throwIfAborted } from '../waiting.ts';
@@ -37,14 +38,12 @@ interface Progress {
   metrics: MetricSums;
 }
 
-const NO_METRICS: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
-
 export async function trainTask(
   options: TrainTaskOptions,
   task: { pass: number; task: number },
   records: TaskRecords,
 ): Promise<TrainedTask> {
-  const progress: Progress = { read: 0, duplicate: 0, metrics: NO_METRICS };
+  const progress: Progress = { read: 0, duplicate: 0, metrics: noMetrics };
   let from = await options.client.position(task.pass, task.task, options.signal);
   while (from >= 0) {
     try {
@@ -91,7 +90,7 @@ async function trainFrom(
     const batch = ahead[inWindow]!;
     const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOf(model, window, inWindow, values));
     contributions.push({ batch, step });
-    if (step !== undefined) progress.metrics = addMetrics(progress.metrics, step.metrics);
+    if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
     const last = b === batches - 1;
     if ((b + 1) % pushEvery !== 0 && !last) continue;
 
@@ -120,17 +119,8 @@ async function trainFrom(
 function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
   const places = window.places[index];
   if (places === undefined) return values;
-  const sparse = values.sparse.map((rows, t) => gatherRows(rows, places, model.parameters.sparse[t]!.width));
+  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, places));
   return { dense: values.dense, sparse };
-}
-
-export function addMetrics(a: MetricSums, b: MetricSums): MetricSums {
-  return {
-    records: a.records + b.records,
-    loss: a.loss + b.loss,
-    correct: a.correct + b.correct,
-    squaredError: a.squaredError + b.squaredError,
-  };
 }
 
 function badGradient(records: TaskRecords, from: number, to: number): PaddletError {

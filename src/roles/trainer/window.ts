@@ -35,5 +35,5 @@ export function createWindow(router: IdRouter, batches: readonly Batch[]): Windo
     at += list.count;
     return union.columns.slice(first, at);
   });
-  return { ids: { ids: union.ids, count: union.count }, places };
+  return { ids: { ids: union.ids, count: union.distinct }, places };
 }

@@ -1,0 +1,74 @@
+/** The data of a job as the master sees it: indexed, cut into tasks, and dealt with the files that a task needs. */
+import type { DataPlace } from '../../data/place.ts';
+import { loadOrBuildIndex } from '../../data/index-file.ts';
+import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
+import { cutTasks } from '../../data/tasks.ts';
+import type { Job } from '../../job/schema.ts';
+import type { DataFacts } from '../job-record.ts';
+
+export interface Dataset {
+  readonly index: DataIndex;
+  readonly tasks: readonly (readonly Chunk[])[];
+  /** Records of each task, bad ones included. */
+  readonly taskRecords: Uint32Array;
+}
+
+export interface JobData {
+  readonly train: Dataset;
+  readonly test: Dataset | undefined;
+}
+
+/** Throws `DataMissing`, `DataInvalid`; reads each file once, or a kept index of it. */
+export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> {
+  const { train, trainLabels, test, testLabels } = job.data;
+  return {
+    train: await loadDataset(place, job, train, trainLabels),
+    test: test.length === 0 ? undefined : await loadDataset(place, job, test, testLabels),
+  };
+}
+
+export async function loadDataset(
+  place: DataPlace,
+  job: Job,
+  what: readonly string[],
+  labels: readonly string[],
+): Promise<Dataset> {
+  const { format, recordsPerTask } = job.data;
+  const index = await loadOrBuildIndex(place, {
+    what,
+    format,
+    recordsPerTask,
+    ...(labels.length === 0 ? {} : { labels }),
+  });
+  const tasks = cutTasks(index, recordsPerTask);
+  const taskRecords = Uint32Array.from(tasks, (chunks) => chunks.reduce((sum, chunk) => sum + chunk.records, 0));
+  return { index, tasks, taskRecords };
+}
+
+export function factsOf({ index, tasks }: Dataset): DataFacts {
+  const { records, featureBound, labelBound, digest } = index;
+  return { records, tasks: tasks.length, featureBound, labelBound, digest };
+}
+
+/** The chunks of a task with only the files they lie in, so that a trainer needs no index. */
+export function taskParts(dataset: Dataset, task: number): { files: IndexedFile[]; chunks: Chunk[] } {
+  const files: IndexedFile[] = [];
+  const numbers = new Map<number, number>();
+  const chunks = dataset.tasks[task]!.map((chunk) => {
+    let file = numbers.get(chunk.file);
+    if (file === undefined) {
+      file = files.push(dataset.index.files[chunk.file]!) - 1;
+      numbers.set(chunk.file, file);
+    }
+    return { ...chunk, file };
+  });
+  return { files, chunks };
+}
+
+/** File and record range, for reports. */
+export function describeTask(dataset: Dataset, task: number): string {
+  return dataset.tasks[task]!.map((chunk) => {
+    const file = dataset.index.files[chunk.file]!.path;
+    return `${file} records ${chunk.firstRecord + 1} to ${chunk.firstRecord + chunk.records}`;
+  }).join(', ');
+}

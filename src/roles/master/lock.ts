@@ -1,0 +1,45 @@
+/** `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). */
+import type { Fence } from '../../store/fence.ts';
+import { follow } from '../../store/follow.ts';
+import type { RoleContext } from '../context.ts';
+import { claimKey, type HeldLease } from '../ownership.ts';
+import { createSignal, sayWaiting } from '../waiting.ts';
+
+export async function takeLock(context: RoleContext, lease: HeldLease, holder: Record<string, unknown>): Promise<Fence> {
+  const { keys, store } = context;
+  const { clock, log } = context.host;
+  const claimed = async () => claimKey(context, { key: keys.masterLock, value: JSON.stringify(holder), lease });
+  const first = await claimed();
+  if (first.outcome === 'owned') return first.fence;
+  const changed = createSignal();
+  let free = false;
+  const cancel = follow(
+    store,
+    keys.masterLock,
+    {
+      onSnapshot: (entries) => {
+        free = entries.length === 0;
+        changed.notify();
+      },
+      onEvents: (events) => {
+        free = events.at(-1)?.type === 'delete';
+        changed.notify();
+      },
+      onEnd: (error) => log.error(`watching ${keys.masterLock}: ${error.message}`),
+    },
+    clock,
+  );
+  const quiet = sayWaiting(clock, log, () => `the master lock, held by ${first.by.value}; standing by`);
+  const either = AbortSignal.any([context.stop, lease.lost]);
+  try {
+    for (;;) {
+      await changed.until(() => (free ? true : undefined), either);
+      free = false;
+      const claim = await claimed();
+      if (claim.outcome === 'owned') return claim.fence;
+    }
+  } finally {
+    quiet();
+    cancel();
+  }
+}

@@ -1,0 +1,82 @@
+/** Puts the job into the store once, or finds that it is there already and the same. */
+import { PaddletError } from '../../base/errors.ts';
+import { diffJobs } from '../../job/diff-jobs.ts';
+import type { Job } from '../../job/schema.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { RoleContext } from '../context.ts';
+import { cutId, type JobRecord, readJobRecord } from '../job-record.ts';
+import { patiently } from '../ownership.ts';
+import { factsOf, type JobData } from './dataset.ts';
+
+export interface PublishOptions {
+  readonly context: RoleContext;
+  readonly fence: Fence;
+  readonly job: Job;
+  readonly dataDir: string;
+  readonly loadData: () => Promise<JobData>;
+}
+
+/** `JobConflict` when another job of this name is there, `DataChanged` when the data is no longer what it began with. */
+export async function publishJob(options: PublishOptions): Promise<{ record: JobRecord; data: JobData }> {
+  const { context, job } = options;
+  const { store, keys } = context;
+  const there = await patiently(context, () => readJobRecord(store, keys));
+  if (there !== undefined) {
+    refuseDifferences(there.job, job);
+    const data = await options.loadData();
+    refuseChangedData(there, data);
+    return { record: there, data };
+  }
+  const data = await options.loadData();
+  const record = makeRecord(options, data);
+  const value = JSON.stringify(record);
+  await patiently(context, () =>
+    fencedTxn(store, options.fence, {
+      if: [{ key: keys.job, createRevision: 0n }],
+      then: [
+        { put: keys.job, value },
+        // Not under anybody's lease: it outlives every process.
+        { put: keys.psDesired, value: String(job.cluster.pservers) },
+        { put: keys.tasksState, value: JSON.stringify({ phase: 'train', pass: 0 }) },
+      ],
+    }),
+  );
+  const published = await patiently(context, () => readJobRecord(store, keys));
+  if (published?.id !== record.id) throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
+  context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
+  return { record, data };
+}
+
+function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {
+  const train = factsOf(data.train);
+  return {
+    version: 1,
+    id: context.host.random.uuid(),
+    created: context.host.clock.wallSeconds(),
+    dataDir,
+    cut: cutId(job, train.digest),
+    train,
+    ...(data.test === undefined ? {} : { test: factsOf(data.test) }),
+    job,
+  };
+}
+
+function refuseDifferences(before: Job, now: Job): void {
+  const differences = diffJobs(before, now);
+  if (differences.length === 0) return;
+  const lines = differences.map(({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`);
+  throw new PaddletError('JobConflict', `job ${now.name} was begun with other settings:\n${lines.join('\n')}`, {
+    hint: 'undo the change, give the job another name, or begin it anew (run --fresh)',
+  });
+}
+
+function refuseChangedData(record: JobRecord, data: JobData): void {
+  const changed = [
+    record.train.digest === factsOf(data.train).digest ? undefined : 'training',
+    record.test?.digest === (data.test && factsOf(data.test).digest) ? undefined : 'test',
+  ].filter((what) => what !== undefined);
+  if (changed.length === 0) return;
+  throw new PaddletError('DataChanged', `the ${changed.join(' and ')} data is not what job ${record.job.name} began with`, {
+    hint: 'put the files back, or begin the job anew (run --fresh)',
+  });
+}
