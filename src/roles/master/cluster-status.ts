@@ -57,12 +57,19 @@ async function goneRecords(context: RoleContext, live: readonly number[], pserve
     const entry = await patiently(context, () => store.get(key));
     if (entry === undefined) continue;
     const record = parsePserverRecord(key, entry.value);
-    if (record.status !== 'down') ops.push({ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) });
+    if (record.status !== 'down')
+      ops.push({ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) });
   }
   return ops;
 }
 
-async function write(context: RoleContext, fence: Fence, value: string, also: readonly Op[], over: AbortSignal): Promise<void> {
+async function write(
+  context: RoleContext,
+  fence: Fence,
+  value: string,
+  also: readonly Op[],
+  over: AbortSignal,
+): Promise<void> {
   const then = [{ put: context.keys.clusterStatus, value }, ...also];
   await patiently(context, () => fencedTxn(context.store, fence, { then }), over);
 }

@@ -1,6 +1,7 @@
 /** The data of a job as the master sees it: indexed, cut into tasks, and dealt with the files that a task needs. */
-import type { DataPlace } from '../../data/place.ts';
+
 import { loadOrBuildIndex } from '../../data/index-file.ts';
+import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
 import type { Job } from '../../job/schema.ts';

@@ -5,7 +5,11 @@ import type { RoleContext } from '../context.ts';
 import { claimKey, type HeldLease } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
 
-export async function takeLock(context: RoleContext, lease: HeldLease, holder: Record<string, unknown>): Promise<Fence> {
+export async function takeLock(
+  context: RoleContext,
+  lease: HeldLease,
+  holder: Record<string, unknown>,
+): Promise<Fence> {
   const { keys, store } = context;
   const { clock, log } = context.host;
   const claimed = async () => claimKey(context, { key: keys.masterLock, value: JSON.stringify(holder), lease });

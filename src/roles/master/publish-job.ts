@@ -42,7 +42,8 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
     }),
   );
   const published = await patiently(context, () => readJobRecord(store, keys));
-  if (published?.id !== record.id) throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
+  if (published?.id !== record.id)
+    throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
 }
@@ -64,7 +65,9 @@ function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): J
 function refuseDifferences(before: Job, now: Job): void {
   const differences = diffJobs(before, now);
   if (differences.length === 0) return;
-  const lines = differences.map(({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`);
+  const lines = differences.map(
+    ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+  );
   throw new PaddletError('JobConflict', `job ${now.name} was begun with other settings:\n${lines.join('\n')}`, {
     hint: 'undo the change, give the job another name, or begin it anew (run --fresh)',
   });
@@ -76,7 +79,11 @@ function refuseChangedData(record: JobRecord, data: JobData): void {
     record.test?.digest === (data.test && factsOf(data.test).digest) ? undefined : 'test',
   ].filter((what) => what !== undefined);
   if (changed.length === 0) return;
-  throw new PaddletError('DataChanged', `the ${changed.join(' and ')} data is not what job ${record.job.name} began with`, {
-    hint: 'put the files back, or begin the job anew (run --fresh)',
-  });
+  throw new PaddletError(
+    'DataChanged',
+    `the ${changed.join(' and ')} data is not what job ${record.job.name} began with`,
+    {
+      hint: 'put the files back, or begin the job anew (run --fresh)',
+    },
+  );
 }

@@ -25,7 +25,10 @@ type RequestOf<T extends RequestHeader['type']> = Received<Extract<RequestHeader
 type Reply = Outgoing<ReplyHeader>;
 
 /** `state()` is undefined until this master has the lock and has loaded the queue. */
-export function createHandler(state: () => MasterState | undefined, info: () => Record<string, unknown>): RequestHandler {
+export function createHandler(
+  state: () => MasterState | undefined,
+  info: () => Record<string, unknown>,
+): RequestHandler {
   return async (request, session) => {
     const { header } = request;
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
@@ -50,12 +53,15 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     }
     case 'failTask': {
       const { code, error, data, read } = header;
-      await deskOf(state, header).desk.fail(refOf(header), { code, error, data, read });
+      const { desk, ref } = deskOf(state, header);
+      await desk.fail(ref, { code, error, data, read });
       return { header: { type: 'failTask' } };
     }
-    case 'returnTask':
-      await deskOf(state, header).desk.giveBack(refOf(header), header.read);
+    case 'returnTask': {
+      const { desk, ref } = deskOf(state, header);
+      await desk.giveBack(ref, header.read);
       return { header: { type: 'returnTask' } };
+    }
     case 'finishEvaluation':
       return finishEvaluation(state, request as RequestOf<'finishEvaluation'>);
     case 'progress':
@@ -69,14 +75,15 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
 const isEvaluation = (state: MasterState, pass: number): boolean => pass === state.record.job.training.passes;
 
 /** The desk, with the reference as its queue knows it. */
-function deskOf(state: MasterState, ref: { pass: number }): { desk: TaskDesk } {
-  if (!isEvaluation(state, ref.pass)) return state.train;
+function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
+  if (!isEvaluation(state, ref.pass)) return { desk: state.train.desk, ref: refOf(ref) };
   if (state.evaluate === undefined) throw new PaddletError('PassAfter', 'evaluation has not begun');
-  return state.evaluate;
+  return { desk: state.evaluate.desk, ref: evaluationRef(ref) };
 }
 
 function trainDesk(state: MasterState, ref: { pass: number }): TaskDesk {
-  if (isEvaluation(state, ref.pass)) throw new PaddletError('BadMessage', 'an evaluation task ends with finishEvaluation');
+  if (isEvaluation(state, ref.pass))
+    throw new PaddletError('BadMessage', 'an evaluation task ends with finishEvaluation');
   return state.train.desk;
 }
 

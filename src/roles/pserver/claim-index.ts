@@ -2,11 +2,12 @@
  * Claims `/ps/<index>`: the wanted index, or the first free one below `/ps_desired`
  * (seeds/distributed-training.en.md, "Parameter Server Process").
  */
+
+import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { parseStoreValue } from '../../core/task-state.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
-import * as z from 'zod';
 import type { RoleContext } from '../context.ts';
 import { claimKey, type HeldLease, patiently } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
@@ -41,7 +42,8 @@ export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedInd
 async function readDesired(context: RoleContext, over: AbortSignal): Promise<number> {
   const { keys, store } = context;
   const entry = await patiently(context, () => store.get(keys.psDesired), over);
-  if (entry === undefined) throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
+  if (entry === undefined)
+    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
   return parseStoreValue(z.int().min(1), keys.psDesired, entry.value);
 }
 

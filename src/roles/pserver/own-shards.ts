@@ -40,7 +40,8 @@ export async function readPlannedHeads(
 export function formerOwners(heads: readonly PlannedHead[], me: Owner): Owner[] {
   const owners = new Map<string, Owner>();
   for (const { head } of heads) {
-    if (head !== undefined && !sameOwner(head.primary, me)) owners.set(`${head.primary.index}/${head.primary.token}`, head.primary);
+    if (head !== undefined && !sameOwner(head.primary, me))
+      owners.set(`${head.primary.index}/${head.primary.token}`, head.primary);
   }
   return [...owners.values()];
 }

@@ -78,7 +78,9 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
       const account = serving.ledger.account();
       const passes = account.passes.map((pass) => ({ ...pass }));
       const duplicatePushes = serving.metrics.duplicatePushes();
-      return { header: { type: 'account', applied: account.applied, discarded: account.discarded, duplicatePushes, passes } };
+      return {
+        header: { type: 'account', applied: account.applied, discarded: account.discarded, duplicatePushes, passes },
+      };
     }
     case 'scanRows':
       return createScanner(serving).rows(header);
@@ -185,7 +187,10 @@ function denseFloats(serving: Serving, parameter: number, blocks: Uint32Array): 
 
 function checkSegments(request: Received<RequestHeader>, expected: number): void {
   if (request.segmentCount === expected) return;
-  throw new PaddletError('BadMessage', `'${request.header.type}': ${request.segmentCount} segments, ${expected} expected`);
+  throw new PaddletError(
+    'BadMessage',
+    `'${request.header.type}': ${request.segmentCount} segments, ${expected} expected`,
+  );
 }
 
 function u32Segment(request: Received<RequestHeader>, index: number): Uint32Array {

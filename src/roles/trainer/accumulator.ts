@@ -3,8 +3,8 @@
  * several are summed weighted by their records.
  */
 import type { Batch, StepResult } from '../../model/model.ts';
-import type { IdRouter } from '../../tensor/id-router.ts';
 import { elementCount } from '../../tensor/blocks.ts';
+import type { IdRouter } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Gradients } from '../parameter-client.ts';
 import { createWindow } from './window.ts';

@@ -3,8 +3,8 @@ import { PaddletError } from '../../base/errors.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { TaskRecords } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
-import type { DealtTask } from '../../protocol/messages.ts';
 import type { Model } from '../../model/model.ts';
+import type { DealtTask } from '../../protocol/messages.ts';
 import { type JobRecord, labelRuleOf } from '../job-record.ts';
 
 export interface HeldTask {

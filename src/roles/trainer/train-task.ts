@@ -5,8 +5,8 @@
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { TaskRecords } from '../../data/source.ts';
-import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
 import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
+import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
 import { gatherRows, type IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterClient } from '../parameter-client.ts';
 import { throwIfAborted } from '../waiting.ts';

@@ -110,7 +110,12 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
   try {
     const quiet = sayWaiting(clock, log, () => view.missing());
     await view.changed.until(() => view.current(), either).finally(quiet);
-    leave = await keepRegistered(context, { id, address: service.address, ttlMs: record.job.cluster.leaseTtlMs, onEnd });
+    leave = await keepRegistered(context, {
+      id,
+      address: service.address,
+      ttlMs: record.job.cluster.leaseTtlMs,
+      onEnd,
+    });
     service.ready();
     const router = createIdRouter({ shards });
     const client = createParameterClient({ spec: model.parameters, shards, group, router });

@@ -158,7 +158,13 @@ async function evaluate(options: WorkLoopOptions, dealt: DealtTask, records: Rec
 }
 
 /** Codes that say that the records, not the cluster, are at fault. */
-const DATA_CODES: ReadonlySet<string> = new Set(['TooManyBadRecords', 'DataInvalid', 'DataMissing', 'DataChanged', 'BadGradient']);
+const DATA_CODES: ReadonlySet<string> = new Set([
+  'TooManyBadRecords',
+  'DataInvalid',
+  'DataMissing',
+  'DataChanged',
+  'BadGradient',
+]);
 
 async function reportFailure(
   options: WorkLoopOptions,

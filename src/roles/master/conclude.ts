@@ -1,0 +1,130 @@
+/**
+ * The end of a job whose passes are over: discarded tasks closed everywhere, final checkpoints published, the account
+ * taken from the shards' ledgers, the digests, and the result.
+ */
+import type { DiscardedTask } from '../../core/task-state.ts';
+import { addSums, noSums } from '../../core/task-state.ts';
+import { finishMetrics } from '../../model/metrics.ts';
+import type { Model } from '../../model/model.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { JobResult, Metrics } from '../job-result.ts';
+import { allSettledOrThrow, type PserverGroup } from '../pserver-group.ts';
+import { digestModel } from './digest.ts';
+import type { TaskDesk } from './task-desk.ts';
+
+export interface ConcludeOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly model: Model;
+  readonly group: PserverGroup;
+  readonly desk: TaskDesk;
+  readonly testMetrics: Metrics | undefined;
+  readonly trainedSeconds: number;
+  readonly over: AbortSignal;
+}
+
+/** A checkpoint of many gigabytes takes its time. */
+const CHECKPOINT_TIMEOUT_MS = 3_600_000;
+
+export async function conclude(options: ConcludeOptions): Promise<JobResult> {
+  const { record, group, model, over } = options;
+  await closeDiscarded(group, record, options.desk.queue.discarded(), over);
+  const checkpoints = await group.withPlacement(
+    'final checkpoint',
+    (placement) =>
+      allSettledOrThrow(
+        placement.pservers.map(async (pserver) => {
+          const reply = await group.ask(pserver, 'checkpoint', { final: true }, [], CHECKPOINT_TIMEOUT_MS);
+          reply.free();
+          const { uuid, md5, bytes } = reply.header;
+          return { index: pserver.index, uuid, md5, bytes };
+        }),
+      ),
+    over,
+  );
+  const account = await takeAccount(group, over);
+  const digests = await digestModel(group, {
+    spec: model.parameters,
+    shards: record.job.cluster.shards,
+    signal: over,
+  });
+  return makeResult(options, account, { checkpoints, ...digests });
+}
+
+/** Each discarded task in the pass it was discarded in and in all after it, where it was left out. */
+export async function closeDiscarded(
+  group: PserverGroup,
+  record: JobRecord,
+  discarded: readonly DiscardedTask[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (discarded.length === 0) return;
+  const { passes } = record.job.training;
+  const tasks = discarded.flatMap(({ task, pass, records }) =>
+    Array.from({ length: passes - pass }, (_, i) => ({ pass: pass + i, task, records })),
+  );
+  await group.withPlacement(
+    'closing discarded tasks',
+    (placement) =>
+      allSettledOrThrow(
+        placement.pservers.map(async (pserver) => (await group.ask(pserver, 'closeTasks', { tasks })).free()),
+      ),
+    signal,
+  );
+}
+
+interface Account {
+  readonly applied: number;
+  readonly discarded: number;
+}
+
+/** Of the pserver that applied least: a record counts when every shard has it. */
+async function takeAccount(group: PserverGroup, signal: AbortSignal): Promise<Account> {
+  const accounts = await group.withPlacement(
+    'account',
+    (placement) =>
+      allSettledOrThrow(
+        placement.pservers.map(async (pserver) => {
+          const reply = await group.ask(pserver, 'account', {});
+          reply.free();
+          return reply.header;
+        }),
+      ),
+    signal,
+  );
+  return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+}
+
+function makeResult(
+  options: ConcludeOptions,
+  account: Account,
+  made: Pick<JobResult, 'modelDigest' | 'stateDigest' | 'checkpoints'>,
+): JobResult {
+  const { context, record, desk, model, testMetrics } = options;
+  const { ended } = desk.queue.totals();
+  const sums = ended.map((totals) => totals.sums).reduce(addSums, noSums());
+  const passes = record.job.training.passes;
+  const { applied, discarded } = account;
+  const lost = passes * record.train.records - applied - sums.bad - discarded;
+  const lastPass = ended.at(-1)?.sums.metrics;
+  const none = new Float32Array(0);
+  const train = lastPass && finishMetrics(model.task, lastPass, none, none);
+  return {
+    job: record.job.name,
+    mode: record.job.training.mode,
+    passes,
+    tasks: {
+      total: passes * record.train.tasks,
+      done: ended.reduce((sum, totals) => sum + totals.done, 0),
+      discarded: ended.reduce((sum, totals) => sum + totals.discarded, 0),
+    },
+    records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
+    metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
+    modelDigest: made.modelDigest,
+    stateDigest: made.stateDigest,
+    recordsPerSecond: Math.round(applied / Math.max(options.trainedSeconds, 0.001)),
+    elapsedSeconds: Math.round((context.host.clock.wallSeconds() - record.created) * 1000) / 1000,
+    checkpoints: made.checkpoints,
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * The master (seeds/distributed-training.en.md, "Master Process"): takes the lock, publishes the job or finds it, deals
+ * tasks until the passes are over, has the test file evaluated, and publishes the result.
+ */
+import { CODES, isPaddletError, type PaddletError } from '../../base/errors.ts';
+import type { DataPlace } from '../../data/place.ts';
+import type { Job } from '../../job/schema.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { RoleContext } from '../context.ts';
+import { failJob, type JobEnd, parseJobEnd, watchJob } from '../job-watch.ts';
+import { listen } from '../listen.ts';
+import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
+import { loadJobData } from './dataset.ts';
+import { directJob } from './direct-job.ts';
+import { createMasterInfo, type MasterInfo } from './info.ts';
+import { takeLock } from './lock.ts';
+import { publishJob } from './publish-job.ts';
+import { createHandler, type MasterState } from './serve.ts';
+
+export interface MasterOptions {
+  readonly job: Job;
+  readonly dataDir: string;
+  readonly cacheDir: string;
+}
+
+/** The job's end; undefined when this process, or the job, was asked to stop before. */
+export async function runMaster(context: RoleContext, options: MasterOptions): Promise<JobEnd | undefined> {
+  const { log, clock } = context.host;
+  let state: MasterState | undefined;
+  const info = createMasterInfo(context, options.job, () => state);
+  const { server, address } = await listen(
+    context,
+    createHandler(() => state, info.describe),
+    () => (state === undefined ? { ready: false, reason: `waiting for ${info.waitingFor()}` } : { ready: true }),
+  );
+  log.info(`master at ${address}`);
+  let lease: HeldLease | undefined;
+  try {
+    lease = await holdLease(context, options.job.cluster.leaseTtlMs);
+    info.waits('the master lock');
+    const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
+    const fence = await takeLock(context, lease, holder);
+    const there = await patiently(context, () => context.store.get(context.keys.result));
+    if (there !== undefined) return parseJobEnd(there.key, there.value);
+    return await act(context, options, { lease, fence, address, info, show: (next) => (state = next) });
+  } catch (error) {
+    if (lease?.lost.aborted === true) throw lossOf(lease);
+    if (isPaddletError(error, 'Interrupted')) return undefined;
+    throw error;
+  } finally {
+    await lease?.release();
+    await server.close();
+  }
+}
+
+interface Acting {
+  readonly lease: HeldLease;
+  readonly fence: Fence;
+  readonly address: string;
+  readonly info: MasterInfo;
+  readonly show: (state: MasterState | undefined) => void;
+}
+
+async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
+  const { lease, fence, address, info } = acting;
+  const { job, dataDir, cacheDir } = options;
+  const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
+  info.waits('the data to be indexed');
+  const { record, data } = await publishJob({ context, fence, job, dataDir, loadData: () => loadJobData(place, job) });
+  await patiently(context, () =>
+    fencedTxn(context.store, fence, {
+      then: [
+        { put: context.keys.masterAddr, value: address, leaseId: lease.leaseId },
+        // A master that starts is the wish that the job go on.
+        { delete: context.keys.stop },
+      ],
+    }),
+  );
+  const watch = watchJob(context);
+  const over = AbortSignal.any([watch.over, lease.lost]);
+  try {
+    await directJob({ context, record, data, fence, lease, over, info, show: acting.show });
+  } catch (error) {
+    if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
+      await failJob(context, fence, 'master', error);
+      return { failure: error };
+    }
+    if (watch.end() === undefined) throw error;
+  } finally {
+    acting.show(undefined);
+    watch.cancel();
+  }
+  const end = watch.end();
+  if (end !== undefined) return end;
+  const there = await patiently(context, () => context.store.get(context.keys.result));
+  return there === undefined ? undefined : parseJobEnd(there.key, there.value);
+}
+
+/** Errors that no other master would fare better with. */
+function endsJob(error: PaddletError): boolean {
+  if (error.code === 'Interrupted' || error.code === 'LeaseGone' || error.code.startsWith('Store')) return false;
+  return CODES[error.code].recovery === 'fatal';
+}
