@@ -18,9 +18,9 @@ export interface SynthOptions extends PlantedOptions {
 export const SYNTH_DEFAULTS: SynthOptions = {
   records: 100_000,
   testRecords: 20_000,
-  features: 1000,
+  features: 300,
   perRecord: 10,
-  factors: 4,
+  factors: 2,
   noise: 0,
   seed: 1,
 };

@@ -7,7 +7,7 @@ import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
 import type { ChunkCutter } from './chunk-cutter.ts';
 import type { Content } from './content.ts';
 
-const FIRST_BUFFER_BYTES = 4 << 20;
+const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
 const BOM = [0xef, 0xbb, 0xbf];
 
@@ -16,15 +16,17 @@ export interface Bounds {
   labelBound: number;
 }
 
-/** Hands the file's records to the cutter, raises `bounds`, tells `onBytes` of each stretch read. */
+/** Hands the file's records to the cutter, raises `bounds`, tells `onBytes` of each stretch read. The buffer grows with
+ * the longest line, up to twice LIMITS.recordBytes. */
 export async function scanText(
   content: Content,
   cutter: ChunkCutter,
   bounds: Bounds,
   onBytes: (count: number) => void,
+  bufferBytes = BUFFER_BYTES,
 ): Promise<void> {
   const scanner = new TextScanner(cutter, bounds);
-  let buffer = new Uint8Array(FIRST_BUFFER_BYTES);
+  let buffer = new Uint8Array(bufferBytes);
   let held = 0;
   for (let offset = 0; ; ) {
     // One byte is kept free: the scanner puts a line break after the last byte.

@@ -1,0 +1,37 @@
+/** A data folder and a cache of its own for a test, on the real disk. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll } from 'vitest';
+import type { Disk } from '../../src/base/seams.ts';
+import type { DataPlace } from '../../src/data/place.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { createRandom } from '../../src/host/random.ts';
+
+export interface TestPlace extends DataPlace {
+  readonly warnings: string[];
+}
+
+/** Removed when the test file is done. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-data-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function testPlace(options: { folder?: string; cacheFolder?: string; disk?: Partial<Disk> } = {}): TestPlace {
+  const base = testFolder();
+  const warnings: string[] = [];
+  const quiet = () => {};
+  const log = { debug: quiet, info: quiet, warn: (message: string) => void warnings.push(message), error: quiet };
+  return {
+    host: { disk: { ...createDisk(), ...options.disk }, random: createRandom(), log },
+    folder: options.folder ?? base,
+    cacheFolder: options.cacheFolder ?? join(base, 'cache'),
+    warnings,
+  };
+}
+
+/** Real data, where it is; tests on it are skipped elsewhere, but never in CI. */
+export const REAL_DATA = resolve(import.meta.dirname, '../../../shared/data');
+export const isRealDataMissing = !existsSync(REAL_DATA) && process.env.CI !== 'true';
