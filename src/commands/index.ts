@@ -25,6 +25,8 @@ const entry = (
 ): CommandEntry => ({ id, group, summary, load: async () => (await load()).default });
 
 export const COMMANDS: readonly CommandEntry[] = [
+  entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
+  entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
   entry(
     'help',
     'doctor',

@@ -54,10 +54,16 @@ const paths = z.union([path, z.array(path).min(1).max(65_536)]);
 
 export const dataFields = {
   format: z.enum(['libsvm', 'libfm', 'idx']).describe('Format of all files; gzip is recognized by itself.'),
-  train: paths.describe('Training files: one path or a list. Relative paths start at the data folder.'),
-  trainLabels: paths.optional().describe('Label files of `train`, in the same order; for idx, and only there.'),
+  train: paths.describe(
+    'Training files: a file, a folder, a glob, or a list of these. Relative paths start at the data folder.',
+  ),
+  trainLabels: paths
+    .optional()
+    .describe('Label files of `train`, in the same order; only for idx. Default: found by name.'),
   test: paths.optional().describe('Files the finished model is evaluated on.'),
-  testLabels: paths.optional().describe('Label files of `test`, in the same order; for idx, and only there.'),
+  testLabels: paths
+    .optional()
+    .describe('Label files of `test`, in the same order; only for idx. Default: found by name.'),
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
     .describe('Records that one task hands to a trainer.'),

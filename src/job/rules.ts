@@ -34,10 +34,9 @@ function labelRules({ data }: JobFile): RuleBroken[] {
           path: ['data', labels],
           message: `only for format idx: ${data.format} has its labels in the records`,
         });
-    } else if (fileCount !== labelCount) {
-      const path = ['data', labelCount === 0 ? files : labels];
-      const message = `idx has its labels in files of their own: expected as many ${labels} as ${files} (${fileCount}), found ${labelCount}`;
-      broken.push({ path, message });
+    } else if (labelCount > 0 && fileCount !== labelCount) {
+      const message = `expected as many as ${files} (${fileCount}), found ${labelCount}; without ${labels} they are found by name`;
+      broken.push({ path: ['data', labels], message });
     }
   }
   return broken;

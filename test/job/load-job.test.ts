@@ -76,6 +76,11 @@ model: { type: softmax }
     });
   });
 
+  test('idx finds its labels by name', () => {
+    const text = SMALL.replace('libsvm', 'idx').replace('{ type: lr }', '{ type: softmax }');
+    expect(parseJobFile('job.yaml', text).data.trainLabels).toEqual([]);
+  });
+
   test('the resolved form is read back from the store as it was', () => {
     const job = parseJobFile('job.yaml', SMALL, ['tasks.timeout=90s', 'checkpoint.dir=/shared']);
     expect(parseJob(JSON.parse(JSON.stringify(job)))).toEqual(job);
@@ -226,11 +231,12 @@ describe('errors name place, field and what was meant', () => {
     expect(complaint(text)).toBe(message);
   });
 
-  test('idx without labels, and lr on idx', () => {
-    const text = SMALL.replace('libsvm', 'idx');
+  test('labels that do not match their files, and lr on idx', () => {
+    const text = SMALL.replace('libsvm', 'idx, trainLabels: [b, c], testLabels: d');
     expect(complaint(text).split('\n')).toEqual([
-      'job.yaml has 2 errors',
-      '  job.yaml:2:16: data.train: idx has its labels in files of their own: expected as many trainLabels as train (1), found 0',
+      'job.yaml has 3 errors',
+      '  job.yaml:2:50: data.trainLabels: expected as many as train (1), found 2; without trainLabels they are found by name',
+      '  job.yaml:2:70: data.testLabels: expected as many as test (0), found 1; without testLabels they are found by name',
       '  job.yaml:3:16: model.type: lr needs sparse records: expected data.format libsvm or libfm, not idx',
     ]);
   });

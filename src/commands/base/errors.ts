@@ -8,7 +8,8 @@ import { nearest } from '../../job/complaints.ts';
 export function fromOclif(error: unknown, commandId: string): unknown {
   if (!(error instanceof Errors.CLIError)) return error;
   const hint = `see paddlet ${commandId.replaceAll(':', ' ')} --help`;
-  const [message] = error.message.split('\nSee more help');
+  // What follows is advice on the grammar of flags; the hint says where to find it.
+  const [message] = error.message.split(/\n(?:See more help|\nNote:)/);
   return new PaddletError('Usage', sentence(message ?? error.message), {
     hint: meantFlag(error) ?? hint,
     cause: error,
@@ -29,7 +30,10 @@ function meantFlag(error: object): string | undefined {
 }
 
 function sentence(text: string): string {
-  const line = text.replaceAll(/\s*\n\s*/g, ' ').trim();
+  const line = text
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll(/ {2,}/g, ': ')
+    .trim();
   return line.charAt(0).toLowerCase() + line.slice(1);
 }
 

@@ -47,6 +47,16 @@ export const dataFlags = {
   }),
 };
 
+/** Where inflated files and indexes are kept, to be used again. */
+export const cacheFlags = {
+  'cache-dir': Flags.string({
+    env: 'PADDLET_CACHE',
+    helpValue: 'FOLDER',
+    default: '.paddlet/cache',
+    description: 'Where inflated files and indexes are kept for the next time.',
+  }),
+};
+
 /** Changes to the job file. */
 export const setFlags = {
   set: Flags.string({

@@ -13,7 +13,12 @@ const PJSON: Interfaces.PJSON = {
   oclif: {
     bin: 'paddlet',
     topicSeparator: ' ',
-    helpOptions: { docopts: false, flagSortOrder: 'none', maxWidth: Math.min(process.stdout.columns ?? 100, 120) },
+    helpOptions: {
+      docopts: false,
+      flagSortOrder: 'none',
+      hideCommandSummaryInDescription: true,
+      maxWidth: Math.min(process.stdout.columns ?? 100, 120),
+    },
   },
 };
 
@@ -71,7 +76,9 @@ async function loadClass(id: string, load: CommandEntry['load']): Promise<Comman
 /** A command with all that its help shows. */
 export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable> {
   const loaded = await loadClass(entry.id, entry.load);
-  const { summary, description, examples, args, strict } = loaded;
+  const { summary, examples, args, strict } = loaded;
+  // One paragraph, wrapped to the terminal.
+  const description = loaded.description?.replaceAll(/\s+/g, ' ');
   const flags = { ...loaded.flags, ...everyFlags };
   for (const [name, flag] of Object.entries(flags)) flag.name = name;
   for (const [name, arg] of Object.entries(args)) arg.name = name;

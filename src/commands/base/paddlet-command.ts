@@ -23,11 +23,13 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
   protected flags!: FlagsOf<T>;
   protected args!: ArgsOf<T>;
 
+  #words: readonly string[] = [];
+
   /** The exit code, or nothing for 0. */
   abstract execute(): Promise<ExitCode | undefined> | Promise<void>;
 
   override async run(): Promise<ExitCode> {
-    const { flags, args } = await this.parse({
+    const { flags, args, argv } = await this.parse({
       flags: this.ctor.flags,
       baseFlags: everyFlags,
       args: this.ctor.args,
@@ -35,12 +37,18 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     });
     this.flags = flags as FlagsOf<T>;
     this.args = args as ArgsOf<T>;
+    this.#words = argv.map(String);
     return (await this.execute()) ?? 0;
   }
 
   /** Oclif's own would print; `main.ts` does that. */
   override async catch(error: unknown): Promise<never> {
     throw error;
+  }
+
+  /** All arguments that are no flags: for commands that take any number (`strict = false`). */
+  protected positional(): readonly string[] {
+    return this.#words;
   }
 
   /** The real world. `name` is shown in every line of the log, for example `pserver 0`. */

@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { loadOrBuildIndex } from '../../data/index-file.ts';
+import type { DataIndex } from '../../data/source.ts';
+import { cutTasks } from '../../data/tasks.ts';
+import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+
+export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
+  static override summary = 'Index data files: records, chunks, bounds and digest';
+  static override description =
+    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Two sets of files
+with the same digest give the same tasks. Bad records are counted as records here; training names them.`;
+  static override examples = [
+    { command: '<%= config.bin %> data index a9a/a9a.gz --format libsvm', description: 'Index one file.' },
+    {
+      command: "<%= config.bin %> data index 'logs/*.gz' extra/ --format libfm --records-per-task 10000",
+      description: 'All files of a pattern and of a folder.',
+    },
+    {
+      command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
+      description: 'For a script. The labels of idx files are found by name.',
+    },
+  ];
+  static override strict = false;
+  static override args = {
+    path: Args.string({ required: true, description: 'A file, a folder or a pattern; more may follow.' }),
+  };
+  static override flags = {
+    ...dataFlags,
+    ...cacheFlags,
+    format: Flags.option({
+      options: ['libsvm', 'libfm', 'idx'] as const,
+      required: true,
+      description: 'Format of the files.',
+    })(),
+    labels: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'FILE',
+      description: 'Label file of an idx file, in the order of the files. May be repeated.',
+    }),
+    'records-per-task': Flags.integer({
+      default: 1000,
+      min: 1,
+      max: 2 ** 31 - 1,
+      description: 'Records that a task will have (data.recordsPerTask of the job).',
+    }),
+  };
+
+  override async execute(): Promise<void> {
+    const recordsPerTask = this.flags['records-per-task'];
+    const { labels, format } = this.flags;
+    const place = {
+      host: this.host(),
+      folder: resolve(this.flags['data-dir'] ?? '.'),
+      cacheFolder: resolve(this.flags['cache-dir']),
+    };
+    const progress = this.progress('indexing');
+    let bytes = 0;
+    const onBytes = (count: number): void => {
+      bytes += count;
+      progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
+    };
+    try {
+      const what = this.positional();
+      const index = await loadOrBuildIndex(place, { what, format, recordsPerTask, onBytes, ...(labels && { labels }) });
+      const tasks = cutTasks(index, recordsPerTask).length;
+      const { chunks, ...facts } = index;
+      this.output({ ...facts, chunks: chunks.length, tasks, recordsPerTask }, () => this.describe(index, tasks));
+    } finally {
+      progress.end();
+    }
+  }
+
+  private describe(index: DataIndex, tasks: number): string {
+    const columns = [{ head: 'file' }, { head: 'records', align: 'right' }, { head: 'bytes', align: 'right' }] as const;
+    const files = this.table(
+      columns,
+      index.files.map(({ path, records, bytes }) => [path, records, bytes]),
+    );
+    const bounds = `feature bound ${index.featureBound}, label bound ${index.labelBound}`;
+    return `${files}\n\n${index.records} records in ${tasks} tasks; ${bounds}\ndigest ${index.digest}`;
+  }
+}

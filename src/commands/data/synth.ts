@@ -1,0 +1,103 @@
+import { resolve } from 'node:path';
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../data/synth.ts';
+import { PaddletCommand } from '../base-command.ts';
+
+const MOST_RECORDS = 1_000_000_000;
+const MOST_FEATURES = 50_000_000;
+
+export default class DataSynth extends PaddletCommand<typeof DataSynth> {
+  static override summary = 'Make a data set with a planted model';
+  static override description =
+    `Writes train.libsvm, test.libsvm and planted.json: records like those of click logs, whose labels a planted
+factorization machine drew. planted.json says how well that model does on the test file: no training can be expected to
+do better. The same flags give the same bytes.`;
+  static override examples = [
+    { command: '<%= config.bin %> data synth --out data/synth', description: 'What examples/synth-fm.yaml trains on.' },
+    {
+      command: '<%= config.bin %> data synth --out big --records 5000000 --features 1000000 --per-record 39',
+      description: 'A larger one.',
+    },
+  ];
+  static override flags = {
+    out: Flags.string({ required: true, helpValue: 'FOLDER', description: 'Folder to write to; made when needed.' }),
+    records: Flags.integer({
+      default: SYNTH_DEFAULTS.records,
+      min: 1,
+      max: MOST_RECORDS,
+      description: 'Records to train on.',
+    }),
+    'test-records': Flags.integer({
+      default: SYNTH_DEFAULTS.testRecords,
+      min: 1,
+      max: MOST_RECORDS,
+      description: 'Records to test on.',
+    }),
+    features: Flags.integer({
+      default: SYNTH_DEFAULTS.features,
+      min: 1,
+      max: MOST_FEATURES,
+      description: 'Distinct features.',
+    }),
+    'per-record': Flags.integer({
+      default: SYNTH_DEFAULTS.perRecord,
+      min: 1,
+      max: 10_000,
+      description: 'Features of a record.',
+    }),
+    factors: Flags.integer({
+      default: SYNTH_DEFAULTS.factors,
+      min: 0,
+      max: 1024,
+      description: 'Length of the planted vectors; 0 plants a linear model.',
+    }),
+    noise: Flags.string({
+      default: String(SYNTH_DEFAULTS.noise),
+      helpValue: 'NUMBER',
+      description: 'Standard deviation of what no feature explains, added to each logit.',
+    }),
+    seed: Flags.integer({
+      default: SYNTH_DEFAULTS.seed,
+      min: 0,
+      max: 2 ** 32 - 1,
+      description: 'Another seed, other data.',
+    }),
+  };
+
+  override async execute(): Promise<void> {
+    const options = this.options();
+    const folder = resolve(this.flags.out);
+    const wait = await this.wait(`making ${options.records} records`);
+    try {
+      const made = await writeSynth(this.host(), folder, options);
+      wait.done();
+      const { train, test, planted, report } = made;
+      this.output({ files: { train, test, planted }, ...report }, () => {
+        const rows = [
+          [train, options.records],
+          [test, options.testRecords],
+        ] as const;
+        const auc = report.test.auc === undefined ? '' : `, AUC ${report.test.auc.toFixed(4)}`;
+        const logloss = report.test.logloss === undefined ? '' : `logloss ${report.test.logloss.toFixed(4)}`;
+        const limits = `The planted model itself, on the test file: ${logloss}${auc} (${planted})`;
+        return `${this.table([{ head: 'file' }, { head: 'records', align: 'right' }], rows)}\n\n${limits}`;
+      });
+    } finally {
+      wait.done();
+    }
+  }
+
+  private options(): SynthOptions {
+    const { records, features, factors, seed } = this.flags;
+    const perRecord = this.flags['per-record'];
+    if (perRecord > features) {
+      throw new PaddletError('Usage', `--per-record ${perRecord}: expected at most --features (${features})`);
+    }
+    const noise = Number(this.flags.noise);
+    if (this.flags.noise.trim() === '' || !Number.isFinite(noise) || noise < 0) {
+      throw new PaddletError('Usage', `--noise ${this.flags.noise}: expected a number of at least 0`);
+    }
+    return { records, testRecords: this.flags['test-records'], features, perRecord, factors, noise, seed };
+  }
+}

@@ -1,0 +1,92 @@
+/** The command line as a user meets it: the entry point, run as a process. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/commands/index.ts';
+import { VERSION } from '../../src/commands/version.ts';
+import { ROOT } from '../source-files.ts';
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+const ENTRY = join(ROOT, 'bin/paddlet.ts');
+
+function paddlet(...args: string[]): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [ENTRY, ...args], { env: {}, cwd: '/' }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+}
+
+describe('paddlet', () => {
+  test.each(['--version', '-v', 'version'])('%s', async (flag) => {
+    const line = `paddlet/${VERSION} linux-${process.arch} node-${process.version}\n`;
+    expect(await paddlet(flag)).toEqual({ code: 0, out: line, err: '' });
+  });
+
+  test.each([[[]], [['--help']], [['help']], [['-h']]])('%j shows every command', async (args) => {
+    const { code, out, err } = await paddlet(...args);
+    expect([code, err]).toEqual([0, '']);
+    for (const { id, summary } of COMMANDS)
+      expect(out).toMatch(new RegExp(`^  ${id.replace(':', ' ')} +${escaped(summary)}$`, 'm'));
+  });
+
+  test('a group shows its commands', async () => {
+    const { code, out } = await paddlet('data');
+    expect(code).toBe(0);
+    expect(out).toContain('data index');
+    expect(out).not.toContain('doctor');
+  });
+});
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+describe.each(COMMANDS)('$id', (entry) => {
+  const words = entry.id.split(':');
+
+  test('has a summary, as in the table, and examples', async () => {
+    const loaded = await entry.load();
+    expect(loaded.summary).toBe(entry.summary);
+    expect(loaded.examples?.length).toBeGreaterThan(0);
+    expect(loaded.flags).not.toHaveProperty('help');
+  });
+
+  test('--help shows usage, flags and examples', async () => {
+    const { code, out, err } = await paddlet(...words, '--help');
+    expect([code, err]).toEqual([0, '']);
+    for (const part of [entry.summary, 'USAGE', 'FLAGS', 'EXAMPLES', '--json', `$ paddlet ${words.join(' ')}`])
+      expect(out).toContain(part);
+  });
+
+  test('a flag that is not there is a usage error with a hint', async () => {
+    const { code, out, err } = await paddlet(...words, '--no-such-flag-at-all');
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain('error Usage:');
+    expect(err).toContain(`hint: see paddlet ${words.join(' ')} --help`);
+  });
+});
+
+describe('errors', () => {
+  test.each([
+    [['doctr'], 'error Usage: no such command: doctr\nhint: did you mean paddlet doctor?\n'],
+    [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean paddlet data index?\n'],
+    [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: paddlet --help shows all commands\n'],
+    [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: paddlet --help shows all commands\n'],
+    [['doctor', '--jsn'], 'error Usage: nonexistent flag: --jsn\nhint: did you mean --json?\n'],
+    [['doctor', 'extra'], 'error Usage: unexpected argument: extra\nhint: see paddlet doctor --help\n'],
+  ])('%j', async (args, err) => {
+    expect(await paddlet(...args)).toEqual({ code: 2, out: '', err });
+  });
+
+  test('as JSON for scripts', async () => {
+    const { code, out, err } = await paddlet('doctor', '--log-level=loud', '--json');
+    expect([code, err]).toEqual([2, '']);
+    const { error } = JSON.parse(out);
+    expect(error).toMatchObject({ code: 'Usage', exit: 2, hint: 'see paddlet doctor --help' });
+    expect(error.message).toContain('debug, info, warn, error');
+  });
+});

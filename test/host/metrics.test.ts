@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { createHealth, createMetricsRegistry, type Readiness } from '../../src/host/metrics.ts';
+
+const registry = createMetricsRegistry({ role: 'pserver', index: '3' });
+
+test('alive is not ready', async () => {
+  let now: Readiness = { ready: false, reason: 'waits for pserver 1' };
+  const answer = createHealth({ role: 'pserver', isReady: () => now, registry });
+  expect((await answer('/healthz'))?.status).toBe(200);
+  const waiting = await answer('/readyz?verbose');
+  expect(waiting?.status).toBe(503);
+  expect(JSON.parse(waiting?.body ?? '')).toEqual({
+    status: 'waiting',
+    role: 'pserver',
+    reason: 'waits for pserver 1',
+  });
+  now = { ready: true };
+  expect((await answer('/readyz'))?.status).toBe(200);
+});
+
+test('metrics in the text format of Prometheus, labelled', async () => {
+  const answer = await createHealth({ role: 'pserver', isReady: () => ({ ready: true }), registry })('/metrics');
+  expect(answer?.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect(answer?.body).toMatch(/^process_resident_memory_bytes\{role="pserver",index="3"\} \d+$/m);
+});
+
+test('anything else is not there', async () => {
+  expect(
+    await createHealth({ role: 'master', isReady: () => ({ ready: true }), registry })('/etc/passwd'),
+  ).toBeUndefined();
+});

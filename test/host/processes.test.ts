@@ -1,0 +1,79 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type SelfCommand, spawnSelf } from '../../src/host/processes.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'paddlet-processes-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** A stand-in for this program: Node with a script of a few lines. */
+const script = (code: string): SelfCommand => ({
+  command: process.execPath,
+  args: ['--input-type=module', '-e', code],
+});
+
+test('runs with its arguments, logs to the file, tells how it ended', async () => {
+  const logFile = join(folder, 'a.log');
+  const self = script(
+    "console.log(process.argv.slice(1).join('+'), process.env.COLOUR); console.error('err'); process.exit(7)",
+  );
+  const child = await spawnSelf(['pserver', '--index'], { self, logFile, env: { COLOUR: 'blue' } });
+  expect(await child.ended).toEqual({ code: 7, signal: null });
+  expect(await readFile(logFile, 'utf8')).toBe('pserver+--index blue\nerr\n');
+  expect(child.kill('SIGTERM')).toBe(false);
+});
+
+test('a killed one tells the signal', async () => {
+  const child = await spawnSelf([], { self: script('setInterval(() => {}, 1000)') });
+  expect(child.kill('SIGKILL')).toBe(true);
+  expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+test('a program that is not there is an error, not a silent child', async () => {
+  await expect(spawnSelf([], { self: { command: join(folder, 'none'), args: [] } })).rejects.toMatchObject({
+    code: 'ENOENT',
+  });
+});
+
+/** A parent that starts a tethered child, and tells the child's pid; the child writes to its log when it notices. */
+const PROCESSES = JSON.stringify(resolve(import.meta.dirname, '../../src/host/processes.ts'));
+const CHILD = `
+import { onTetherLost } from ${PROCESSES};
+onTetherLost(() => { console.log('lost'); process.exit(0); });
+console.log('up');
+setInterval(() => {}, 1000);
+`;
+
+test('a tethered child notices the SIGKILL of its parent', async () => {
+  const childLog = join(folder, 'child.log');
+  const parent = await spawnSelf([], {
+    self: script(`
+import { watch } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { spawnSelf } from ${PROCESSES};
+const log = ${JSON.stringify(childLog)};
+writeFileSync(log, '');
+const watcher = watch(log, () => { if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
+await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tether: true });
+if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
+setInterval(() => {}, 1000);
+`),
+  });
+  expect(await parent.ended).toEqual({ code: null, signal: 'SIGKILL' });
+  await expect.poll(() => readFile(childLog, 'utf8'), { timeout: 20_000 }).toBe('up\nlost\n');
+});
+
+test('without a tether a child does not look at its parent', async () => {
+  const child = await spawnSelf([], {
+    self: script(`
+import { onTetherLost } from ${PROCESSES};
+onTetherLost(() => process.exit(9));
+process.stdin.on('end', () => process.exit(3)).resume();
+`),
+  });
+  expect(await child.ended).toEqual({ code: 3, signal: null });
+});
