@@ -86,8 +86,12 @@ export class ClientConnection {
     return this.#unanswered.size;
   }
 
-  /** False while sending `byteLength` more bytes would go over a bound of the connection. */
+  /**
+   * False while sending `byteLength` more bytes would go over a bound of the connection, and once the server has said
+   * goodbye: what is not sent to it any more is not lost.
+   */
   hasRoom(byteLength: number): boolean {
+    if (this.#ws.readyState !== WebSocket.OPEN) return false;
     const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
     return this.#unanswered.size < requestsInFlight && this.#unansweredBytes + byteLength <= sendQueueBytes;
   }

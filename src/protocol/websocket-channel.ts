@@ -39,6 +39,10 @@ export class WebSocketChannel implements Channel {
     return this.#connection?.unansweredBytes ?? 0;
   }
 
+  get unanswered(): number {
+    return this.#connection?.unanswered ?? 0;
+  }
+
   request<T extends RequestHeader['type']>(
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
     options: RequestOptions,

@@ -1,0 +1,211 @@
+/** Memory for payloads is asked for once a frame and given back exactly once, however the request ends. */
+import { describe, expect, it } from 'vitest';
+import { PaddletError } from '../../src/base/errors.ts';
+import type { LandingAllocator, Outgoing, RequestHandler } from '../../src/protocol/channel.ts';
+import type { ReplyHeader } from '../../src/protocol/messages.ts';
+import { deferred, ManualClock, numbered, rig } from './rig.ts';
+import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
+
+const LONG = { timeoutMs: 30_000 };
+const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied' } };
+const payload = (): Uint8Array => new Uint8Array(new Float32Array([1, 2, 3]).buffer);
+
+/** Memory at odd places of a WebAssembly memory, that counts how often each piece is given back. */
+function counting(): { allocate: LandingAllocator; frees: number[]; allFreed(): Promise<void> } {
+  const memory = new WebAssembly.Memory({ initial: 64, maximum: 64 });
+  const frees: number[] = [];
+  const waiters: (() => void)[] = [];
+  let top = 8;
+  const settled = (): boolean => frees.every((count) => count > 0);
+  return {
+    frees,
+    allocate: (byteLength) => {
+      const at = top;
+      top += Math.ceil(byteLength / 8) * 8 + 8;
+      const n = frees.push(0) - 1;
+      return {
+        byteLength,
+        bytes: () => new Uint8Array(memory.buffer, at, byteLength),
+        free: () => {
+          frees[n] = frees[n]! + 1;
+          if (settled()) for (const resolve of waiters) resolve();
+        },
+      };
+    },
+    allFreed: () => (settled() ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+  };
+}
+
+async function server(handler: RequestHandler) {
+  const memory = counting();
+  const started = await rig({ handler, landing: memory.allocate });
+  /** Ends everything, then every piece must have been given back once. */
+  const settle = async (pieces: number): Promise<void> => {
+    await started.server.close();
+    await memory.allFreed();
+    expect(memory.frees).toEqual(Array(pieces).fill(1));
+  };
+  return { ...started, memory, settle };
+}
+
+describe('landing of requests', () => {
+  it('puts the payload there, with views at multiples of 8', async () => {
+    let seen: unknown;
+    const { connect, settle } = await server((request) => {
+      const second = request.segment(1);
+      expect(second.byteOffset % 8).toBe(0);
+      expect(second.buffer.byteLength).toBe(64 * 65_536);
+      seen = [...new Float32Array(second.buffer, second.byteOffset, second.byteLength / 4)];
+      return applied;
+    });
+    (await connect().request(numbered(1, [new Uint8Array(3), payload()]), LONG)).free();
+    expect(seen).toEqual([1, 2, 3]);
+    await settle(1);
+  });
+
+  it('is not asked for frames without payload', async () => {
+    const { connect, settle } = await server(() => applied);
+    (await connect().request(numbered(1), LONG)).free();
+    (await connect().request(numbered(1, [new Uint8Array(0)]), LONG)).free();
+    await settle(0);
+  });
+
+  it('is freed once when the handler has freed it already', async () => {
+    const { connect, settle } = await server((request) => {
+      request.free();
+      request.free();
+      return applied;
+    });
+    (await connect().request(numbered(1, [payload()]), LONG)).free();
+    await settle(1);
+  });
+
+  it('stays until an answer made of it was sent', async () => {
+    const { connect, settle, memory } = await server((request) => ({ ...applied, segments: [request.segment(0)] }));
+    const large = new Uint8Array(2_000_000).fill(9);
+    const answer = await connect().request(numbered(1, [large]), LONG);
+    expect(Buffer.compare(answer.segment(0), large)).toBe(0);
+    await memory.allFreed();
+    await settle(1);
+  });
+
+  it.each([
+    ['PaddletError', new PaddletError('WrongShard', 'not mine')],
+    ['bug', new TypeError('a bug')],
+  ])('is freed after a %s, thrown or rejected', async (_what, error) => {
+    const { connect, settle } = await server((request) => {
+      if (request.header.type === 'push' && request.header.task === 1) throw error;
+      return Promise.reject(error);
+    });
+    const channel = connect();
+    await expect(channel.request(numbered(1, [payload()]), LONG)).rejects.toThrow();
+    await expect(channel.request(numbered(2, [payload()]), LONG)).rejects.toThrow();
+    await settle(2);
+  });
+
+  it('is freed when the header is no message, when padding is wrong and when a client sends a reply', async () => {
+    const { server: listening, settle } = await server(() => applied);
+    const first = await rawWebSocket(listening.port);
+    first.send(frameBytes({ header: { type: 'nonsense' }, segments: [payload()] }));
+    expect((await first.frame(1)).header).toMatchObject({ code: 'BadMessage' });
+    const badPadding = pushBytes(2, 12);
+    badPadding[badPadding.length - 1] = 1;
+    first.send(badPadding);
+    expect((await first.closed).reason).toBe('BadFrame');
+    const second = await rawWebSocket(listening.port);
+    second.send(frameBytes({ kind: 'reply', segments: [payload()] }));
+    expect((await second.closed).reason).toBe('BadFrame');
+    await settle(3);
+  });
+
+  it('is freed when the connection goes while requests run and wait', async () => {
+    const gate = deferred<Outgoing<ReplyHeader>>();
+    const running = deferred();
+    const ended = deferred();
+    const { server: listening, settle } = await server((_request, session) => {
+      session.onClosed(ended.resolve);
+      running.resolve();
+      return gate.promise;
+    });
+    const client = await rawWebSocket(listening.port);
+    for (let id = 1; id <= 5; id++) client.send(pushBytes(id, 100));
+    client.ws.ping();
+    // The server has read all five when it answers the ping behind them.
+    await Promise.all([running.promise, new Promise((resolve) => client.ws.once('pong', resolve))]);
+    client.ws.terminate();
+    await ended.promise;
+    gate.resolve(applied);
+    await settle(5);
+  });
+
+  it('that cannot be had refuses the request and nothing else', async () => {
+    let full = true;
+    const memory = counting();
+    const { connect, server: listening } = await rig({
+      handler: () => applied,
+      landing: (byteLength) => {
+        if (full) throw new PaddletError('OutOfMemory', 'the budget is used up');
+        return memory.allocate(byteLength);
+      },
+    });
+    const channel = connect();
+    await expect(channel.request(numbered(1, [payload()]), LONG)).rejects.toMatchObject({ code: 'OutOfMemory' });
+    full = false;
+    (await channel.request(numbered(2, [payload()]), LONG)).free();
+    await listening.close();
+    expect(memory.frees).toEqual([1]);
+  });
+});
+
+describe('landing of answers', () => {
+  const withPayload: RequestHandler = () => ({ ...applied, segments: [payload()] });
+
+  it('is the caller’s, who frees it', async () => {
+    const memory = counting();
+    const { connect } = await rig({ handler: withPayload });
+    const answer = await connect({ landing: memory.allocate }).request(numbered(1), LONG);
+    expect(memory.frees).toEqual([0]);
+    expect(new Uint8Array(answer.segment(0))).toEqual(payload());
+    answer.free();
+    answer.free();
+    expect(memory.frees).toEqual([1]);
+  });
+
+  it('is not asked for when nobody waits for the answer any more', async () => {
+    const memory = counting();
+    const clock = new ManualClock();
+    const gate = deferred<Outgoing<ReplyHeader>>();
+    const begun = deferred();
+    const { connect } = await rig({
+      clock,
+      handler: (request, session) => {
+        begun.resolve();
+        return request.header.type === 'push' && request.header.task === 1
+          ? gate.promise
+          : withPayload(request, session);
+      },
+    });
+    const channel = connect({ landing: memory.allocate });
+    const late = expect(channel.request(numbered(1), { timeoutMs: 5 })).rejects.toMatchObject({
+      code: 'RequestTimeout',
+    });
+    await begun.promise;
+    clock.advance(5);
+    await late;
+    gate.resolve({ ...applied, segments: [payload()] });
+    (await channel.request(numbered(2), LONG)).free();
+    expect(memory.frees).toEqual([1]);
+  });
+
+  it('is freed when the answer is of the wrong type, and when memory is short the call fails', async () => {
+    const memory = counting();
+    const { connect } = await rig({ handler: () => ({ header: { type: 'info', info: {} }, segments: [payload()] }) });
+    const wrong = connect({ landing: memory.allocate }).request(numbered(1), LONG);
+    await expect(wrong).rejects.toMatchObject({ code: 'BadMessage' });
+    expect(memory.frees).toEqual([1]);
+    const none: LandingAllocator = () => {
+      throw new PaddletError('OutOfMemory', 'no room');
+    };
+    await expect(connect({ landing: none }).request(numbered(1), LONG)).rejects.toMatchObject({ code: 'OutOfMemory' });
+  });
+});
