@@ -54,7 +54,10 @@ export const joinPath = (folder: string, name: string): string => `${folder === 
 
 export function applyChange(folders: Folders, change: FolderChange): void {
   let entries = folders.get(change.folder);
-  if (entries === undefined) folders.set(change.folder, (entries = new Map()));
+  if (entries === undefined) {
+    entries = new Map();
+    folders.set(change.folder, entries);
+  }
   if (change.type === 'remove') {
     entries.delete(change.name);
     return;

@@ -1,8 +1,9 @@
 /** Captured shards and the tensors that an extent of them becomes. */
 import { assert } from '../base/assert.ts';
+import type { OptimizerLayout } from '../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../tensor/parameters.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';
-import { type OptimizerState, type ShardPosition, STATE_LIMITS, slotField, TENSORS, tensorName } from './format.ts';
+import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import type { NewTensor } from './safetensors-writer.ts';
 
 /** One shard at one instant: values, optimizer state, position and ledger together. */
@@ -17,7 +18,7 @@ export interface CapturedShard extends ShardPosition {
 /** What an extent's shards are of. */
 export interface ExtentShape {
   readonly spec: ParameterSpec;
-  readonly state: OptimizerState;
+  readonly state: OptimizerLayout;
 }
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
@@ -33,18 +34,6 @@ export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number
 }
 
 export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables, ({ ids }) => ids.length);
-
-/** What the optimizer keeps, as far as this shard shows it: one without rows and blocks shows nothing. */
-export function stateOf({ tables, blocks }: CapturedShard): OptimizerState | undefined {
-  const rows = tables.find(({ ids }) => ids.length > 0);
-  const block = blocks[0];
-  const slots = rows?.slots ?? block?.slots;
-  if (slots === undefined) return undefined;
-  const names = Object.keys(slots).sort();
-  const isNamed = names.every((name) => /^\w+$/.test(name) && name.length <= STATE_LIMITS.slotNameBytes);
-  assert(isNamed && names.length <= STATE_LIMITS.slots, 'slots are few and shortly named');
-  return { slots: names, hasSteps: rows === undefined ? block?.step !== undefined : rows.steps !== undefined };
-}
 
 /**
  * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded so
@@ -144,7 +133,7 @@ function sparseTensors(
     matrix('values', ({ values }) => values),
     ...state.slots.map((slot) => matrix(slotField(slot), ({ slots }) => slots[slot]!)),
   ];
-  if (!state.hasSteps) return tensors;
+  if (!state.steps) return tensors;
   const steps = parts.map((part) => bytesOf(part.steps!));
   return [...tensors, { name: at('steps'), dtype: 'U32', shape: [rows], parts: steps }];
 }
@@ -186,7 +175,7 @@ function denseTensors(
       held.map(({ shard }) => shard),
     ),
   ];
-  if (!state.hasSteps) return tensors;
+  if (!state.steps) return tensors;
   const steps = held.map(({ step }) => {
     assert(step !== undefined, 'a block has its step count');
     return step;

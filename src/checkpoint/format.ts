@@ -5,6 +5,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import { type OptimizerLayout, optimizerLayout } from '../tensor/optimizer.ts';
 import type { OptimizerSpec, ParameterSpec } from '../tensor/spec.ts';
 import { corrupt } from './files.ts';
 import { UUID_PATTERN } from './paths.ts';
@@ -43,20 +44,14 @@ export interface CheckpointMeta {
   readonly shards: number;
 }
 
-/** What the optimizer keeps beside the values; the same for every table and dense parameter of a job. */
-export interface OptimizerState {
-  /** In bytewise order. */
-  readonly slots: readonly string[];
-  readonly hasSteps: boolean;
-}
-
-export const STATE_LIMITS = { slots: 4, slotNameBytes: 16 } as const;
-
 export interface FileFacts extends CheckpointMeta {
-  readonly state: OptimizerState;
+  /** What the optimizer keeps beside the values. */
+  readonly state: OptimizerLayout;
   readonly extents: number;
   readonly rows: number;
   readonly shardsHere: number;
+  /** CRC-32 of the tensor of checksums. */
+  readonly checksumsCrc32: number;
 }
 
 export const TENSORS = {
@@ -101,6 +96,7 @@ export function encodeMetadata(facts: FileFacts): Metadata {
     extents: text(facts.extents),
     rows: text(facts.rows),
     state: text(facts.state),
+    checksumsCrc32: text(facts.checksumsCrc32),
   };
 }
 
@@ -142,12 +138,8 @@ const metadataSchema = z.object({
   shardsHere: json(count.max(LIMITS.shards)),
   extents: json(count.max(LIMITS.shards)),
   rows: json(count),
-  state: json(
-    z.strictObject({
-      slots: z.array(z.string().regex(/^\w+$/).max(STATE_LIMITS.slotNameBytes)).max(STATE_LIMITS.slots),
-      hasSteps: z.boolean(),
-    }),
-  ),
+  state: json(z.strictObject({ slots: z.array(z.string().max(64)).max(16), steps: z.boolean() })),
+  checksumsCrc32: json(count.max(2 ** 32 - 1)),
 });
 
 /** Throws `CheckpointCorrupt` for a foreign file, a newer format, or metadata that do not hold together. */
@@ -164,5 +156,9 @@ export function parseMetadata(metadata: ReadonlyMap<string, string>, file: strin
   }
   const { features, ...facts } = parsed.data;
   if (features.length > 0) throw corrupt(file, `needs what this paddlet lacks: ${features.join(', ')}`);
+  const { slots, steps } = optimizerLayout(facts.optimizer);
+  if (facts.state.steps !== steps || facts.state.slots.join() !== slots.join()) {
+    throw corrupt(file, `__metadata__: state: not what ${facts.optimizer.type} keeps`);
+  }
   return facts;
 }

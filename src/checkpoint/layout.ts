@@ -117,6 +117,6 @@ function valuesOf(
   return {
     values: expect(at('values'), 'F32', shape.values),
     slots: Object.fromEntries(slots),
-    steps: state.hasSteps ? expect(at('steps'), 'U32', [shape.count]) : undefined,
+    steps: state.steps ? expect(at('steps'), 'U32', [shape.count]) : undefined,
   };
 }

@@ -2,6 +2,7 @@
 import { assert } from '../base/assert.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Disk } from '../base/seams.ts';
+import { blockShards } from '../tensor/blocks.ts';
 import type { Parameters } from '../tensor/parameters.ts';
 import type { OptimizerSpec, ParameterSpec } from '../tensor/spec.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
@@ -121,12 +122,13 @@ async function loadShards(reader: CheckpointReader, { into, shards }: LoadOption
   }
   const ledgers = new Map<number, Uint8Array>();
   const added: number[] = [];
+  const blocks = blocksByShard(reader.facts);
   try {
     for (const { shard } of positions) {
       assert(!into.hasShard(shard), `shard ${shard} is loaded where there is none`);
       into.addShard(shard);
       added.push(shard);
-      await loadShard(reader, shard, into);
+      await loadShard(reader, shard, into, blocks[shard]!);
       ledgers.set(shard, await reader.ledgerOf(shard));
     }
   } catch (error) {
@@ -136,9 +138,25 @@ async function loadShards(reader: CheckpointReader, { into, shards }: LoadOption
   return { facts: reader.facts, positions, ledgers };
 }
 
-async function loadShard(reader: CheckpointReader, shard: number, into: Parameters): Promise<void> {
-  for (const table of reader.facts.parameters.sparse.keys()) {
-    for await (const rows of reader.rowsOf(shard, table)) into.importRows(shard, table, rows);
+async function loadShard(reader: CheckpointReader, shard: number, into: Parameters, blocks: number): Promise<void> {
+  let found = 0;
+  try {
+    for (const table of reader.facts.parameters.sparse.keys()) {
+      for await (const rows of reader.rowsOf(shard, table)) into.importRows(shard, table, rows);
+    }
+    for await (const block of reader.blocksOf(shard)) {
+      into.importBlock(shard, block);
+      found += 1;
+    }
+  } catch (error) {
+    if (!isPaddletError(error, 'BadMessage', 'WrongShard', 'UnknownParameter')) throw error;
+    throw corrupt(reader.path, `shard ${shard}: ${error.message}`, error);
   }
-  for await (const block of reader.blocksOf(shard)) into.importBlock(shard, block);
+  if (found !== blocks) throw corrupt(reader.path, `shard ${shard}: has ${found} of its ${blocks} dense blocks`);
+}
+
+function blocksByShard({ parameters, shards }: FileFacts): Uint32Array {
+  const blocks = new Uint32Array(shards);
+  for (const dense of parameters.dense) for (const shard of blockShards(dense, shards)) blocks[shard]! += 1;
+  return blocks;
 }

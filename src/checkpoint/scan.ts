@@ -40,6 +40,7 @@ export async function damagedTensors(source: Safetensors): Promise<string[]> {
   if (list?.dtype !== 'U32' || tensorLength(list) !== covered.length) {
     throw corrupt(source.name, `${TENSORS.checksums} does not list a checksum of each tensor`);
   }
+  if (String(await checksumOf(source, list)) !== source.metadata.get('checksumsCrc32')) return [list.name];
   const wanted = await readElements(source, list, 0, new Uint32Array(covered.length));
   const damaged: string[] = [];
   for (const [at, tensor] of covered.entries()) {

@@ -5,20 +5,11 @@
 import { assert } from '../base/assert.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { DiskFile } from '../base/seams.ts';
-import { type CapturedShard, capturedBytes, capturedRows, extentTensors, stateOf } from './extent.ts';
-import {
-  type CheckpointMeta,
-  encodeMetadata,
-  type OptimizerState,
-  type ShardPosition,
-  STATE_LIMITS,
-  slotField,
-  TENSORS,
-  tensorName,
-} from './format.ts';
+import { type OptimizerLayout, optimizerLayout } from '../tensor/optimizer.ts';
+import { type CapturedShard, capturedBytes, capturedRows, extentTensors } from './extent.ts';
+import { type CheckpointMeta, encodeMetadata, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import { headerJson, LENGTH_BYTES, type Metadata } from './safetensors-header.ts';
 import { createSafetensorsWriter, type Pace, type WrittenTensor } from './safetensors-writer.ts';
-import { canonicalJson } from './spec-schema.ts';
 
 /** Shards are gathered up to this size before they are written; a larger one is an extent by itself. */
 const EXTENT_BYTES = 32 * 1024 * 1024;
@@ -54,16 +45,17 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
   const { headerBytes, maxExtents } = planHeader(options, extentBytes);
   // With so many shards in each, the extents cannot become more than the header has room for, however much they grow.
   const minShards = Math.ceil(shards / maxExtents);
-  let state: OptimizerState | undefined;
+  const state = optimizerLayout(meta.optimizer);
   const positions: ShardPosition[] = [];
   const seen = new Set<number>();
   let gathered: CapturedShard[] = [];
   let gatheredBytes = 0;
   let extents = 0;
   let rows = 0;
+  let checksumsCrc32 = 0;
 
   function facts(): Metadata {
-    return encodeMetadata({ ...meta, state: state ?? NO_STATE, extents, rows, shardsHere: shards });
+    return encodeMetadata({ ...meta, state, extents, rows, shardsHere: shards, checksumsCrc32 });
   }
 
   const writer = await createSafetensorsWriter({
@@ -75,7 +67,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 
   async function flush(): Promise<void> {
     if (gathered.length === 0) return;
-    const tensors = extentTensors(extents, gathered, { spec: meta.parameters, state: state ?? NO_STATE });
+    const tensors = extentTensors(extents, gathered, { spec: meta.parameters, state });
     extents += 1;
     gathered = [];
     gatheredBytes = 0;
@@ -87,9 +79,6 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
       const { shard, epoch, seq } = captured;
       assert(!seen.has(shard) && shard < meta.shards, `shard ${shard} is one of the job's and added once`);
       seen.add(shard);
-      const found = stateOf(captured);
-      state ??= found;
-      assert(found === undefined || canonicalJson(found) === canonicalJson(state), 'one optimizer keeps one state');
       positions.push({ shard, epoch, seq });
       gathered.push(captured);
       gatheredBytes += capturedBytes(captured);
@@ -103,29 +92,23 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
       const sums = Uint32Array.from(tensors, (tensor) => tensor.crc32);
       const parts = [new Uint8Array(sums.buffer)];
       await writer.append({ name: TENSORS.checksums, dtype: 'U32', shape: [sums.length], parts });
+      checksumsCrc32 = writer.tensors.at(-1)!.crc32;
       return { bytes: await writer.finish(facts()), rows, positions, tensors: writer.tensors };
     },
   };
 }
 
-const NO_STATE: OptimizerState = { slots: [], hasSteps: false };
 const LARGEST = Number.MAX_SAFE_INTEGER;
-/** The state is known when something that has any is captured; until then there is room for this much. */
-const LARGEST_STATE: OptimizerState = {
-  slots: Array.from({ length: STATE_LIMITS.slots }, (_, slot) =>
-    String(slot).padStart(STATE_LIMITS.slotNameBytes, '_'),
-  ),
-  hasSteps: true,
-};
 
 /** Room for the header: for four times the extents expected and some more, as far as the format's bound allows. */
 function planHeader(
   { meta, shards, expectedBytes }: CheckpointWriterOptions,
   extentBytes: number,
 ): { headerBytes: number; maxExtents: number } {
-  const largest = { ...meta, state: LARGEST_STATE, extents: shards, rows: LARGEST, shardsHere: shards };
+  const state = optimizerLayout(meta.optimizer);
+  const largest = { ...meta, state, extents: shards, rows: LARGEST, shardsHere: shards, checksumsCrc32: LARGEST };
   const fixed = jsonBytes(encodeMetadata(largest), [TENSORS.checksums]);
-  const perExtent = jsonBytes({}, extentNames(meta, LARGEST_STATE));
+  const perExtent = jsonBytes({}, extentNames(meta, state));
   const wanted = 4 * Math.ceil(expectedBytes / extentBytes) + 4;
   const affordable = Math.floor((LIMITS.safetensorsHeaderBytes - fixed) / perExtent);
   assert(affordable > 0, 'the limits of parameters leave room for an extent');
@@ -134,7 +117,7 @@ function planHeader(
   return { headerBytes: Math.ceil(bytes / 8) * 8, maxExtents };
 }
 
-function extentNames({ parameters, shards }: CheckpointMeta, { slots }: OptimizerState): string[] {
+function extentNames({ parameters, shards }: CheckpointMeta, { slots }: OptimizerLayout): string[] {
   const fields = (kind: 'sparse' | 'dense', name: string, own: readonly string[]): string[] =>
     [...own, 'values', 'steps', ...slots.map(slotField)].map((field) => tensorName(kind, name, field, shards));
   return [
