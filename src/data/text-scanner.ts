@@ -142,13 +142,13 @@ class TextScanner {
     for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
       const digit = byte - 48;
       if (digit >= 0 && digit <= 9) id = id * 10 + digit;
-      else if (byte === HASH) return buffer.indexOf(NEWLINE, at);
+      else if (byte === HASH) break;
       else {
         if (byte === COLON && id > highest) highest = id;
         id = 0;
       }
     }
     this.bounds.featureBound = highest + 1;
-    return at;
+    return buffer.indexOf(NEWLINE, at);
   }
 }

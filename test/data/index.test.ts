@@ -1,0 +1,234 @@
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32, gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
+import { CHUNK_BYTES, ChunkCutter } from '../../src/data/chunk-cutter.ts';
+import { openContent } from '../../src/data/content.ts';
+import { buildIndex } from '../../src/data/index-builder.ts';
+import type { DataIndex } from '../../src/data/source.ts';
+import { createTaskReader } from '../../src/data/task-reader.ts';
+import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
+import { scanText } from '../../src/data/text-scanner.ts';
+import { parseNaively } from './naive-libsvm.ts';
+import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
+
+const place = testPlace();
+const write = (name: string, content: string | Buffer): void => writeFileSync(join(place.folder, name), content);
+const build = (what: string | string[], recordsPerTask = 1000): Promise<DataIndex> =>
+  buildIndex(place, { what, format: 'libsvm', recordsPerTask });
+
+/** What a naive reader makes of the file. */
+function expectedOf(text: string): { records: number; lines: number[]; featureBound: number } {
+  const records = parseNaively(text);
+  const ids = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .flatMap((line) => [...line.replace(/#.*$/s, '').matchAll(/(\d+):/g)].map(([, id]) => Number(id)));
+  return {
+    records: records.length,
+    lines: records.map(({ line }) => line),
+    featureBound: Math.max(0, ...ids.map((id) => id + 1)),
+  };
+}
+
+const line = fc.oneof(
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom('+1', '-1', '0'), fc.array(fc.nat(99)))
+      .map(([l, ids]) => `${l}${ids.map((id) => ` ${id}:1`).join('')}`),
+    weight: 6,
+  },
+  { arbitrary: fc.constantFrom('', '   ', '# 5:5 comment', '\t#', 'broken', '1 2:3 # 500:1'), weight: 2 },
+);
+const text = fc
+  .tuple(fc.array(line, { maxLength: 40 }), fc.constantFrom('\n', '\r\n'), fc.boolean())
+  .map(([lines, end, ended]) => lines.join(end) + (ended ? end : ''));
+
+/** Scans with a buffer of few bytes, so that lines lie across its ends. */
+async function scan(content: string, recordsPerTask: number, bufferBytes: number) {
+  write('scan.txt', content);
+  const opened = await openContent(place, 'scan.txt');
+  const cutter = new ChunkCutter(recordsPerTask);
+  const bounds = { featureBound: 0, labelBound: 0 };
+  let bytes = 0;
+  cutter.startFile(0);
+  await scanText(opened, cutter, bounds, (count) => (bytes += count), bufferBytes);
+  const records = cutter.endFile();
+  await opened.file.close();
+  return { chunks: cutter.chunks, records, bytes, ...bounds };
+}
+
+describe('the index of text', () => {
+  test('counts records, lines, ids and CRCs whatever the buffer cuts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.integer({ min: 1, max: 7 }),
+        fc.integer({ min: 2, max: 64 }),
+        async (content, perTask, buffer) => {
+          const expected = expectedOf(content);
+          const found = await scan(content, perTask, buffer);
+          expect(found.records).toBe(expected.records);
+          expect(found.featureBound).toBe(expected.featureBound);
+          expect(found.bytes).toBe(Buffer.byteLength(content));
+          expect(found.chunks.map((chunk) => chunk.firstLine)).toEqual(
+            expected.lines.filter((_, at) => at % perTask === 0),
+          );
+          const bytes = Buffer.from(content);
+          for (const chunk of found.chunks) {
+            const own = bytes.subarray(chunk.offset, chunk.offset + chunk.bytes);
+            expect(chunk.crc32).toBe(crc32(own));
+            expect(parseNaively(own.toString()).length).toBe(chunk.records);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('tasks hold exactly recordsPerTask records across files; the last may be short', async () => {
+    const record = '1 1:1\n';
+    write('a.txt', record.repeat(7));
+    write('b.txt', record.repeat(2));
+    write('c.txt', record.repeat(6));
+    const index = await build(['c.txt', 'a.txt', 'b.txt'], 4);
+    expect(index.files.map((file) => [file.path, file.records])).toEqual([
+      ['a.txt', 7],
+      ['b.txt', 2],
+      ['c.txt', 6],
+    ]);
+    const tasks = cutTasks(index, 4);
+    expect(tasks.map((task) => task.map((chunk) => [chunk.file, chunk.firstRecord, chunk.records]))).toEqual([
+      [[0, 0, 4]],
+      [
+        [0, 4, 3],
+        [1, 0, 1],
+      ],
+      [
+        [1, 1, 1],
+        [2, 0, 3],
+      ],
+      [[2, 3, 3]],
+    ]);
+  });
+
+  test('chunks to tasks, as in the Go master', () => {
+    const chunks = (count: number) =>
+      Array.from({ length: count }, () => ({
+        file: 0,
+        offset: 0,
+        bytes: 1,
+        firstRecord: 0,
+        records: 1,
+        firstLine: 1,
+        crc32: 0,
+      }));
+    expect(cutTasksByChunks(chunks(100), 5).length).toBe(20);
+    expect(cutTasksByChunks(chunks(101), 5).length).toBe(21);
+    expect(cutTasksByChunks(chunks(101), 1).length).toBe(101);
+    expect(cutTasksByChunks(chunks(101), 0).length).toBe(101);
+    expect(cutTasksByChunks(chunks(101), 5).at(-1)?.length).toBe(1);
+  });
+
+  test('a byte order mark is passed over', async () => {
+    write('bom.txt', '\ufeff1 1:1\n0 2:1\n');
+    const index = await build('bom.txt');
+    expect(index.chunks[0]).toMatchObject({ offset: 3, records: 2 });
+  });
+
+  test('empty files, files of comments and no last line break', async () => {
+    write('empty.txt', '');
+    write('comments.txt', '# a\n\n  # b');
+    write('unended.txt', '1 1:1\n0 2:1');
+    await expect(build('empty.txt')).rejects.toMatchObject({ code: 'DataInvalid' });
+    await expect(build(['comments.txt', 'empty.txt'])).rejects.toThrow('no record in comments.txt, empty.txt');
+    expect((await build(['empty.txt', 'unended.txt'])).files.map((file) => file.records)).toEqual([0, 2]);
+  });
+
+  test('records too long for memory are found, skipped and reported; what surrounds them is read', async () => {
+    const long = (bytes: number): string => `1 ${'7:1 '.repeat(Math.ceil(bytes / 4))}`;
+    const lines = [
+      '1 1:1',
+      long(LIMITS.recordBytes),
+      `#${'c'.repeat(2 * LIMITS.recordBytes)}`,
+      '0 2:1',
+      long(3 * LIMITS.recordBytes),
+      '1 3:1',
+      '1 4:1',
+    ];
+    write('long.txt', `${lines.join('\n')}\n`);
+    const index = await build('long.txt', 10);
+    expect(index.records).toBe(6);
+    const reader = createTaskReader(place, {
+      format: 'libsvm',
+      files: index.files,
+      labels: { task: 'binary' },
+      inputWidth: 0,
+    });
+    const tasks = cutTasks(index, 10);
+    expect(tasks.length).toBe(1);
+    const records = await reader.read(tasks[0]!);
+    await reader.close();
+    expect(records.bad.map(({ line, byteOffset }) => [line, byteOffset])).toEqual([
+      [2, 6],
+      [5, lines.slice(0, 4).join('\n').length + 1],
+    ]);
+    expect(records.bad[0]?.reason).toContain(`more than the ${LIMITS.recordBytes}`);
+    expect([0, 1, 2, 3, 4, 5, 6].map((position) => records.goodBefore(position))).toEqual([0, 1, 1, 2, 2, 3, 4]);
+  });
+
+  test('chunks fit into memory whatever recordsPerTask says', async () => {
+    const record = `1 ${'7:1 '.repeat(2 ** 20)}\n`;
+    const count = Math.ceil((1.2 * CHUNK_BYTES) / record.length);
+    write('wide.txt', record.repeat(count));
+    const index = await build('wide.txt', 1_000_000);
+    expect(index.chunks.length).toBe(2);
+    for (const chunk of index.chunks) expect(chunk.bytes).toBeLessThanOrEqual(CHUNK_BYTES);
+    const tasks = cutTasks(index, 1_000_000);
+    expect(tasks.map((task) => task.length)).toEqual([2]);
+  });
+
+  test('labels give the number of classes', async () => {
+    write('classes.txt', '0 1:1\n6 1:1\n2.5 1:1\n-9 1:1\n');
+    expect((await build('classes.txt')).labelBound).toBe(7);
+  });
+
+  test('the digest follows from names and content, not from times or compression', async () => {
+    const content = '1 1:1\n0 2:1\n';
+    write('d.txt', content);
+    const { digest } = await build('d.txt');
+    utimesSync(join(place.folder, 'd.txt'), 1, 1);
+    expect((await build('d.txt')).digest).toBe(digest);
+    write('d.txt', gzipSync(content));
+    expect((await build('d.txt')).digest).toBe(digest);
+    write('d.txt', content.replace('2:1', '2:2'));
+    expect((await build('d.txt')).digest).not.toBe(digest);
+    write('d.txt', content);
+    expect((await build('d.txt', 1)).digest).not.toBe(digest);
+  });
+
+  test.skipIf(isRealDataMissing)('a9a', async () => {
+    const real = testPlace({ folder: REAL_DATA });
+    const index = await buildIndex(real, { what: 'a9a/a9a.gz', format: 'libsvm', recordsPerTask: 1000 });
+    expect(index).toMatchObject({ records: 32561, featureBound: 124, labelBound: 2 });
+    expect(cutTasks(index, 1000).length).toBe(33);
+    const test = await buildIndex(real, { what: ['a9a/a9a.t.gz'], format: 'libsvm', recordsPerTask: 4 });
+    const reader = createTaskReader(real, {
+      format: 'libsvm',
+      files: test.files,
+      labels: { task: 'binary' },
+      inputWidth: 0,
+    });
+    const second = await reader.read(cutTasks(test, 4)[1]!);
+    const batch = second.batch(0, 1);
+    await reader.close();
+    if (batch.kind !== 'sparse') throw new Error('sparse');
+    expect(second.describe(0, 1)).toBe('a9a/a9a.t.gz, line 5');
+    expect(batch.data.values.length).toBe(13);
+    expect(batch.data.values.at(-1)).toBe(0);
+    const raw = gunzipSync(readFileSync(join(REAL_DATA, 'a9a/a9a.t.gz')));
+    expect(test.files[0]?.bytes).toBe(raw.length);
+  });
+});
