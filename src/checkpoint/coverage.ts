@@ -56,7 +56,7 @@ export function parseShards(text: string): number[] | undefined {
     const first = Number(match[1]);
     const last = Number(match[2] ?? first);
     const step = Number(match[3] ?? 1);
-    if (step === 0 || last >= LIMITS.shards || first <= (shards.at(-1) ?? -1)) return undefined;
+    if (step === 0 || last < first || last >= LIMITS.shards || first <= (shards.at(-1) ?? -1)) return undefined;
     for (let shard = first; shard <= last; shard += step) shards.push(shard);
   }
   return shards;
