@@ -8,10 +8,29 @@ import { badMessage, wrongShard } from './refusals.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
 import type { SparseSpec } from './spec.ts';
 
-/** Bytes that an export or import holds in kernel memory at a time (or one row, if that is more). */
-const CHUNK_BYTES = 256 * 1024;
+/** Bytes that an export or import holds in kernel memory at a time, where a row does not need more. */
+const WORKSPACE_BYTES = 128 * 1024;
+/** An id, the address of its row (padded). */
+const LOCATED_BYTES = 16;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
+
+/** Kernel memory set aside at the start, so that also a full memory can be exported. */
+export interface Workspace {
+  readonly address: number;
+  readonly byteLength: number;
+}
+
+/** What a workspace must have for tables of this width, in a job with so many shards. */
+export const workspaceBytes = (widest: number, shards: number): number =>
+  Math.max(WORKSPACE_BYTES, LOCATED_BYTES + 4 * widest) + shards;
+
+export interface TableOptions {
+  readonly layout: OptimizerLayout;
+  readonly seed: number;
+  readonly shards: number;
+  readonly workspace: Workspace;
+}
 
 interface Field {
   readonly name: string;
@@ -27,6 +46,7 @@ export class SparseTable {
   readonly #heap: KernelHeap;
   readonly #layout: OptimizerLayout;
   readonly #shards: number;
+  readonly #workspace: Workspace;
   readonly #hash: bigint;
   /** Address of the table's descriptor. */
   readonly #table: number;
@@ -34,14 +54,15 @@ export class SparseTable {
   readonly #slots: readonly Field[];
   readonly #step: Field;
 
-  constructor(heap: KernelHeap, spec: SparseSpec, layout: OptimizerLayout, job: { seed: number; shards: number }) {
+  constructor(heap: KernelHeap, spec: SparseSpec, { layout, seed, shards, workspace }: TableOptions) {
     this.spec = spec;
     this.#heap = heap;
     this.#layout = layout;
-    this.#shards = job.shards;
+    this.#shards = shards;
+    this.#workspace = workspace;
     this.#hash = nameHash(spec.name);
-    const { kind, a, b, key } = kernelInitializer({ ...spec, seed: job.seed, shape: [1, spec.width] });
-    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, job.shards) >>> 0;
+    const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
+    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
@@ -111,72 +132,76 @@ export class SparseTable {
     return wrongShard(this.spec.name, shardOfRow(this.#hash, this.idAt(ids, index), this.#shards));
   }
 
-  /** Rows whose content fits a chunk, at least one. */
-  get #chunkRows(): number {
-    const rowBytes = 16 + 4 * this.spec.width;
-    return Math.max(1, Math.floor(CHUNK_BYTES / rowBytes));
-  }
-
-  /** All rows of a present shard, sorted by unsigned id. Throws `OutOfMemory` when not even a chunk can be held. */
+  /** All rows of a present shard, sorted by unsigned id. Needs no memory beyond the workspace. */
   export(shard: number): ShardRows {
     const count = this.rowsOf(shard);
     const rows = this.#newRows(count);
     this.#collectIds(shard, rows.ids);
     rows.ids.sort();
-    this.#withChunk((ids, located, content) => {
-      const actions = this.#onlyShard(shard);
-      this.#heap.withInputs([actions], ([actionsAt]) => {
-        for (let from = 0; from < count; from += this.#chunkRows) {
-          const to = Math.min(count, from + this.#chunkRows);
-          this.#heap.bytes.set(bytesOf(rows.ids.subarray(from, to)), ids);
-          this.locate(ids, to - from, actionsAt!, located);
-          for (const [field, array] of this.#fieldsOf(rows)) {
-            const length = (to - from) * field.byteLength;
-            this.#heap.kernels.readField(located, to - from, field.offset, field.byteLength, content);
-            bytesOf(array).set(this.#heap.bytes.subarray(content, content + length), from * field.byteLength);
-          }
-        }
-      });
-    });
+    const { content, located } = this.#areas;
+    for (const [from, to] of this.#chunks(count)) {
+      this.#locateChunk(shard, rows.ids.subarray(from, to));
+      for (const [field, array] of this.#fieldsOf(rows)) {
+        const length = (to - from) * field.byteLength;
+        this.#heap.kernels.readField(located, to - from, field.offset, field.byteLength, content);
+        bytesOf(array).set(this.#heap.bytes.subarray(content, content + length), from * field.byteLength);
+      }
+    }
     return rows;
   }
 
   /** Puts rows into a present shard. Throws `BadMessage`, `WrongShard` or `OutOfMemory`, with nothing changed. */
   import(shard: number, rows: ShardRows): void {
     this.#checkRows(rows);
-    const count = rows.ids.length;
-    this.#withChunk((ids, located, content) => {
-      this.#heap.withInputs([this.#onlyShard(shard)], ([actions]) => {
-        const locateChunk = (from: number, to: number): void => {
-          this.#heap.bytes.set(bytesOf(rows.ids.subarray(from, to)), ids);
-          this.locate(ids, to - from, actions!, located);
-        };
-        try {
-          for (let from = 0; from < count; from += this.#chunkRows) {
-            locateChunk(from, Math.min(count, from + this.#chunkRows));
-          }
-          this.#reserve();
-          for (let from = 0; from < count; from += this.#chunkRows) {
-            const to = Math.min(count, from + this.#chunkRows);
-            locateChunk(from, to);
-            this.#heap.kernels.addLocated(this.#table, ids, to - from, located);
-            for (const [field, array] of this.#fieldsOf(rows)) {
-              const some = bytesOf(array).subarray(from * field.byteLength, to * field.byteLength);
-              this.#heap.bytes.set(some, content);
-              this.#heap.kernels.writeField(located, to - from, field.offset, field.byteLength, content);
-            }
-          }
-        } finally {
-          this.#heap.kernels.forgetPending();
-        }
-      });
-    });
+    const { kernels } = this.#heap;
+    const chunks = this.#chunks(rows.ids.length);
+    try {
+      for (const [from, to] of chunks) this.#locateChunk(shard, rows.ids.subarray(from, to));
+      if (kernels.reservePending() === 0) throw outOfMemory(`rows of ${this.spec.name}`, this.#heap.reservedBytes);
+      for (const [from, to] of chunks) this.#importChunk(shard, rows, from, to);
+    } finally {
+      kernels.forgetPending();
+    }
   }
 
-  #reserve(): void {
-    if (this.#heap.kernels.reservePending() === 0) {
-      throw outOfMemory(`rows of ${this.spec.name}`, this.#heap.reservedBytes);
+  #importChunk(shard: number, rows: ShardRows, from: number, to: number): void {
+    const { kernels } = this.#heap;
+    const { ids, located, content } = this.#areas;
+    this.#locateChunk(shard, rows.ids.subarray(from, to));
+    kernels.addLocated(this.#table, ids, to - from, located);
+    for (const [field, array] of this.#fieldsOf(rows)) {
+      const some = bytesOf(array).subarray(from * field.byteLength, to * field.byteLength);
+      this.#heap.bytes.set(some, content);
+      kernels.writeField(located, to - from, field.offset, field.byteLength, content);
     }
+  }
+
+  /** Rows that the workspace holds at a time. */
+  get #chunkRows(): number {
+    return Math.floor((this.#workspace.byteLength - this.#shards) / (LOCATED_BYTES + 4 * this.spec.width));
+  }
+
+  /** How the workspace is used: ids, located rows, one field of each, the actions of the shards. */
+  get #areas(): { ids: number; located: number; content: number; actions: number } {
+    const { address } = this.#workspace;
+    const rows = this.#chunkRows;
+    const content = address + LOCATED_BYTES * rows;
+    return { ids: address, located: address + 8 * rows, content, actions: content + 4 * this.spec.width * rows };
+  }
+
+  /** [from, to) of each chunk of `count` rows. */
+  #chunks(count: number): [number, number][] {
+    const size = this.#chunkRows;
+    return Array.from({ length: Math.ceil(count / size) }, (_, i) => [i * size, Math.min(count, (i + 1) * size)]);
+  }
+
+  #locateChunk(shard: number, some: BigUint64Array): void {
+    const { ids, located, actions } = this.#areas;
+    const { bytes } = this.#heap;
+    bytes.set(bytesOf(some), ids);
+    bytes.fill(SHARD_ACTION.absent, actions, actions + this.#shards);
+    bytes[actions + shard] = SHARD_ACTION.apply;
+    this.locate(ids, some.length, actions, located);
   }
 
   #newRows(count: number): ShardRows {
@@ -211,29 +236,15 @@ export class SparseTable {
 
   #collectIds(shard: number, into: BigUint64Array): void {
     const { kernels } = this.#heap;
-    const room = CHUNK_BYTES / 8;
-    this.#heap.withScratch(CHUNK_BYTES, (out) => {
-      const bytes = bytesOf(into);
-      let at = 0;
-      let from = 0;
-      do {
-        from = kernels.collectIds(this.#part(shard), from, out, room) >>> 0;
-        const length = 8 * kernels.collectedIds();
-        bytes.set(this.#heap.bytes.subarray(out, out + length), at);
-        at += length;
-      } while (from !== 0);
-    });
-  }
-
-  #onlyShard(shard: number): Uint8Array {
-    const actions = new Uint8Array(this.#shards);
-    actions[shard] = SHARD_ACTION.apply;
-    return actions;
-  }
-
-  /** Scratch for a chunk of rows: ids, located rows, one field. */
-  #withChunk(use: (ids: number, located: number, content: number) => void): void {
-    const rows = this.#chunkRows;
-    this.#heap.withScratch(rows * (8 + 8 + 4 * this.spec.width), (at) => use(at, at + 8 * rows, at + 16 * rows));
+    const { address, byteLength } = this.#workspace;
+    const bytes = bytesOf(into);
+    let at = 0;
+    let from = 0;
+    do {
+      from = kernels.collectIds(this.#part(shard), from, address, Math.floor(byteLength / 8)) >>> 0;
+      const length = 8 * kernels.collectedIds();
+      bytes.set(this.#heap.bytes.subarray(address, address + length), at);
+      at += length;
+    } while (from !== 0);
   }
 }

@@ -16,7 +16,7 @@ import type {
 } from './parameters.ts';
 import { applyPush } from './push.ts';
 import { unknownParameter, wrongShard } from './refusals.ts';
-import { SparseTable } from './sparse-table.ts';
+import { SparseTable, workspaceBytes } from './sparse-table.ts';
 
 export interface WasmParametersOptions extends ParametersOptions {
   /** Upper bound of kernel memory; almost 4 GiB when absent. */
@@ -44,7 +44,10 @@ class WasmParameters implements Parameters {
     this.#heap = new KernelHeap(options.memoryLimitBytes);
     useOptimizer(this.#heap.kernels, optimizer);
     this.#dense = spec.dense.map((dense) => new DenseParameter(this.#heap, dense, layout, options));
-    this.#sparse = spec.sparse.map((sparse) => new SparseTable(this.#heap, sparse, layout, options));
+    const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
+    const workspace = { address: this.#heap.allocate(byteLength), byteLength };
+    const tables = { ...options, layout, workspace };
+    this.#sparse = spec.sparse.map((sparse) => new SparseTable(this.#heap, sparse, tables));
     this.#shardCount = shards;
   }
 
