@@ -5,10 +5,11 @@ import type { Ledger } from '../../core/ledger.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
 import type { Outgoing, Received, RequestHandler } from '../../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
+import { blockCount, blockLength } from '../../tensor/blocks.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
-import { createScanner } from './scan.ts';
+import type { Scanner } from './scan.ts';
 
 type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
 type Reply = Outgoing<ReplyHeader>;
@@ -29,7 +30,14 @@ export interface Serving {
   /** True from the moment that the last checkpoint of this process is being taken: pushes are refused. */
   readonly isFrozen: () => boolean;
   readonly checkpoint: (final: boolean) => Promise<{ uuid: string; md5: string; bytes: number }>;
-  readonly info: () => Record<string, unknown>;
+  readonly scanner: Scanner;
+  /**
+   * Before the first push is applied: notes in the store that the file loaded is no longer the last state. Undefined
+   * once that is done.
+   */
+  readonly open: () => Promise<void> | undefined;
+  /** A push was applied to all shards. */
+  readonly applied: () => void;
 }
 
 /** `serving()` is undefined until the shards are taken and loaded. */
@@ -61,8 +69,11 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
   switch (header.type) {
     case 'pull':
       return pull(serving, request as Request<'pull'>);
-    case 'push':
-      return push(serving, request as Request<'push'>);
+    case 'push': {
+      const opening = serving.open();
+      if (opening === undefined) return push(serving, request as Request<'push'>);
+      return opening.then(() => push(serving, request as Request<'push'>));
+    }
     case 'position': {
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
       const next = header.tasks.map(({ pass, task }) => serving.ledger.position(pass, task));
@@ -73,7 +84,9 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
       for (const { pass, task, records } of header.tasks) serving.ledger.close(pass, task, records);
       return { header: { type: 'closeTasks' } };
     case 'checkpoint':
-      return serving.checkpoint(header.final).then((made) => ({ header: { type: 'checkpoint', ...made } }));
+      return serving.checkpoint(header.final).then(({ uuid, md5, bytes }) => {
+        return { header: { type: 'checkpoint', uuid, md5, bytes } };
+      });
     case 'account': {
       const account = serving.ledger.account();
       const passes = account.passes.map((pass) => ({ ...pass }));
@@ -83,9 +96,9 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
       };
     }
     case 'scanRows':
-      return createScanner(serving).rows(header);
+      return serving.scanner.rows(header);
     case 'scanBlock':
-      return createScanner(serving).block(header);
+      return serving.scanner.block(header);
     case 'info':
     case 'getTask':
     case 'finishTask':
@@ -166,7 +179,8 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   });
   serving.parameters.push(sparse, dense, allApply(serving.shards));
   serving.ledger.advance(header);
-  serving.metrics.pushed('applied', request.segmentCount);
+  serving.applied();
+  serving.metrics.pushed('applied', segmentBytes(request));
   return { header: { type: 'push', outcome: 'applied' } };
 }
 
@@ -181,8 +195,22 @@ function allApply(shards: number): Uint8Array {
   return actions;
 }
 
+function segmentBytes(request: Received<RequestHeader>): number {
+  let bytes = 0;
+  for (let i = 0; i < request.segmentCount; i++) bytes += request.segment(i).byteLength;
+  return bytes;
+}
+
 function denseFloats(serving: Serving, parameter: number, blocks: Uint32Array): number {
-  return serving.parameters.denseFloats(parameter, blocks);
+  const spec = serving.spec.dense[parameter];
+  if (spec === undefined) throw unknownParameter('dense parameter', parameter, serving.spec.dense.length);
+  const count = blockCount(spec);
+  let floats = 0;
+  for (const block of blocks) {
+    if (block >= count) throw new PaddletError('BadMessage', `block ${block} of ${spec.name}: it has ${count}`);
+    floats += blockLength(spec, block);
+  }
+  return floats;
 }
 
 function checkSegments(request: Received<RequestHeader>, expected: number): void {

@@ -1,0 +1,61 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+
+export interface PserverMetrics {
+  pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
+  pulled(bytes: number): void;
+  duplicatePushes(): number;
+}
+
+/** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
+export function registerPserverMetrics(
+  registry: Registry,
+  stats: () => (ParameterMemoryStats & { shards: number }) | undefined,
+): PserverMetrics {
+  const pushes = new Counter({
+    name: 'paddlet_pserver_pushes_total',
+    help: 'Pushes by outcome: applied, or dropped as duplicate',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  const received = new Counter({
+    name: 'paddlet_pserver_pushed_bytes_total',
+    help: 'Bytes of applied gradients',
+    registers: [registry],
+  });
+  const pulls = new Counter({ name: 'paddlet_pserver_pulls_total', help: 'Pulls answered', registers: [registry] });
+  const sent = new Counter({
+    name: 'paddlet_pserver_pulled_bytes_total',
+    help: 'Bytes of values answered to pulls',
+    registers: [registry],
+  });
+  gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
+  gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
+  gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
+  gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
+  let duplicates = 0;
+  return {
+    pushed(outcome, bytes) {
+      pushes.inc({ outcome });
+      received.inc(bytes);
+      if (outcome === 'duplicate') duplicates += 1;
+    },
+    pulled(bytes) {
+      pulls.inc();
+      sent.inc(bytes);
+    },
+    duplicatePushes: () => duplicates,
+  };
+}
+
+function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      const value = read();
+      if (value !== undefined) this.set(value);
+    },
+  });
+}

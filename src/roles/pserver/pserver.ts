@@ -1,0 +1,144 @@
+/**
+ * The pserver (seeds/distributed-training.en.md, "Parameter Server Process"): claims an index, takes its shards, serves
+ * pulls and pushes while its lease holds, and writes its parameters down when it leaves.
+ */
+import { join } from 'node:path';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { RoleContext, RoleEnd } from '../context.ts';
+import { type JobRecord, modelOf } from '../job-record.ts';
+import { failJob, type JobWatch, watchJob } from '../job-watch.ts';
+import { type Listening, listen } from '../listen.ts';
+import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
+import type { PserverRecord } from '../pserver-record.ts';
+import { waitForJob } from '../wait-for-job.ts';
+import { orAborted } from '../waiting.ts';
+import { claimIndex } from './claim-index.ts';
+import { type Holding, holdShards } from './hold-shards.ts';
+import { registerPserverMetrics } from './metrics.ts';
+import { createHandler } from './serve.ts';
+
+export interface PserverOptions {
+  /** Undefined: the first free one. */
+  readonly index: number | undefined;
+  /** Where checkpoints go when the job does not say. */
+  readonly checkpointDir: string;
+}
+
+export async function runPserver(context: RoleContext, options: PserverOptions): Promise<RoleEnd> {
+  let holding: Holding | undefined;
+  let waitingFor = 'the job';
+  const started = context.host.clock.wallSeconds();
+  const metrics = registerPserverMetrics(context.registry, () => holding?.stats());
+  const info = (): Record<string, unknown> => ({
+    role: 'pserver',
+    pid: context.pid,
+    host: context.hostName,
+    version: context.version,
+    ...(holding === undefined ? { waitingFor } : holding.info()),
+  });
+  const listening = await listen(
+    context,
+    createHandler(() => holding?.serving, info),
+    () => (holding === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
+  );
+  context.host.log.info(`pserver at ${listening.address}`);
+  let lease: HeldLease | undefined;
+  try {
+    const record = await waitForJob(context);
+    const watch = watchJob(context);
+    try {
+      waitingFor = 'an index';
+      lease = await holdLease(context, record.job.cluster.leaseTtlMs);
+      const claimed = await claimIndex({
+        context,
+        lease,
+        address: listening.address,
+        wanted: options.index,
+        leaseTtlMs: record.job.cluster.leaseTtlMs,
+        over: watch.over,
+      });
+      waitingFor = 'its shards';
+      const me: Me = { ...claimed, context, record, listening, lease, started };
+      await announce(me, 'loading');
+      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
+      holding = await takeHold(me, { folder: join(folder), metrics, watch });
+      await announce(me, 'up');
+      return await serve(me, holding, watch);
+    } finally {
+      watch.cancel();
+    }
+  } catch (error) {
+    if (isPaddletError(error, 'Interrupted')) return 'stopped';
+    throw error;
+  } finally {
+    await lease?.release();
+    await listening.server.close();
+  }
+}
+
+interface Me {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly index: number;
+  readonly fence: Fence;
+  readonly listening: Listening;
+  readonly lease: HeldLease;
+  readonly started: number;
+}
+
+/** `/pservers/<index>`, as the seed has it. */
+async function announce(me: Me, status: PserverRecord['status']): Promise<void> {
+  const { context, index, fence } = me;
+  const value: PserverRecord = {
+    id: index,
+    instance: `${context.hostName} ${me.listening.address}`,
+    status,
+    start_time: me.started,
+    sync: status === 'up',
+  };
+  await patiently(context, () =>
+    fencedTxn(context.store, fence, { then: [{ put: context.keys.pserver(index), value: JSON.stringify(value) }] }),
+  );
+}
+
+/** Parameters that cannot be had again end the job for everybody. */
+async function takeHold(
+  me: Me,
+  options: { folder: string; metrics: ReturnType<typeof registerPserverMetrics>; watch: JobWatch },
+): Promise<Holding> {
+  const { context, record, index, fence, lease } = me;
+  try {
+    return await holdShards({ ...options, context, record, index, fence, lease, spec: modelOf(record).parameters });
+  } catch (error) {
+    if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
+      await failJob(context, fence, `pserver ${index}`, error);
+    }
+    throw error;
+  }
+}
+
+async function serve(me: Me, holding: Holding, watch: JobWatch): Promise<RoleEnd> {
+  const { context, lease } = me;
+  try {
+    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.over, lease.lost]));
+  } catch (error) {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+  }
+  const end = watch.end();
+  if (end !== undefined) {
+    if ('failure' in end) throw end.failure;
+    return 'finished';
+  }
+  holding.freeze();
+  if (lease.lost.aborted) {
+    await holding.snapshots.part();
+    throw lossOf(lease);
+  }
+  if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+  context.host.log.info('leaving: writing the parameters down');
+  await announce(me, 'draining');
+  await holding.snapshots.save(true);
+  await announce(me, 'down');
+  return 'stopped';
+}
