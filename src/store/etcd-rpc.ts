@@ -136,6 +136,7 @@ export class EtcdRpc {
   unary(service: 'KV' | 'Lease', method: string, request: unknown, options: CallOptions): Promise<unknown> {
     return this.#withFailover(options, async (member) => {
       const { client, metadata } = await this.#ready(member, service);
+      checkOpen(client);
       const call = (client as unknown as Record<string, UnaryMethod>)[method]!;
       return this.#limited((done) => call.call(client, request, metadata, {}, done));
     });
@@ -145,6 +146,7 @@ export class EtcdRpc {
   exchange(service: 'Lease', method: string, message: unknown): Promise<unknown> {
     return this.#withFailover({ isRepeatable: true }, async (member) => {
       const { client, metadata } = await this.#ready(member, service);
+      checkOpen(client);
       const open = (client as unknown as Record<string, StreamMethod>)[method]!;
       return this.#limited((done) => {
         const stream = open.call(client, metadata, {});
@@ -169,6 +171,7 @@ export class EtcdRpc {
       fail();
       throw error;
     });
+    checkOpen(client);
     const withLeader = metadata.clone();
     // A member that is cut off from the others ends the stream instead of staying silent.
     withLeader.set('hasleader', 'true');
@@ -205,8 +208,11 @@ export class EtcdRpc {
 
   /** Waits until the member is connected: what fails before that was certainly not sent. */
   async #ready(member: Member, service: ServiceName): Promise<Connection> {
-    if (this.#isClosed) throw new EtcdCallError('the store was closed', { isInDoubt: false });
-    const connection = await member.connection(service);
+    if (this.#isClosed) throw closedError();
+    const connection = await member.connection(service).catch((error: unknown) => {
+      if (this.#isClosed) throw closedError();
+      throw error;
+    });
     await new Promise<void>((resolve, reject) => {
       const fail = (why: string): void => reject(new EtcdCallError(`${member.host}: ${why}`, { isInDoubt: false }));
       const stop = this.#timed(this.#connectLimitMs, (why) => fail(why === 'late' ? 'no connection' : why));
@@ -252,6 +258,16 @@ export class EtcdRpc {
     this.#running.add(cancel);
     return stop;
   }
+}
+
+const closedError = (): EtcdCallError => new EtcdCallError('the store was closed', { isInDoubt: false });
+
+const CHANNEL_IS_SHUT_DOWN = 4;
+
+/** Another call may have reset the connection since it was ready; a call on a channel that was shut down would throw. */
+function checkOpen(client: Connection['client']): void {
+  if (client.getChannel().getConnectivityState(false) !== CHANNEL_IS_SHUT_DOWN) return;
+  throw new EtcdCallError('the connection was reset', { isInDoubt: false });
 }
 
 function callError(error: GrpcError): EtcdCallError {

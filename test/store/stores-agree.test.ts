@@ -183,7 +183,7 @@ describe('the stores agree', () => {
     const server = await EtcdServer.start();
     const memory = await openStore('memory:', { clock, log: SILENT });
     const etcd = await openStore(server.url, { clock, log: SILENT });
-    await expectAgreement(memory, etcd, 60);
+    await expectAgreement(memory, etcd, 40);
     await Promise.all([memory.close(), etcd.close()]);
     await server.stop();
   });
