@@ -63,22 +63,25 @@ export function pullWhole(parameters: Parameters, index: number, spec: DenseSpec
   return values;
 }
 
+const hex = (array: ArrayBufferView): string =>
+  Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('hex');
+
 /** Everything there is, for comparing: rows and blocks of every present shard, with their state, as bits. */
 export function everything(parameters: Parameters, tables: number): unknown {
   return parameters.shards().map((shard) => ({
     shard,
     blocks: parameters.exportBlocks(shard).map(({ values, slots, ...rest }) => ({
       ...rest,
-      values: bits(values),
-      slots: Object.entries(slots).map(([name, slot]) => [name, bits(slot)]),
+      values: hex(values),
+      slots: Object.entries(slots).map(([name, slot]) => [name, hex(slot)]),
     })),
     tables: Array.from({ length: tables }, (_, index) => {
       const { ids, values, slots, steps } = parameters.exportRows(shard, index);
       return {
         ids: [...ids],
-        values: bits(values),
-        slots: Object.entries(slots).map(([name, slot]) => [name, bits(slot)]),
-        steps: steps === undefined ? undefined : [...steps],
+        values: hex(values),
+        slots: Object.entries(slots).map(([name, slot]) => [name, hex(slot)]),
+        steps: steps === undefined ? undefined : hex(steps),
       };
     }),
   }));
