@@ -19,7 +19,12 @@ const options = {
 };
 const codec = new Encoder(options);
 
-export const encodeCbor = (value: unknown): Uint8Array => codec.encode(value);
+/** Throws when `value` holds what a header may not (a Date, a Set, a huge bigint): a bug of the caller. */
+export function encodeCbor(value: unknown): Uint8Array {
+  const bytes = codec.encode(value);
+  checkCbor(bytes);
+  return bytes;
+}
 
 /** Decodes one value that fills `bytes` exactly. Throws an `Error` saying what is wrong, with the byte it is at. */
 export function decodeCbor(bytes: Uint8Array): unknown {
