@@ -87,6 +87,12 @@ export interface Parameters {
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
 
+  /** Ids of all rows of a table, over the present shards, sorted unsigned. */
+  sortedIds(table: number): BigUint64Array;
+  /** Rows that exist, in the order of `ids`. Throws `WrongShard`. */
+  readRows(table: number, ids: BigUint64Array): ShardRows;
+  /** Throws `WrongShard`. */
+  readBlock(parameter: number, block: number): DenseBlock;
   exportRows(shard: number, table: number): ShardRows;
   exportBlocks(shard: number): DenseBlock[];
   /** Puts rows into a present shard, replacing rows of the same id. */

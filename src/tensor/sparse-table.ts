@@ -1,4 +1,5 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
+import { AssertionError } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
 import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
@@ -12,6 +13,8 @@ import type { SparseSpec } from './spec.ts';
 const WORKSPACE_BYTES = 128 * 1024;
 /** An id, the address of its row (padded). */
 const LOCATED_BYTES = 16;
+/** What `locateRows` writes for a row that does not exist. */
+const ABSENT = 0;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
 
@@ -134,13 +137,33 @@ export class SparseTable {
 
   /** All rows of a present shard, sorted by unsigned id. Needs no memory beyond the workspace. */
   export(shard: number): ShardRows {
-    const count = this.rowsOf(shard);
-    const rows = this.#newRows(count);
-    this.#collectIds(shard, rows.ids);
-    rows.ids.sort();
+    const ids = new BigUint64Array(this.rowsOf(shard));
+    this.#collectIds(shard, ids);
+    return this.read(ids.sort(), [shard]);
+  }
+
+  /** The ids of all rows of `shards`, sorted. */
+  sortedIds(shards: readonly number[]): BigUint64Array {
+    const ids = new BigUint64Array(shards.reduce((sum, shard) => sum + this.rowsOf(shard), 0));
+    let at = 0;
+    for (const shard of shards) {
+      const rows = this.rowsOf(shard);
+      this.#collectIds(shard, ids.subarray(at, at + rows));
+      at += rows;
+    }
+    return ids.sort();
+  }
+
+  /**
+   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when an id
+   * is of another shard.
+   */
+  read(ids: BigUint64Array, shards: readonly number[]): ShardRows {
+    const rows = this.#newRows(ids);
     const { content, located } = this.#areas;
-    for (const [from, to] of this.#chunks(count)) {
-      this.#locateChunk(shard, rows.ids.subarray(from, to));
+    for (const [from, to] of this.#chunks(ids.length)) {
+      this.#locateChunk(shards, ids.subarray(from, to));
+      this.#assertAllFound(located, to - from);
       for (const [field, array] of this.#fieldsOf(rows)) {
         const length = (to - from) * field.byteLength;
         this.#heap.kernels.readField(located, to - from, field.offset, field.byteLength, content);
@@ -156,7 +179,7 @@ export class SparseTable {
     const { kernels } = this.#heap;
     const chunks = this.#chunks(rows.ids.length);
     try {
-      for (const [from, to] of chunks) this.#locateChunk(shard, rows.ids.subarray(from, to));
+      for (const [from, to] of chunks) this.#locateChunk([shard], rows.ids.subarray(from, to));
       if (kernels.reservePending() === 0) throw outOfMemory(`rows of ${this.spec.name}`, this.#heap.reservedBytes);
       for (const [from, to] of chunks) this.#importChunk(shard, rows, from, to);
     } finally {
@@ -167,7 +190,7 @@ export class SparseTable {
   #importChunk(shard: number, rows: ShardRows, from: number, to: number): void {
     const { kernels } = this.#heap;
     const { ids, located, content } = this.#areas;
-    this.#locateChunk(shard, rows.ids.subarray(from, to));
+    this.#locateChunk([shard], rows.ids.subarray(from, to));
     kernels.addLocated(this.#table, ids, to - from, located);
     for (const [field, array] of this.#fieldsOf(rows)) {
       const some = bytesOf(array).subarray(from * field.byteLength, to * field.byteLength);
@@ -195,20 +218,28 @@ export class SparseTable {
     return Array.from({ length: Math.ceil(count / size) }, (_, i) => [i * size, Math.min(count, (i + 1) * size)]);
   }
 
-  #locateChunk(shard: number, some: BigUint64Array): void {
+  #assertAllFound(located: number, count: number): void {
+    const rows = new Uint32Array(this.#heap.bytes.buffer, located, count);
+    if (rows.every((row) => row !== ABSENT)) return;
+    this.#heap.kernels.forgetPending();
+    throw new AssertionError('rows that are read exist');
+  }
+
+  #locateChunk(shards: readonly number[], some: BigUint64Array): void {
     const { ids, located, actions } = this.#areas;
     const { bytes } = this.#heap;
     bytes.set(bytesOf(some), ids);
     bytes.fill(SHARD_ACTION.absent, actions, actions + this.#shards);
-    bytes[actions + shard] = SHARD_ACTION.apply;
+    for (const shard of shards) bytes[actions + shard] = SHARD_ACTION.apply;
     this.locate(ids, some.length, actions, located);
   }
 
-  #newRows(count: number): ShardRows {
+  #newRows(ids: BigUint64Array): ShardRows {
     const { width } = this.spec;
+    const count = ids.length;
     const slots = this.#slots.map(({ name }) => [name, new Float32Array(count * width)] as const);
     return {
-      ids: new BigUint64Array(count),
+      ids,
       values: new Float32Array(count * width),
       slots: Object.fromEntries(slots),
       steps: this.#layout.steps ? new Uint32Array(count) : undefined,

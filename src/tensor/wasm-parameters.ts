@@ -1,5 +1,6 @@
 /** Parameter memory in WebAssembly: `Parameters` over one `KernelHeap`, its dense parameters and sparse tables. */
 import { assert } from '../base/assert.ts';
+import { blockCount } from './blocks.ts';
 import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
 import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
@@ -15,7 +16,7 @@ import type {
   Staging,
 } from './parameters.ts';
 import { applyPush } from './push.ts';
-import { unknownParameter, wrongShard } from './refusals.ts';
+import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
 import { SparseTable, workspaceBytes } from './sparse-table.ts';
 
 export interface WasmParametersOptions extends ParametersOptions {
@@ -125,6 +126,20 @@ class WasmParameters implements Parameters {
 
   #requireShard(name: string, shard: number): void {
     if (!this.#present.has(shard)) throw wrongShard(name, shard);
+  }
+
+  sortedIds(table: number): BigUint64Array {
+    return this.#table(table).sortedIds(this.shards());
+  }
+
+  readRows(table: number, ids: BigUint64Array): ShardRows {
+    return this.#table(table).read(ids, this.shards());
+  }
+
+  readBlock(parameter: number, block: number): DenseBlock {
+    const from = this.#parameter(parameter);
+    if (block >= blockCount(from.spec)) throw badMessage(`${from.spec.name}: there is no block ${block}`);
+    return from.export(parameter, block);
   }
 
   exportRows(shard: number, table: number): ShardRows {

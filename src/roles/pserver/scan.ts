@@ -2,7 +2,6 @@
  * Reads tables in id order and dense blocks, with their state, page by page: for digests. The ids of a table are sorted
  * once, when its scan begins, and let go at its end.
  */
-import { PaddletError } from '../../base/errors.ts';
 import type { Outgoing } from '../../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
@@ -46,8 +45,6 @@ export function createScanner(parameters: Parameters): Scanner {
     },
     block({ parameter, block, state }) {
       const found = parameters.readBlock(parameter, block);
-      if (found === undefined)
-        throw new PaddletError('WrongShard', `block ${block} of parameter ${parameter} is not here`);
       const slots = Object.keys(found.slots).sort();
       const segments = [bytesOf(found.values), ...(state ? slots.map((slot) => bytesOf(found.slots[slot]!)) : [])];
       const step = found.step === undefined ? {} : { step: found.step };
