@@ -3,7 +3,7 @@
  * how well the planted model itself does on the test file: no training can be expected to do better.
  */
 import { join } from 'node:path';
-import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
 import { type FinishedMetrics, finishMetrics } from '../model/metrics.ts';
 import { OutputLoss } from '../model/sparse-loss.ts';
@@ -41,14 +41,20 @@ export interface PlantedReport {
 }
 
 const RECORDS_PER_WRITE = 4096;
+/** The planted weights are kept in memory. */
+const MAX_FEATURES = 10_000_000;
+const MAX_FACTORS = 64;
 
-/** The same options give the same bytes. Overwrites files of these names in `folder`, which is made when needed. */
+/**
+ * The same options give the same bytes. Overwrites files of these names in `folder`, which is made when needed. Throws
+ * `Usage` for options that make no data.
+ */
 export async function writeSynth(
   host: Pick<Host, 'disk' | 'random'>,
   folder: string,
   options: SynthOptions,
 ): Promise<SynthResult> {
-  assert(options.perRecord >= 1 && options.features >= options.perRecord, 'at least one feature a field');
+  checkOptions(options);
   await host.disk.makeFolder(folder);
   const source = createPlantedSource(options);
   const train = join(folder, 'train.libsvm');
@@ -63,6 +69,26 @@ export async function writeSynth(
   };
   await writeFile(host, planted, [Buffer.from(`${JSON.stringify(report, undefined, 2)}\n`)]);
   return { train, test, planted, report };
+}
+
+function checkOptions({ records, testRecords, features, perRecord, factors, noise }: SynthOptions): void {
+  const counts = { records, testRecords, perRecord, features };
+  for (const [name, value] of Object.entries(counts)) {
+    if (!Number.isInteger(value) || value < 1)
+      throw new PaddletError('Usage', `${name} must be a whole number above 0`);
+  }
+  if (features < perRecord) {
+    throw new PaddletError(
+      'Usage',
+      `${features} features are too few for ${perRecord} a record, each of a field of its own`,
+    );
+  }
+  if (features > MAX_FEATURES) throw new PaddletError('Usage', `at most ${MAX_FEATURES} features can be planted`);
+  if (!Number.isInteger(factors) || factors < 0 || factors > MAX_FACTORS) {
+    throw new PaddletError('Usage', `factors must be a whole number from 0 to ${MAX_FACTORS}`);
+  }
+  if (!Number.isFinite(noise) || noise < 0)
+    throw new PaddletError('Usage', 'noise must be a number that is not negative');
 }
 
 interface Planted {

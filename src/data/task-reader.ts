@@ -49,7 +49,7 @@ async function readSparse(
   options: TaskReaderOptions,
   chunks: readonly Chunk[],
 ): Promise<TaskRecords> {
-  const records = countRecords(chunks);
+  const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
   const builder = new SparseRecordsBuilder(records, Math.ceil(bytes / FEWEST_FEATURE_BYTES));
   for (const chunk of chunks) {
@@ -69,7 +69,7 @@ async function readSparse(
 
 async function readDense(files: OpenFiles, options: TaskReaderOptions, chunks: readonly Chunk[]): Promise<TaskRecords> {
   const { inputWidth, labels } = options;
-  const builder = new DenseRecordsBuilder(countRecords(chunks), inputWidth);
+  const builder = new DenseRecordsBuilder(countRecords(options.files, chunks), inputWidth);
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     if (chunk.bytes !== chunk.records * inputWidth) {
@@ -88,12 +88,22 @@ async function readDense(files: OpenFiles, options: TaskReaderOptions, chunks: r
 /** A record that is not even read; the index gave it a chunk of its own. */
 const isOverlong = (chunk: Chunk): boolean => chunk.records === 1 && chunk.bytes > LIMITS.recordBytes;
 
-/** Chunks come over the wire: no more records than bytes, so the counts are bounded by the files. */
-function countRecords(chunks: readonly Chunk[]): number {
-  return chunks.reduce((sum, chunk) => {
-    if (chunk.records > chunk.bytes) throw new PaddletError('DataChanged', 'a chunk of more records than bytes');
-    return sum + chunk.records;
-  }, 0);
+/** The records of the chunks. They come over the wire: whatever is allocated for them is bounded by the files first. */
+function countRecords(files: readonly IndexedFile[], chunks: readonly Chunk[]): number {
+  let sum = 0;
+  for (const chunk of chunks) {
+    const { offset, bytes, records } = chunk;
+    const file = files[chunk.file];
+    const fits = file !== undefined && offset + bytes <= file.bytes && records <= bytes;
+    if (!fits || (bytes > CHUNK_BYTES && !isOverlong(chunk))) {
+      throw new PaddletError(
+        'DataChanged',
+        `bytes ${offset} to ${offset + bytes} of file ${chunk.file} are no chunk of the index`,
+      );
+    }
+    sum += records;
+  }
+  return sum;
 }
 
 const changed = (file: string, chunk: Chunk): PaddletError =>
@@ -138,7 +148,7 @@ class OpenFiles {
 
   private indexed(file: number): IndexedFile {
     const indexed = this.files[file];
-    if (indexed === undefined) throw new PaddletError('DataChanged', `the index here has no file ${file}`);
+    assert(indexed !== undefined, 'the chunk was checked against the files');
     return indexed;
   }
 
@@ -154,9 +164,7 @@ class OpenFiles {
         `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
       );
     }
-    if (count > CHUNK_BYTES || offset + count > indexed.bytes) {
-      throw new PaddletError('DataChanged', `bytes ${offset} to ${offset + count} are no chunk of ${indexed.path}`);
-    }
+    assert(offset + count <= indexed.bytes, 'the range lies in the file');
     const bytes = new Uint8Array(count);
     const got = await content.file.read(bytes, offset);
     if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);

@@ -1,0 +1,64 @@
+/** Random batches and values for tests of models, from a seed. */
+import { createRandomStream } from '../../src/data/random-stream.ts';
+import type { DenseBatch, Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+
+export interface Shape {
+  readonly records: number;
+  readonly ids: number;
+  readonly seed: number;
+  /** Labels are whole numbers below this; 0 makes real numbers. */
+  readonly classes: number;
+}
+
+/** Up to six features a record, some twice in it, some records empty. */
+export function randomSparseBatch({ records, ids, seed, classes }: Shape): SparseBatch {
+  const random = createRandomStream(seed);
+  const columns: number[] = [];
+  const values: number[] = [];
+  const offsets = [0];
+  const labels: number[] = [];
+  const numbers = new Map<number, number>();
+  for (let record = 0; record < records; record++) {
+    const count = Math.floor(random.uniform() * 7);
+    for (let at = 0; at < count; at++) {
+      const id = Math.floor(random.uniform() * ids);
+      if (!numbers.has(id)) numbers.set(id, numbers.size);
+      columns.push(numbers.get(id)!);
+      values.push(random.uniform() < 0.1 ? 0 : random.normal());
+    }
+    offsets.push(columns.length);
+    labels.push(labelFrom(random.uniform(), classes));
+  }
+  return {
+    records,
+    offsets: Uint32Array.from(offsets),
+    columns: Uint32Array.from(columns),
+    values: Float32Array.from(values),
+    ids: new Uint8Array(BigUint64Array.from(numbers.keys(), BigInt).buffer),
+    distinct: numbers.size,
+    labels: Float32Array.from(labels),
+  };
+}
+
+export function randomDenseBatch(shape: Shape & { readonly width: number }): DenseBatch {
+  const random = createRandomStream(shape.seed);
+  const { records, width, classes } = shape;
+  return {
+    records,
+    width,
+    inputs: Float32Array.from({ length: records * width }, () => (random.uniform() < 0.3 ? 0 : random.normal())),
+    labels: Float32Array.from({ length: records }, () => labelFrom(random.uniform(), classes)),
+  };
+}
+
+const labelFrom = (share: number, classes: number): number =>
+  classes === 0 ? Math.fround(share * 6 - 3) : Math.floor(share * classes);
+
+export function randomValues(model: Model, distinct: number, seed: number): PulledValues {
+  const random = createRandomStream(seed);
+  const normals = (length: number): Float32Array => Float32Array.from({ length }, () => 0.5 * random.normal());
+  return {
+    dense: model.parameters.dense.map(({ shape }) => normals(shape.reduce((product, size) => product * size, 1))),
+    sparse: model.parameters.sparse.map(({ width }) => normals(distinct * width)),
+  };
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { AssertionError } from '../../src/base/assert.ts';
+import { createRandomStream } from '../../src/data/random-stream.ts';
+import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
+import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
+import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
+import {
+  type NaiveOutput,
+  type NaiveValues,
+  naiveFm,
+  naiveLinear,
+  naiveSoftmaxLoss,
+  naiveSparseLoss,
+  numericGradient,
+} from './naive-models.ts';
+
+const FACTS = { inputWidth: 5, classes: 3 };
+const widened = (values: PulledValues): NaiveValues => ({
+  dense: values.dense.map((a) => [...a]),
+  sparse: values.sparse.map((a) => [...a]),
+});
+
+/** Relative to 1, as gradients of a mean are of order 1; they are f32. */
+function expectClose(actual: readonly Float32Array[], expected: readonly (readonly number[])[]): void {
+  expect(actual.map((array) => array.length)).toEqual(expected.map((array) => array.length));
+  actual.forEach((array, at) => {
+    array.forEach((value, i) => {
+      expect(Math.abs(value - expected[at]![i]!)).toBeLessThan(1e-6 * (1 + Math.abs(value)));
+    });
+  });
+}
+
+const SPARSE: [ModelSpec & { type: 'lr' | 'fm' }, NaiveOutput][] = [
+  [{ type: 'lr' }, naiveLinear],
+  [{ type: 'lr', task: 'regression' }, naiveLinear],
+  [{ type: 'fm', factors: 3 }, naiveFm(3)],
+  [{ type: 'fm', factors: 1, task: 'regression' }, naiveFm(1)],
+  [{ type: 'fm' }, naiveFm(8)],
+];
+
+describe.each(SPARSE)('%j', (spec, output) => {
+  const model = createModel(spec, FACTS);
+  const task = spec.task ?? 'binary';
+  const classes = task === 'binary' ? 2 : 0;
+
+  test.each([1, 2, 3])('loss, scores and gradients are those of the formula (%d)', (seed) => {
+    const data = randomSparseBatch({ records: 20, ids: 15, seed, classes });
+    const values = randomValues(model, data.distinct, seed + 100);
+    const batch: Batch = { kind: 'sparse', data };
+    const { metrics, dense, sparse } = model.step(batch, values);
+    const wide = widened(values);
+    const naive = naiveSparseLoss(output, task, data, wide);
+    expect(metrics.records).toBe(20);
+    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 10);
+    const gradient = numericGradient(wide, (moved) => naiveSparseLoss(output, task, data, moved).mean);
+    expectClose(dense, gradient.dense);
+    expectClose(sparse, gradient.sparse);
+
+    const evaluated = model.evaluate(batch, values);
+    expect(evaluated.metrics).toEqual(metrics);
+    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 6)));
+    const squares = naive.scores.reduce((sum, score, at) => sum + (score - data.labels[at]!) ** 2, 0);
+    expect(metrics.squaredError).toBeCloseTo(squares, 8);
+    const right = naive.scores.filter((score, at) => score > 0.5 === data.labels[at]! > 0.5).length;
+    expect(metrics.correct).toBe(task === 'binary' ? right : 0);
+  });
+
+  test('a batch without records has zero gradients', () => {
+    const data = randomSparseBatch({ records: 0, ids: 1, seed: 1, classes });
+    const { dense, sparse, metrics } = model.step({ kind: 'sparse', data }, randomValues(model, 0, 1));
+    expect(dense).toEqual([Float32Array.of(0)]);
+    expect(sparse.map((array) => array.length)).toEqual(model.parameters.sparse.map(() => 0));
+    expect(metrics).toEqual({ records: 0, loss: 0, correct: 0, squaredError: 0 });
+  });
+
+  test('values of another shape are a bug that is found', () => {
+    const data = randomSparseBatch({ records: 5, ids: 9, seed: 3, classes });
+    const step = () => model.step({ kind: 'sparse', data }, randomValues(model, data.distinct + 1, 1));
+    expect(step).toThrow(AssertionError);
+  });
+});
+
+describe('softmax', () => {
+  const model = createModel({ type: 'softmax' }, FACTS);
+
+  test.each([1, 2, 3])('loss, scores and gradients are those of the formula (%d)', (seed) => {
+    const data = randomDenseBatch({ records: 20, width: 5, ids: 0, seed, classes: 3 });
+    const values = randomValues(model, 0, seed + 100);
+    const batch: Batch = { kind: 'dense', data };
+    const { metrics, dense } = model.step(batch, values);
+    const wide = widened(values);
+    const naive = naiveSoftmaxLoss(data, 3, wide);
+    expect(metrics).toMatchObject({ records: 20, correct: naive.correct });
+    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 10);
+    expectClose(dense, numericGradient(wide, (moved) => naiveSoftmaxLoss(data, 3, moved).mean).dense);
+    const evaluated = model.evaluate(batch, values);
+    expect(evaluated.metrics).toEqual(metrics);
+    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 6)));
+  });
+
+  test('logits of any size have finite losses', () => {
+    const data = { records: 2, width: 5, inputs: new Float32Array(10).fill(1), labels: Float32Array.of(0, 1) };
+    const weights = Float32Array.from({ length: 15 }, (_, at) => (at % 3 === 0 ? 1e30 : -1e30));
+    const { metrics, dense } = model.step(
+      { kind: 'dense', data },
+      { dense: [weights, new Float32Array(3)], sparse: [] },
+    );
+    expect(metrics.loss).toBeCloseTo(-Math.log(1e-15), 9);
+    for (const value of dense[0]!) expect(Number.isFinite(value)).toBe(true);
+  });
+
+  test('a batch without records has zero gradients', () => {
+    const data = { records: 0, width: 5, inputs: new Float32Array(0), labels: new Float32Array(0) };
+    const { dense } = model.step({ kind: 'dense', data }, randomValues(model, 0, 1));
+    expect(dense).toEqual([new Float32Array(15), new Float32Array(3)]);
+  });
+
+  test('an unknown class is a bug that is found', () => {
+    const data = { records: 1, width: 5, inputs: new Float32Array(5), labels: Float32Array.of(3) };
+    expect(() => model.step({ kind: 'dense', data }, randomValues(model, 0, 1))).toThrow(AssertionError);
+  });
+
+  test('data without classes does not suit', () => {
+    expect(() => createModel({ type: 'softmax' }, { inputWidth: 5, classes: 1 })).toThrow('needs inputs and classes');
+  });
+});
+
+describe('every model', () => {
+  const specs: ModelSpec[] = MODEL_TYPES.map((type) => ({ type }));
+
+  function stepOf(model: Model, seed: number): StepResult {
+    const dense = randomDenseBatch({ records: 64, width: 5, ids: 0, seed, classes: 3 });
+    const sparse = randomSparseBatch({ records: 64, ids: 40, seed, classes: 2 });
+    const batch: Batch = model.input === 'dense' ? { kind: 'dense', data: dense } : { kind: 'sparse', data: sparse };
+    return model.step(batch, randomValues(model, sparse.distinct, seed));
+  }
+
+  test.each(specs)('$type gives the same bits for the same input, whatever came before', (spec) => {
+    const model = createModel(spec, FACTS);
+    const first = stepOf(model, 7);
+    for (let seed = 0; seed < 5; seed++) stepOf(model, seed);
+    expect(stepOf(model, 7)).toEqual(first);
+    expect(stepOf(createModel(spec, FACTS), 7)).toEqual(first);
+  });
+
+  test.each(specs)('$type returns gradients that later steps do not touch', (spec) => {
+    const model = createModel(spec, FACTS);
+    const first = stepOf(model, 7);
+    const copy = structuredClone(first);
+    stepOf(model, 8);
+    expect(first).toEqual(copy);
+  });
+
+  test.each(['lr', 'fm'] as const)('%s does not depend on how the ids are numbered', (type) => {
+    const model = createModel({ type }, FACTS);
+    const data = randomSparseBatch({ records: 30, ids: 20, seed: 5, classes: 2 });
+    const values = randomValues(model, data.distinct, 6);
+    const order = permutation(data.distinct, 9);
+    const renumbered: SparseBatch = { ...data, columns: data.columns.map((column) => order[column]!) };
+    const moved = (rows: readonly Float32Array[]) =>
+      rows.map((array) => permuted(array, order, array.length / data.distinct));
+    const plain = model.step({ kind: 'sparse', data }, values);
+    const other = model.step(
+      { kind: 'sparse', data: renumbered },
+      { dense: values.dense, sparse: moved(values.sparse) },
+    );
+    expect(other.metrics).toEqual(plain.metrics);
+    expect(other.sparse).toEqual(moved(plain.sparse));
+  });
+
+  test('a batch of the wrong kind is a bug that is found', () => {
+    const data = randomDenseBatch({ records: 1, width: 5, ids: 0, seed: 1, classes: 2 });
+    const lr = createModel({ type: 'lr' }, FACTS);
+    expect(() => lr.step({ kind: 'dense', data }, randomValues(lr, 0, 1))).toThrow(AssertionError);
+  });
+});
+
+function permutation(length: number, seed: number): number[] {
+  const random = createRandomStream(seed);
+  return Array.from({ length }, (_, at) => ({ at, key: random.uniform() }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ at }) => at);
+}
+
+function permuted(rows: Float32Array, order: readonly number[], width: number): Float32Array {
+  const result = new Float32Array(rows.length);
+  order.forEach((to, from) => {
+    result.set(rows.subarray(from * width, (from + 1) * width), to * width);
+  });
+  return result;
+}
