@@ -11,7 +11,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['base', 'core'],
   protocol: ['base'],
   tensor: ['base'],
-  data: ['base'],
+  // Made data has a planted model.
+  data: ['base', 'tensor', 'model'],
   model: ['base', 'tensor'],
   job: ['base'],
   checkpoint: ['base', 'core', 'store', 'tensor'],
