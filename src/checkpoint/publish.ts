@@ -157,3 +157,18 @@ export async function removeUnpublished(
   await disk.remove(checkpointPath(place, uuid));
   return true;
 }
+
+/**
+ * Makes a snapshot known that an owner wrote after it had lost its index: under a key named by its token, which nobody
+ * else writes, so it needs no fence. Returns when it is there.
+ */
+export async function publishParting(
+  options: StoreAccess & { readonly key: string; readonly generation: Generation },
+): Promise<void> {
+  const { store, key, generation } = options;
+  const value = JSON.stringify(generation);
+  const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
+  const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
+  const { succeeded } = await settle({ ...options, run, happened });
+  if (!succeeded) throw new PaddletError('StoreInvalid', `${key}: there is a parting snapshot of this token already`);
+}

@@ -25,6 +25,9 @@ const JOB = jobOf({
 const SAVES = [1, 2, 3, 4].map((salt) => filledParameters(JOB, [1n, 2n, 3n, BigInt(salt) * 1000n], salt));
 const CONTENTS = SAVES.map((parameters) => contentOf(parameters, JOB));
 
+/** Empty between loads. */
+const LOADED = emptyParameters(JOB);
+
 /** Deterministic numbers in [0, 1) from a seed (mulberry32). */
 function fractions(seed: number): () => number {
   let state = seed;
@@ -70,11 +73,11 @@ class Machine {
     expect((await removeOrphans(options)).left).toEqual([]);
     expect((await disk.exists(FOLDER)) ? (await disk.list(FOLDER)).sort() : []).toEqual(published.sort());
     if (entry === undefined) return { number: 0, fence };
-    const into = emptyParameters(JOB);
-    const outcome = await loadNewestUsable(entry, { disk, place: PLACE, expected: JOB, into });
+    const outcome = await loadNewestUsable(entry, { disk, place: PLACE, expected: JOB, into: LOADED });
     expect(outcome).toMatchObject({ age: 0, complaints: [] });
     const number = Number(BigInt(`0x${entry.uuid.slice(-12)}`));
-    expect(contentOf(into, JOB)).toEqual(CONTENTS[number - 1]);
+    expect(contentOf(LOADED, JOB)).toEqual(CONTENTS[number - 1]);
+    for (const shard of LOADED.shards()) LOADED.dropShard(shard);
     return { number, fence };
   }
 }

@@ -6,6 +6,7 @@ import {
   markOpened,
   type PublishOptions,
   publish,
+  publishParting,
   removeUnpublished,
 } from '../../src/checkpoint/publish.ts';
 import type { Fence } from '../../src/store/fence.ts';
@@ -223,5 +224,17 @@ describe('deleting what was dropped', () => {
     const failures = await deleteDropped(disk, PLACE, [1, 2, 3].map(uuidOf));
     expect(failures.map(({ path }) => path)).toEqual([`/data/checkpoints/1/${uuidOf(1)}`]);
     expect(await disk.list('/data/checkpoints/1')).toEqual([uuidOf(1)]);
+  });
+});
+
+describe('a parting snapshot', () => {
+  it('is published once, under its own key, also when the first answer was lost', async () => {
+    const { store, clock } = world;
+    const key = '/paddlet/small/parting/5';
+    world.failTxn('StoreUnknownOutcome', true);
+    await world.run(publishParting({ store, clock, key, generation: generation(1) }));
+    expect((await readEntry(store, key)).entry).toMatchObject({ uuid: uuidOf(1), token: '5' });
+    const again = publishParting({ store, clock, key, generation: generation(2) });
+    await expect(again).rejects.toMatchObject({ code: 'StoreInvalid' });
   });
 });

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { writeCheckpointFile } from '../../src/checkpoint/capture.ts';
+import { entrySchema } from '../../src/checkpoint/entry.ts';
+import { loadGeneration } from '../../src/checkpoint/load.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { createSimulatedDisk } from '../simulated-disk.ts';
+import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';
+import { GOLDEN_FOLDER, GOLDEN_JOB, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
+
+const folder = GOLDEN_FOLDER.replace(/\/$/, '');
+const entry = entrySchema.parse(JSON.parse(readFileSync(`${folder}/entry.json`, 'utf8')));
+
+describe('the golden file of format version 1', () => {
+  it('loads for ever', async () => {
+    const into = emptyParameters(GOLDEN_JOB);
+    const place = { folder, index: GOLDEN_META.index };
+    const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: GOLDEN_JOB, into });
+    expect(contentOf(into, GOLDEN_JOB)).toEqual(contentOf(goldenParameters(), GOLDEN_JOB));
+    expect(loaded.facts).toMatchObject({ ...GOLDEN_META, rows: 8, extents: 1, shardsHere: 4 });
+    expect(loaded.positions).toEqual([0, 1, 2, 3].map((shard) => ({ shard, epoch: 2, seq: 100 + shard })));
+    expect([...loaded.ledgers.values()]).toEqual(
+      [1, 1, 2, 2].map((watermark) => ledgerOf(`{"watermark":${watermark}}`)),
+    );
+  });
+
+  /** Until there is a version 2: a change of these bytes is a change of the format. */
+  it('is what is written today, to the byte', async () => {
+    const disk = createSimulatedDisk();
+    const parameters = goldenParameters();
+    const options = { disk, folder: '/out', meta: GOLDEN_META, parameters, shards: parameters.shards() };
+    const { uuid, md5 } = await writeCheckpointFile({ ...options, momentOf: goldenMoment });
+    expect(md5).toBe(entry.md5);
+    const golden = readFileSync(`${folder}/${GOLDEN_META.index}/${uuid}`);
+    expect(Buffer.compare(disk.content(`/out/${GOLDEN_META.index}/${uuid}`)!, golden)).toBe(0);
+  });
+});

@@ -1,0 +1,18 @@
+/** Run once for each format version: `node test/checkpoint/write-golden.ts`. Golden files are never written again. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { writeCheckpointFile } from '../../src/checkpoint/capture.ts';
+import { generationOf } from '../../src/checkpoint/entry.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { GOLDEN_FOLDER, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
+
+if (existsSync(GOLDEN_FOLDER)) throw new Error(`${GOLDEN_FOLDER} is there already`);
+const parameters = goldenParameters();
+const file = await writeCheckpointFile({
+  disk: createDisk(),
+  folder: GOLDEN_FOLDER.replace(/\/$/, ''),
+  meta: GOLDEN_META,
+  parameters,
+  shards: parameters.shards(),
+  momentOf: goldenMoment,
+});
+writeFileSync(`${GOLDEN_FOLDER}entry.json`, `${JSON.stringify(generationOf(file, GOLDEN_META), null, 2)}\n`);
