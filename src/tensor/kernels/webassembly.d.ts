@@ -2,6 +2,7 @@
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);
+    static imports(module: Module): { module: string; name: string; kind: string }[];
   }
   class Memory {
     constructor(descriptor: { initial: number; maximum: number });

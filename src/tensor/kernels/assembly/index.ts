@@ -20,10 +20,9 @@ export {
   dropPart,
   partRows,
   partBytes,
-  reservePending,
-  forgetPending,
   collectIds,
   collectedIds,
 } from './table';
+export { reservePending, forgetPending } from './table-growth';
 export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';
 export { dedupe, countOwners, deal } from './router';

@@ -3,9 +3,6 @@
 
 import { update } from './optimizer';
 import {
-  addInitialRow,
-  addRow,
-  expectRow,
   findRow,
   firstCandidate,
   hashIn,
@@ -13,11 +10,12 @@ import {
   isRow,
   partOf,
   rowOfCandidate,
-  ROW_VALUES,
   shardIn,
   stepOffset,
   widthOf,
 } from './table';
+import { addInitialRow, addRow, expectRow } from './table-growth';
+import { ROW_VALUES } from './table-layout';
 
 const STRIDE: u32 = 64;
 const hashes: usize = memory.data(64 * 8, 16);

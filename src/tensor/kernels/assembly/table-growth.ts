@@ -1,0 +1,159 @@
+// Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added, which cannot.
+
+import { allocate, deallocate } from './memory';
+import { countsSteps, startSlots } from './optimizer';
+import { hashIn, initialValues } from './table';
+import {
+  EMPTY_INDEX,
+  P_BYTES,
+  P_FREE_ROWS,
+  P_INDEX,
+  P_MASK,
+  P_NEXT_ROW,
+  P_PENDING,
+  P_ROWS,
+  P_ROWS_END,
+  P_SEGMENTS,
+  P_SPARE,
+  P_TABLE,
+  P_TOUCHED,
+  ROW_VALUES,
+  SEGMENT_BYTES,
+  SMALLEST_INDEX,
+  SMALLEST_SEGMENT_ROWS,
+  S_BYTES,
+  S_HEADER,
+  S_NEXT,
+  S_NEXT_SPARE,
+  TAG_MASK,
+  TAG_SHIFT,
+  T_STEP,
+  T_STRIDE,
+  T_WIDTH,
+} from './table-layout';
+
+/** Parts with pending rows, linked by P_TOUCHED; the chain ends with 1. */
+let touched: u32 = 1;
+
+/** Counts a row that is to be added, for `reservePending`. */
+@inline export function expectRow(part: u32): void {
+  const pending = load<u32>(part, P_PENDING);
+  if (pending == 0) {
+    store<u32>(part, touched, P_TOUCHED);
+    touched = part;
+  }
+  store<u32>(part, pending + 1, P_PENDING);
+}
+
+/** Makes room for all expected rows, or answers false; either way nothing is expected any more. */
+export function reservePending(): bool {
+  let ok = true;
+  while (touched != 1) {
+    const part = touched;
+    if (ok) ok = reserve(part, load<u32>(part, P_PENDING));
+    store<u32>(part, 0, P_PENDING);
+    touched = load<u32>(part, P_TOUCHED);
+  }
+  return ok;
+}
+
+export function forgetPending(): void {
+  while (touched != 1) {
+    store<u32>(touched, 0, P_PENDING);
+    touched = load<u32>(touched, P_TOUCHED);
+  }
+}
+
+function reserve(part: u32, more: u32): bool {
+  const free = load<u32>(part, P_FREE_ROWS);
+  if (free < more && !addSegment(part, more - free)) return false;
+  const rows = <u64>load<u32>(part, P_ROWS) + <u64>more;
+  const index = load<u32>(part, P_INDEX);
+  const room = index == <u32>EMPTY_INDEX ? 0 : <u64>load<u32>(part, P_MASK) + 1;
+  if (rows * 4 <= room * 3) return true;
+  let size: u64 = max<u64>(room, SMALLEST_INDEX);
+  while (rows * 4 > size * 3) size <<= 1;
+  return size < 0x20000000 && growIndex(part, <u32>size);
+}
+
+function addSegment(part: u32, least: u32): bool {
+  const stride = load<u32>(load<u32>(part, P_TABLE), T_STRIDE);
+  const usual = min(max(load<u32>(part, P_ROWS) >> 3, SMALLEST_SEGMENT_ROWS), max<u32>(1, SEGMENT_BYTES / stride));
+  let rows = max(least, usual);
+  let segment = allocateRows(rows, stride);
+  if (segment == 0 && rows > least) {
+    rows = least;
+    segment = allocateRows(rows, stride);
+  }
+  if (segment == 0) return false;
+  const bytes = S_HEADER + rows * stride;
+  store<u32>(segment, load<u32>(part, P_SEGMENTS), S_NEXT);
+  store<u32>(segment, bytes, S_BYTES);
+  store<u32>(segment, load<u32>(part, P_SPARE), S_NEXT_SPARE);
+  store<u32>(part, segment, P_SEGMENTS);
+  store<u32>(part, segment, P_SPARE);
+  store<u32>(part, load<u32>(part, P_FREE_ROWS) + rows, P_FREE_ROWS);
+  store<u32>(part, load<u32>(part, P_BYTES) + bytes, P_BYTES);
+  return true;
+}
+
+function allocateRows(rows: u32, stride: u32): u32 {
+  const bytes = <u64>rows * <u64>stride + S_HEADER;
+  return bytes >> 32 == 0 ? allocate(<u32>bytes) : 0;
+}
+
+function growIndex(part: u32, size: u32): bool {
+  const fresh = allocate(size << 2);
+  if (fresh == 0) return false;
+  memory.fill(fresh, 0, size << 2);
+  const table = load<u32>(part, P_TABLE);
+  const old = load<u32>(part, P_INDEX);
+  const mask = size - 1;
+  let oldBytes: u32 = 0;
+  if (old != <u32>EMPTY_INDEX) {
+    oldBytes = (load<u32>(part, P_MASK) + 1) << 2;
+    for (let at = old; at < old + oldBytes; at += 4) {
+      const entry = load<u32>(at);
+      if (entry != 0) placeEntry(fresh, mask, <u32>hashIn(table, load<u64>(entry & ~TAG_MASK)), entry);
+    }
+    deallocate(old);
+  }
+  store<u32>(part, fresh, P_INDEX);
+  store<u32>(part, mask, P_MASK);
+  store<u32>(part, load<u32>(part, P_BYTES) + (size << 2) - oldBytes, P_BYTES);
+  return true;
+}
+
+@inline function placeEntry(index: u32, mask: u32, hash: u32, entry: u32): void {
+  let position = hash & mask;
+  while (load<u32>(index + (position << 2)) != 0) position = (position + 1) & mask;
+  store<u32>(index + (position << 2), entry);
+}
+
+/** Adds a row that is not there; room was reserved. The id is set, nothing else. */
+export function addRow(part: u32, hash: u64, id: u64): u32 {
+  const stride = load<u32>(load<u32>(part, P_TABLE), T_STRIDE);
+  let row = load<u32>(part, P_NEXT_ROW);
+  if (row == load<u32>(part, P_ROWS_END)) {
+    const segment = load<u32>(part, P_SPARE);
+    store<u32>(part, load<u32>(segment, S_NEXT_SPARE), P_SPARE);
+    store<u32>(part, segment + load<u32>(segment, S_BYTES), P_ROWS_END);
+    row = segment + S_HEADER;
+  }
+  store<u32>(part, row + stride, P_NEXT_ROW);
+  store<u32>(part, load<u32>(part, P_FREE_ROWS) - 1, P_FREE_ROWS);
+  store<u32>(part, load<u32>(part, P_ROWS) + 1, P_ROWS);
+  store<u64>(row, id);
+  const tag = <u32>hash >> TAG_SHIFT;
+  placeEntry(load<u32>(part, P_INDEX), load<u32>(part, P_MASK), <u32>hash, row | tag);
+  return row;
+}
+
+/** Adds a row at its initial values and slots. */
+export function addInitialRow(table: u32, part: u32, hash: u64, id: u64): u32 {
+  const row = addRow(part, hash, id);
+  initialValues(table, id, row + ROW_VALUES);
+  startSlots(row + ROW_VALUES, load<u32>(table, T_WIDTH));
+  if (countsSteps()) store<u32>(row + load<u32>(table, T_STEP), 0);
+  return row;
+}
