@@ -37,10 +37,14 @@ function parseHost(text: string, host: string): string {
   if (host === '') return refuse(text, 'the host is missing');
   if (host.startsWith('[')) {
     const inner = host.endsWith(']') ? host.slice(1, -1) : '';
-    return isIPv6(inner) ? inner : refuse(text, 'what is in brackets is not an IPv6 address');
+    // With a zone (`%eth0`) it is one, but no URL can hold it.
+    const usable = isIPv6(inner) && !inner.includes('%');
+    return usable ? inner : refuse(text, 'what is in brackets is not an IPv6 address');
   }
   if (isIPv6(host) || host.includes(':')) return refuse(text, 'an IPv6 host needs brackets');
-  return HOST_NAME.test(host) ? host : refuse(text, 'the host has characters that no host name has');
+  // 999.1.1.1 looks like a name, and is none.
+  const usable = HOST_NAME.test(host) && URL.canParse(`ws://${host}/`);
+  return usable ? host : refuse(text, 'the host is neither a name nor an address');
 }
 
 /** The text that `parseAddress` reads. */

@@ -69,9 +69,8 @@ export class ClientConnection {
       socket = response.socket;
     });
     this.#ws.on('open', () => this.#open(socket!));
-    this.#ws.on('error', (error: NodeJS.ErrnoException) => {
-      this.#reason ??= error.code ?? error.message;
-    });
+    // Not left to `ws`, which would wait half a minute for the close frame of a server that broke the rules.
+    this.#ws.on('error', (error: NodeJS.ErrnoException) => this.end(error.code ?? error.message));
     this.#ws.on('close', (code, reason) => {
       const said = reason.length > 0 ? reason.toString('utf8') : `close code ${code}`;
       this.#finish(this.#reason ?? said);

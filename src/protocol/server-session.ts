@@ -34,7 +34,9 @@ export class ServerSession implements Session {
   #busy = false;
   #draining = false;
   #closed = false;
-  #stopTimer: Cancel;
+  readonly #stopFirstFrame: Cancel;
+  /** Of a drain or a close that must not take for ever. */
+  #stopEnd: Cancel = () => {};
   readonly #stopLiveness: Cancel;
   readonly #onClosed = new Set<() => void>();
 
@@ -45,9 +47,15 @@ export class ServerSession implements Session {
     this.#options = options;
     this.#sender = new FrameSender(link);
     const { firstFrameTimeoutMs } = wire.timing;
-    this.#stopTimer = wire.clock.after(firstFrameTimeoutMs, () => this.#cut(`silent for ${firstFrameTimeoutMs} ms`));
+    this.#stopFirstFrame = wire.clock.after(firstFrameTimeoutMs, () =>
+      this.#cut(`silent for ${firstFrameTimeoutMs} ms`),
+    );
     this.#stopLiveness = watchLiveness(link, wire.clock, wire.timing, () => this.#cut('peer is silent'));
-    link.ws.on('error', (error) => wire.log.debug('connection failed', { remoteAddress, reason: error.message }));
+    link.ws.on('error', (error) => {
+      wire.log.debug('connection failed', { remoteAddress, reason: error.message });
+      // `ws` has sent its close frame where it could.
+      this.#endBy(wire.timing.closeTimeoutMs, 'peer did not close');
+    });
     link.ws.on('close', () => this.#ended());
     wire.receiver(
       link,
@@ -72,8 +80,7 @@ export class ServerSession implements Session {
   /** Refuses what has not begun, lets what runs be answered, then says goodbye. */
   drain(): void {
     this.#draining = true;
-    this.#stopTimer();
-    this.#stopTimer = this.#wire.clock.after(this.#wire.timing.drainTimeoutMs, () => this.#cut('drain took too long'));
+    this.#endBy(this.#wire.timing.drainTimeoutMs, 'drain took too long');
     this.#pump();
     this.#closeWhenIdle();
   }
@@ -91,7 +98,7 @@ export class ServerSession implements Session {
   }
 
   #receive(frame: ReceivedFrame): void {
-    this.#stopTimer();
+    this.#stopFirstFrame();
     if (frame.kind !== 'request') {
       frame.free();
       this.#refuseConnection(bad('kind', 'a client sends requests only', frame.requestId));
@@ -230,9 +237,13 @@ export class ServerSession implements Session {
   }
 
   #close(code: number, reason: string): void {
-    this.#stopTimer();
     this.#link.ws.close(code, reason);
-    this.#stopTimer = this.#wire.clock.after(this.#wire.timing.closeTimeoutMs, () => this.#cut('peer did not close'));
+    this.#endBy(this.#wire.timing.closeTimeoutMs, 'peer did not close');
+  }
+
+  #endBy(delayMs: number, reason: string): void {
+    this.#stopEnd();
+    this.#stopEnd = this.#wire.clock.after(delayMs, () => this.#cut(reason));
   }
 
   #cut(reason: string): void {
@@ -242,7 +253,8 @@ export class ServerSession implements Session {
 
   #ended(): void {
     this.#closed = true;
-    this.#stopTimer();
+    this.#stopFirstFrame();
+    this.#stopEnd();
     this.#stopLiveness();
     for (const frame of this.#queue.splice(0)) frame.free();
     for (const run of [...this.#onClosed]) run();

@@ -7,7 +7,8 @@ const plain = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 5 },
     fc.maxSafeInteger(),
-    fc.double({ noNaN: true }),
+    // cbor-x writes -0 as 0.
+    fc.double({ noNaN: true }).map((number) => number + 0),
     fc.string(),
     fc.boolean(),
     fc.constant(null),

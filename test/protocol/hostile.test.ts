@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel } from '../../src/protocol/channel.ts';
 import { type Rig, rig } from './rig.ts';
-import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket } from './stranger.ts';
+import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
 
@@ -47,9 +47,6 @@ async function bytesHeld(): Promise<number> {
   }
   return process.memoryUsage().arrayBuffers;
 }
-
-const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-const UPGRADE = `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\nSec-WebSocket-Protocol: paddlet.v1\r\n\r\n`;
 
 describe('a role lives on', () => {
   it('under random bytes on its port', async () => {

@@ -1,8 +1,15 @@
 /** A server, channels and a clock under the test's control, on real loopback sockets. */
 import { onTestFinished } from 'vitest';
 import type { Cancel, Clock, Log } from '../../src/base/seams.ts';
-import type { Channel, LandingAllocator, ListenOptions, Server } from '../../src/protocol/channel.ts';
-import type { RequestHeader } from '../../src/protocol/messages.ts';
+import type {
+  Channel,
+  LandingAllocator,
+  ListenOptions,
+  Outgoing,
+  RequestHandler,
+  Server,
+} from '../../src/protocol/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts';
 
@@ -154,4 +161,25 @@ export function deferred<T = void>(): {
   reject: (e: unknown) => void;
 } {
   return Promise.withResolvers<T>();
+}
+
+export const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied' } };
+export const infoReply: Outgoing<ReplyHeader> = { header: { type: 'info', info: {} } };
+
+/** Never answers pushes; `seen(n)` resolves when n of them came. */
+export function holding(): { handler: RequestHandler; seen(n: number): Promise<void>; release(): void } {
+  const gate = deferred<Outgoing<ReplyHeader>>();
+  const waiters: { n: number; resolve: () => void }[] = [];
+  let count = 0;
+  return {
+    handler: (request) => {
+      if (request.header.type === 'info') return infoReply;
+      count++;
+      for (const waiter of waiters) if (waiter.n <= count) waiter.resolve();
+      return gate.promise;
+    },
+    seen: (n) =>
+      count >= n ? Promise.resolve() : new Promise((resolve) => waiters.push({ n, resolve: () => resolve() })),
+    release: () => gate.resolve(applied),
+  };
 }

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { RequestHandler } from '../../src/protocol/channel.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import { fixedRandom, ManualClock, MemoryLog, realClock, rig } from './rig.ts';
-import { everythingFrom, frameBytes, rawTcp, rawWebSocket } from './stranger.ts';
+import { everythingFrom, frameBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
 
 const handler: RequestHandler = () => ({ header: { type: 'info', info: {} } });
 const http = async (path: string) => {
@@ -118,6 +118,20 @@ describe('time limits of strangers', () => {
     clock.advance(10_000);
     await Promise.all([silent.closed, slow.closed]);
     expect(speaking.ws.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('cut those who break the rules and do not close', async () => {
+    const clock = new ManualClock();
+    const { server } = await rig({ handler, clock });
+    const socket = await rawTcp(server.port);
+    const all = everythingFrom(socket);
+    const refused = new Promise<void>((resolve) => {
+      socket.on('data', (chunk: Buffer) => chunk.includes(Buffer.from([0x88, 0x02, 0x03])) && resolve());
+    });
+    socket.write(Buffer.concat([Buffer.from(UPGRADE), Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0xb2, 0xd0, 0x5e, 0])]));
+    await refused;
+    clock.advance(1_000);
+    await all;
   });
 
   it('closing does not wait for those who say nothing', async () => {

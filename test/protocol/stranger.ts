@@ -23,6 +23,10 @@ export async function everythingFrom(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
+/** A valid handshake, as text. */
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+export const UPGRADE = `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\nSec-WebSocket-Protocol: paddlet.v1\r\n\r\n`;
+
 export interface RawWebSocket {
   readonly ws: WebSocket;
   readonly frames: Frame[];
