@@ -1,6 +1,10 @@
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readElements, readSafetensors } from '../../src/checkpoint/safetensors-reader.ts';
 import { createSafetensorsWriter } from '../../src/checkpoint/safetensors-writer.ts';
+import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 
 const PATH = '/file';
@@ -99,6 +103,27 @@ describe('the safetensors reader', () => {
       code: 'CheckpointCorrupt',
       message: expect.stringMatching(message),
     });
+  });
+
+  it('reads the end of a file of 20 GB', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'paddlet-large-'));
+    try {
+      const path = join(folder, 'large');
+      const bytes = 20_000_000_000;
+      const head = fileOf(`{"a":${tensor(0, bytes, [bytes / 4], 'F32')}}`);
+      const sparse = await open(path, 'w');
+      await sparse.write(head);
+      await sparse.truncate(head.length + bytes);
+      await sparse.write(Float32Array.of(1.5, 2.5), 0, 8, head.length + bytes - 8);
+      await sparse.close();
+      const file = await createDisk().open(path);
+      const source = await readSafetensors(file, path);
+      const last = await readElements(source, source.tensors.get('a')!, bytes / 4 - 3, new Float32Array(3));
+      expect([...last]).toEqual([0, 1.5, 2.5]);
+      await file.close();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('calls a file that shrinks while it is read, or a bad sector, by its name', async () => {
