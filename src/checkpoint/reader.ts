@@ -26,6 +26,7 @@ export interface CheckpointReader {
   rowsOf(shard: number, table: number): AsyncGenerator<ShardRows>;
   /** Blocks of one shard, by parameter. */
   blocksOf(shard: number): AsyncGenerator<DenseBlock>;
+  /** Shards that follow each other and share a ledger get the same array. */
   ledgerOf(shard: number): Promise<Uint8Array>;
   close(): Promise<void>;
 }
@@ -79,6 +80,7 @@ async function locateShards(
 
 function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<number, Located>): CheckpointReader {
   const indexes = createIndexCache(source);
+  let lastLedger: { extent: ExtentTensors; ledger: number; bytes: Uint8Array } | undefined;
 
   function locate(shard: number): Located {
     const found = located.get(shard);
@@ -128,8 +130,11 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       if (end - first > MAX_LEDGER_BYTES || end > (extent.ledgers?.end ?? 0) - (extent.ledgers?.begin ?? 0)) {
         throw corrupt(source.name, `${extent.ledgerStarts.name}: ledger ${ledger} has ${end - first} bytes`);
       }
-      if (extent.ledgers === undefined || end === first) return new Uint8Array(0);
-      return readElements(source, extent.ledgers, first, new Uint8Array(end - first));
+      if (lastLedger?.extent === extent && lastLedger.ledger === ledger) return lastLedger.bytes;
+      const bytes = new Uint8Array(end - first);
+      if (extent.ledgers !== undefined) await readElements(source, extent.ledgers, first, bytes);
+      lastLedger = { extent, ledger, bytes };
+      return bytes;
     },
     close: () => source.file.close(),
   };
