@@ -22,6 +22,7 @@ describe('the golden file of format version 1', () => {
     expect([...loaded.ledgers.values()]).toEqual(
       [1, 1, 2, 2].map((watermark) => ledgerOf(`{"watermark":${watermark}}`)),
     );
+    expect(loaded.ledgers.get(1)).toBe(loaded.ledgers.get(0));
   });
 
   /** Until there is a version 2: a change of these bytes is a change of the format. */
