@@ -1,5 +1,5 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
-import { AssertionError } from '../base/assert.ts';
+import { assert } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
 import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
@@ -160,17 +160,24 @@ export class SparseTable {
    */
   read(ids: BigUint64Array, shards: readonly number[]): ShardRows {
     const rows = this.#newRows(ids);
-    const { content, located } = this.#areas;
-    for (const [from, to] of this.#chunks(ids.length)) {
-      this.#locateChunk(shards, ids.subarray(from, to));
-      this.#assertAllFound(located, to - from);
-      for (const [field, array] of this.#fieldsOf(rows)) {
-        const length = (to - from) * field.byteLength;
-        this.#heap.kernels.readField(located, to - from, field.offset, field.byteLength, content);
-        bytesOf(array).set(this.#heap.bytes.subarray(content, content + length), from * field.byteLength);
-      }
+    try {
+      for (const [from, to] of this.#chunks(ids.length)) this.#readChunk(shards, rows, from, to);
+    } finally {
+      // Locating expects a row for an absent id, and a refusal leaves it expected.
+      this.#heap.kernels.forgetPending();
     }
     return rows;
+  }
+
+  #readChunk(shards: readonly number[], rows: ShardRows, from: number, to: number): void {
+    const { content, located } = this.#areas;
+    this.#locateChunk(shards, rows.ids.subarray(from, to));
+    this.#assertAllFound(located, to - from);
+    for (const [field, array] of this.#fieldsOf(rows)) {
+      const length = (to - from) * field.byteLength;
+      this.#heap.kernels.readField(located, to - from, field.offset, field.byteLength, content);
+      bytesOf(array).set(this.#heap.bytes.subarray(content, content + length), from * field.byteLength);
+    }
   }
 
   /** Puts rows into a present shard. Throws `BadMessage`, `WrongShard` or `OutOfMemory`, with nothing changed. */
@@ -220,9 +227,10 @@ export class SparseTable {
 
   #assertAllFound(located: number, count: number): void {
     const rows = new Uint32Array(this.#heap.bytes.buffer, located, count);
-    if (rows.every((row) => row !== ABSENT)) return;
-    this.#heap.kernels.forgetPending();
-    throw new AssertionError('rows that are read exist');
+    assert(
+      rows.every((row) => row !== ABSENT),
+      'rows that are read exist',
+    );
   }
 
   #locateChunk(shards: readonly number[], some: BigUint64Array): void {

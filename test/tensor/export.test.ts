@@ -123,6 +123,52 @@ describe('exported rows', () => {
   });
 });
 
+describe('reading across shards', () => {
+  const adam = OPTIMIZERS.find(({ type }) => type === 'adam')!;
+  const unsigned = (list: readonly bigint[]): bigint[] => [...list].sort((a, b) => (a < b ? -1 : 1));
+
+  it('gives all ids in order, and any of their rows with their state', () => {
+    const many = trained(adam, 7);
+    const one = trained(adam, 1);
+    const sorted = many.sortedIds(0);
+    expect([...sorted]).toEqual(unsigned(ids));
+    const page = sorted.subarray(10, 200);
+    const rows = many.readRows(0, page);
+    const all = one.exportRows(0, 0);
+    expect(rows.ids).toEqual(page);
+    expect(rows.values).toEqual(all.values.subarray(5 * 10, 5 * 200));
+    expect(rows.slots.m).toEqual(all.slots.m!.subarray(5 * 10, 5 * 200));
+    expect(rows.steps).toEqual(all.steps!.subarray(10, 200));
+    expect([many.readRows(0, page.subarray(0, 0)).ids.length, many.sortedIds(1).length]).toEqual([0, 30]);
+    for (const block of [0, 1, 2]) {
+      expect(many.readBlock(0, block)).toEqual(
+        one.exportBlocks(0).find((each) => each.parameter === 0 && each.block === block),
+      );
+    }
+  });
+
+  it('refuses what is not there, and leaves no trace of the question', () => {
+    const parameters = trained(SGD, 4);
+    const shard = shardOfRow('a', HIGHEST, 4);
+    parameters.dropShard(shard);
+    const absent = Array.from({ length: 1000 }, (_, i) => BigInt(i + 10)).filter(
+      (id) => shardOfRow('a', id, 4) !== shard,
+    );
+    expect(() => parameters.readRows(0, BigUint64Array.of(...absent, HIGHEST))).toThrowError(
+      expect.objectContaining({ code: 'WrongShard', details: { name: 'a', shard } }),
+    );
+    expect(() => parameters.readRows(0, BigUint64Array.from(absent))).toThrow();
+    const kept = parameters.sortedIds(0);
+    for (const other of parameters.shards()) parameters.dropShard(other);
+    for (let again = 0; again < 4; again++) parameters.addShard(again);
+    const { bytes } = parameters.stats();
+    parameters.push([rowsPart(0, [...kept], new Float32Array(5 * kept.length))], [], applyAll(4));
+    expect([...parameters.sortedIds(0)]).toEqual([...kept]);
+    expect(parameters.stats().bytes).toBeGreaterThan(bytes);
+    expect(() => parameters.readBlock(0, 3)).toThrowError(expect.objectContaining({ code: 'BadMessage' }));
+  });
+});
+
 describe('importing', () => {
   const adam = OPTIMIZERS.find(({ type }) => type === 'adam')!;
   const rowsOf = (shard: number, parameters: Parameters): ShardRows => parameters.exportRows(shard, 0);
