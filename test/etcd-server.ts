@@ -1,7 +1,7 @@
 /** A real etcd server for tests: started on free ports in a folder of its own; can be stopped, killed, restarted, wiped. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -81,9 +81,11 @@ export class EtcdServer {
     }
   }
 
-  /** SIGSTOP: it keeps its connections and answers nothing. */
-  pause(): void {
-    this.#child?.kill('SIGSTOP');
+  /** SIGSTOP: it keeps its connections and answers nothing. Returns when all its threads have stopped. */
+  async pause(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined || !child.kill('SIGSTOP')) throw new Error('etcd does not run');
+    while (!hasStopped(child.pid)) await new Promise((resolve) => setImmediate(resolve));
   }
 
   resume(): void {
@@ -130,6 +132,12 @@ export class EtcdServer {
       return false; // Not listening yet.
     }
   }
+}
+
+/** By proc(5): the state follows the name, which is in parentheses. */
+function hasStopped(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).every((task) => /\) T /.test(readFileSync(join(tasks, task, 'stat'), 'utf8')));
 }
 
 async function freePort(): Promise<number> {
