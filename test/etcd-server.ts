@@ -58,7 +58,12 @@ export class EtcdServer {
     if (binary === undefined) throw new Error('no etcd: run scripts/fetch-etcd.sh or set PADDLET_TEST_ETCD');
     const host = `127.0.0.1:${await freePort()}`;
     const server = new EtcdServer(binary, host, `127.0.0.1:${await freePort()}`, options.electionTimeoutMs ?? 100);
-    await server.restart();
+    try {
+      await server.restart();
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
     return server;
   }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClock } from '../../src/host/clock.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Compare, KeyValue, Op, RangeQuery, Store, Txn, WatchEvent } from '../../src/store/store.ts';
@@ -173,18 +173,20 @@ describe('the stores agree', () => {
     const folder = mkdtempSync(join(tmpdir(), 'paddlet-agree-'));
     const memory = await openStore('memory:', { clock, log: SILENT });
     const sqlite = await openStore(`sqlite:${join(folder, 'store.db')}`, { clock, log: SILENT });
+    onTestFinished(async () => {
+      await Promise.all([memory.close(), sqlite.close()]);
+      rmSync(folder, { recursive: true });
+    });
     await expectAgreement(memory, sqlite, 150);
-    await Promise.all([memory.close(), sqlite.close()]);
-    rmSync(folder, { recursive: true });
   });
 
   const reason = whyNoEtcd();
   it.skipIf(reason !== undefined)(`memory and etcd${reason === undefined ? '' : ` (${reason})`}`, async () => {
     const server = await EtcdServer.start();
+    onTestFinished(() => server.stop());
     const memory = await openStore('memory:', { clock, log: SILENT });
     const etcd = await openStore(server.url, { clock, log: SILENT });
+    onTestFinished(async () => void (await Promise.all([memory.close(), etcd.close()])));
     await expectAgreement(memory, etcd, 40);
-    await Promise.all([memory.close(), etcd.close()]);
-    await server.stop();
   });
 });
