@@ -87,9 +87,10 @@ const BANS: readonly Ban[] = [
     },
   },
   {
-    what: 'the file system outside src/host (src/base/seams.ts)',
+    // Commands are the real world's edge, never simulated.
+    what: 'the file system outside src/host and commands (src/base/seams.ts)',
     pattern: /\bfrom 'node:fs(?:\/promises)?'/,
-    within: outsideHost,
+    within: (path) => outsideHost(path) && layerOf(path) !== 'commands',
     allowed: {
       'src/store/sqlite-file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
     },

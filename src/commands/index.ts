@@ -31,6 +31,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     'help',
     'doctor',
     'Check that this machine can run paddlet, and say what is wrong',
-    () => import('./doctor.ts'),
+    () => import('./doctor/index.ts'),
   ),
 ];

@@ -1,10 +1,11 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 
 /** Files of the machine, through node:fs/promises. Errors are Node's own. */
 export function createDisk(): Disk {
   return {
-    makeFolder: async (path) => void (await mkdir(path, { recursive: true })),
+    makeFolder,
     // Truncates what a crashed process may have left under the same name.
     create: async (path) => fileOf(await open(path, 'w+')),
     open: async (path) => fileOf(await open(path, 'r')),
@@ -44,6 +45,22 @@ async function readFull(handle: FileHandle, into: Uint8Array, offset: number): P
     done += bytesRead;
   }
   return done;
+}
+
+/** Node's own `recursive` never returns where a folder cannot be made in one that is there (below /proc, for example). */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const parent = dirname(path);
+    if (code === 'ENOENT' && parent !== path && (await inspect(parent)) === undefined) {
+      await makeFolder(parent);
+      await makeFolder(path);
+    } else if (code !== 'EEXIST' || (await inspect(path))?.kind !== 'folder') {
+      throw error;
+    }
+  }
 }
 
 async function syncFolder(path: string): Promise<void> {

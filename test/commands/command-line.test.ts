@@ -1,5 +1,6 @@
 /** The command line as a user meets it: the entry point, run as a process. */
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/index.ts';
@@ -16,7 +17,7 @@ const ENTRY = join(ROOT, 'bin/paddlet.ts');
 
 function paddlet(...args: string[]): Promise<Ran> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [ENTRY, ...args], { env: {}, cwd: '/' }, (error, out, err) => {
+    execFile(process.execPath, [ENTRY, ...args], { env: {}, cwd: tmpdir() }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
     });
   });
@@ -77,7 +78,7 @@ describe('errors', () => {
     [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: paddlet --help shows all commands\n'],
     [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: paddlet --help shows all commands\n'],
     [['doctor', '--jsn'], 'error Usage: nonexistent flag: --jsn\nhint: did you mean --json?\n'],
-    [['doctor', 'extra'], 'error Usage: unexpected argument: extra\nhint: see paddlet doctor --help\n'],
+    [['doctor', 'job.yaml', 'extra'], 'error Usage: unexpected argument: extra\nhint: see paddlet doctor --help\n'],
   ])('%j', async (args, err) => {
     expect(await paddlet(...args)).toEqual({ code: 2, out: '', err });
   });

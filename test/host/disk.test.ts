@@ -62,6 +62,14 @@ test('says what is there', async () => {
   expect(await disk.inspect(folder)).toMatchObject({ kind: 'folder' });
 });
 
+test('a folder where none can be made is an error, also in one that is there', async () => {
+  await expect(disk.makeFolder('/proc/paddlet/deep')).rejects.toMatchObject({ code: 'ENOENT' });
+  await (await disk.create(join(folder, 'a'))).close();
+  await expect(disk.makeFolder(join(folder, 'a'))).rejects.toMatchObject({ code: 'EEXIST' });
+  await expect(disk.makeFolder(join(folder, 'a/b'))).rejects.toMatchObject({ code: 'ENOTDIR' });
+  await disk.makeFolder(folder);
+});
+
 test("errors are Node's own", async () => {
   await expect(disk.open(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   await expect(disk.list(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });

@@ -21,13 +21,17 @@ export const everyFlags = {
   })(),
 };
 
-/** Where the job is. */
-export const jobFlags = {
+export const storeFlags = {
   store: Flags.string({
     env: 'PADDLET_STORE',
     helpValue: 'URL',
     description: 'Coordination store: etcd://host:port[,host:port...] or sqlite:PATH.',
   }),
+};
+
+/** Where the job is. */
+export const jobFlags = {
+  ...storeFlags,
   chroot: Flags.string({
     helpValue: 'PREFIX',
     description: 'Prefix of the keys of the job in the store. Default: /paddlet/NAME, of the only job there.',

@@ -1,0 +1,86 @@
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { Chalk } from 'chalk';
+import { EXIT, type ExitCode } from '../../base/errors.ts';
+import { isColorWanted } from '../../host/host.ts';
+import { jobJsonSchema } from '../../job/schema.ts';
+import { cacheFlags, dataFlags, PaddletCommand, setFlags, storeFlags } from '../base-command.ts';
+import { type Check, type CheckResult, runCheck } from './check.ts';
+
+export default class Doctor extends PaddletCommand<typeof Doctor> {
+  static override summary = 'Check that this machine can run paddlet, and say what is wrong';
+  static override description =
+    `Looks at memory, kernels, network and disk, with --store at the store, and with a job file at the job and its data.
+Nothing is left behind but an empty folder. The exit code is that of the first check that failed.`;
+  static override examples = [
+    { command: '<%= config.bin %> doctor', description: 'Check this machine.' },
+    {
+      command: '<%= config.bin %> doctor examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
+      description: 'A job, its data and a store too.',
+    },
+    {
+      command: '<%= config.bin %> doctor --schema > job.schema.json',
+      description: 'The JSON Schema of job files, for an editor.',
+    },
+  ];
+  static override args = {
+    job: Args.string({ description: 'A job file to check, with its data.' }),
+  };
+  static override flags = {
+    ...storeFlags,
+    ...dataFlags,
+    ...cacheFlags,
+    ...setFlags,
+    dir: Flags.string({
+      default: '.paddlet',
+      helpValue: 'FOLDER',
+      description: 'Where jobs keep their files: is it writable?',
+    }),
+    schema: Flags.boolean({ description: 'Print the JSON Schema of job files instead.' }),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    if (this.flags.schema) {
+      process.stdout.write(`${JSON.stringify(jobJsonSchema(), null, 2)}\n`);
+      return EXIT.done;
+    }
+    const results: CheckResult[] = [];
+    for (const check of await this.checks()) {
+      if (results.some(({ name, status }) => name === check.after && status === 'fail')) continue;
+      const wait = await this.wait(check.name);
+      try {
+        results.push(await runCheck(check));
+      } finally {
+        wait.done();
+      }
+    }
+    const failed = results.find(({ status }) => status === 'fail');
+    const checks = results.map(({ exit: _, ...shown }) => shown);
+    this.output({ ok: failed === undefined, checks }, () => this.describe(results));
+    return failed?.exit ?? EXIT.done;
+  }
+
+  /** The checks' modules are loaded here: the schema needs none of them. */
+  private async checks(): Promise<Check[]> {
+    const { machineChecks } = await import('./machine-checks.ts');
+    const { jobChecks, storeCheck } = await import('./job-checks.ts');
+    const host = this.host();
+    const { store, dir, set: sets, 'data-dir': dataDir, 'cache-dir': cacheDir } = this.flags;
+    const { job: path } = this.args;
+    return [
+      ...machineChecks(host, dir),
+      ...(store === undefined ? [] : [storeCheck(host, store)]),
+      ...(path === undefined ? [] : jobChecks(host, { path, sets, dataDir, cacheDir: resolve(cacheDir) })),
+    ];
+  }
+
+  private describe(results: readonly CheckResult[]): string {
+    const paint = new Chalk({ level: isColorWanted(process.stdout) ? 1 : 0 });
+    const signs = { ok: paint.green('ok'), warn: paint.yellow('warn'), fail: paint.red('fail') };
+    const lines = results.flatMap(({ name, status, detail, hint }) => {
+      const line = `${signs[status]}${' '.repeat(6 - status.length)}${name.padEnd(10)}${detail}`;
+      return hint === undefined ? [line] : [line, `${' '.repeat(16)}${paint.cyan('hint')}: ${hint}`];
+    });
+    return lines.join('\n');
+  }
+}

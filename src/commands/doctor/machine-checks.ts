@@ -1,0 +1,99 @@
+/** What `paddlet doctor` looks at on any machine. */
+import { join, resolve } from 'node:path';
+import { PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { freeDiskBytes, machine } from '../../host/machine.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
+import { SHARD_ACTION } from '../../tensor/parameters.ts';
+import { createParameters } from '../../tensor/wasm-parameters.ts';
+import { versionLine } from '../version.ts';
+import type { Check } from './check.ts';
+
+const GB = 1e9;
+const LEAST_MEMORY_BYTES = 1 * GB;
+const LEAST_DISK_BYTES = 1 * GB;
+
+export function machineChecks(host: Host, dir: string): Check[] {
+  return [
+    { name: 'program', run: async () => ({ status: 'ok', detail: versionLine() }) },
+    { name: 'memory', run: async () => memory() },
+    { name: 'kernels', run: async () => kernels() },
+    { name: 'network', run: () => network(host) },
+    { name: 'disk', run: () => disk(host, resolve(dir)) },
+  ];
+}
+
+const gb = (bytes: number): string => `${(bytes / GB).toFixed(1)} GB`;
+
+function memory(): { status: 'ok' | 'warn'; detail: string; hint?: string } {
+  const { cores, memoryBytes, memoryLimitBytes } = machine();
+  const limit = memoryLimitBytes === undefined ? '' : `, of which this process may use ${gb(memoryLimitBytes)}`;
+  const detail = `${cores} cores, ${gb(memoryBytes)}${limit}`;
+  if ((memoryLimitBytes ?? memoryBytes) >= LEAST_MEMORY_BYTES) return { status: 'ok', detail };
+  return { status: 'warn', detail, hint: 'a small cluster on one machine wants 1 GB' };
+}
+
+/** Applies one gradient and reads the value back: WebAssembly with SIMD is there, and computes. */
+function kernels(): { status: 'ok'; detail: string } {
+  const parameters = createParameters({
+    spec: { dense: [{ name: 'w', shape: [4], initializer: { type: 'constant', value: 1 } }], sparse: [] },
+    optimizer: { type: 'sgd', learningRate: 0.5, l2: 0 },
+    seed: 1,
+    shards: 1,
+  });
+  parameters.addShard(0);
+  const block = new Uint32Array([0]);
+  const gradient = new Uint8Array(new Float32Array([1, 2, 3, 4]).buffer);
+  parameters.push([], [{ parameter: 0, blocks: block, gradients: gradient }], new Uint8Array([SHARD_ACTION.apply]));
+  const values = new Float32Array(4);
+  parameters.pullDense(0, block, new Uint8Array(values.buffer));
+  const expected = [0.5, 0, -0.5, -1];
+  if (values.some((value, at) => value !== expected[at])) {
+    throw new PaddletError('Internal', `a step of SGD gave ${values.join(', ')} in place of ${expected.join(', ')}`);
+  }
+  return { status: 'ok', detail: 'WebAssembly SIMD, one step of SGD is right to the last bit' };
+}
+
+/** Opens a port as a role does and asks it over HTTP. */
+async function network(host: Host): Promise<{ status: 'ok'; detail: string }> {
+  const { clock, random, log } = host;
+  const server = await createWebSocketNetwork({ clock, random, log }).listen({
+    listen: '127.0.0.1:0',
+    handler: () => {
+      throw new PaddletError('WrongRole', 'this is paddlet doctor');
+    },
+    http: async () => ({ status: 200, contentType: 'text/plain', body: 'ok' }),
+  });
+  try {
+    const answer = await fetch(`http://127.0.0.1:${server.port}/healthz`, { headers: { connection: 'close' } });
+    const body = await answer.text();
+    if (body !== 'ok') throw new PaddletError('Internal', `the port answered ${answer.status} ${body}`);
+    return { status: 'ok', detail: `a port on 127.0.0.1 (${server.port}) was opened and answered` };
+  } finally {
+    await server.close();
+  }
+}
+
+/** Writes a file the way a checkpoint is written. */
+async function disk(
+  { disk, random }: Host,
+  folder: string,
+): Promise<{ status: 'ok' | 'warn'; detail: string; hint?: string }> {
+  await disk.makeFolder(folder);
+  const path = join(folder, `doctor-${random.uuid()}`);
+  const file = await disk.create(`${path}.partial`);
+  try {
+    await file.write(new Uint8Array(4096), 0);
+    await file.sync();
+    await file.close();
+    await disk.rename(`${path}.partial`, path);
+    await disk.syncFolder(folder);
+  } finally {
+    await disk.remove(`${path}.partial`);
+    await disk.remove(path);
+  }
+  const free = await freeDiskBytes(folder);
+  const detail = `${folder}: written, synced, renamed; ${gb(free)} free`;
+  if (free >= LEAST_DISK_BYTES) return { status: 'ok', detail };
+  return { status: 'warn', detail, hint: 'checkpoints and inflated data need room' };
+}

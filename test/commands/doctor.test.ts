@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROOT } from '../source-files.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'paddlet-doctor-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+interface Report {
+  readonly code: number;
+  readonly ok: boolean;
+  readonly checks: readonly { readonly name: string; readonly status: string; readonly detail: string }[];
+}
+
+function doctor(...args: string[]): Promise<Report> {
+  return new Promise((resolve, reject) => {
+    const argv = [join(ROOT, 'bin/paddlet.ts'), 'doctor', '--json', ...args];
+    execFile(process.execPath, argv, { cwd: folder, env: {} }, (error, out, err) => {
+      const code = typeof error?.code === 'number' ? error.code : 0;
+      if (out === '') reject(new Error(err));
+      else resolve({ code, ...JSON.parse(out) });
+    });
+  });
+}
+
+const statuses = ({ checks }: Report): Record<string, string> =>
+  Object.fromEntries(checks.map(({ name, status }) => [name, status]));
+
+test('a sound machine: every check, and nothing left behind', async () => {
+  const dir = join(folder, 'jobs');
+  const report = await doctor('--dir', dir);
+  expect(report).toMatchObject({ code: 0, ok: true });
+  expect(report.checks.map(({ name }) => name)).toEqual(['program', 'memory', 'kernels', 'network', 'disk']);
+  expect(statuses(report)).toMatchObject({
+    program: 'ok',
+    kernels: 'ok',
+    network: 'ok',
+    disk: expect.stringMatching(/ok|warn/),
+  });
+  expect(await readdir(dir)).toEqual([]);
+});
+
+test('a folder that cannot be written to', async () => {
+  const report = await doctor('--dir', '/proc/paddlet');
+  expect(report).toMatchObject({ code: 2, ok: false });
+  expect(statuses(report).disk).toBe('fail');
+});
+
+test('a store', async () => {
+  const report = await doctor('--store', `sqlite:${join(folder, 'store.db')}`);
+  expect([report.code, statuses(report).store]).toEqual([0, 'ok']);
+  const wrong = await doctor('--store', 'zookeeper://a');
+  expect([wrong.code, statuses(wrong).store]).toEqual([2, 'fail']);
+});
+
+test('a job and its data', async () => {
+  const job = join(folder, 'job.yaml');
+  await writeFile(job, 'name: x\ndata: { train: a.svm, format: libsvm }\nmodel: { type: lr }\n');
+  const without = await doctor(job);
+  expect([without.code, statuses(without)]).toEqual([3, expect.objectContaining({ 'job file': 'ok', data: 'fail' })]);
+  await writeFile(join(folder, 'a.svm'), '1 1:1\n');
+  const sound = await doctor(job);
+  expect([sound.code, statuses(sound).data]).toEqual([0, 'ok']);
+  const broken = await doctor(job, '--set', 'training.passes=0');
+  expect([broken.code, statuses(broken)]).toEqual([2, expect.objectContaining({ 'job file': 'fail' })]);
+  expect(statuses(broken)).not.toHaveProperty('data');
+});
