@@ -25,6 +25,13 @@ const entry = (
 ): CommandEntry => ({ id, group, summary, load: async () => (await load()).default });
 
 export const COMMANDS: readonly CommandEntry[] = [
+  entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run.ts')),
+  entry('train', 'evaluate', 'Score a file with a trained model', () => import('./evaluate.ts')),
+  entry('cluster', 'master', 'Publish a job and deal its tasks', () => import('./master.ts')),
+  entry('cluster', 'pserver', 'Hold a part of the parameters and serve it', () => import('./pserver.ts')),
+  entry('cluster', 'trainer', 'Train: work the tasks that the master deals', () => import('./trainer.ts')),
+  entry('cluster', 'status', 'Show where a job stands, or wait for it', () => import('./status.ts')),
+  entry('cluster', 'stop', 'Stop a job cleanly, to go on later', () => import('./stop.ts')),
   entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
   entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
   entry(

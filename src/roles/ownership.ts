@@ -4,12 +4,12 @@
  */
 import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Log } from '../base/seams.ts';
-import { backoffMs } from '../store/backoff.ts';
 import type { Fence } from '../store/fence.ts';
 import { type KeptLease, keepLease } from '../store/lease-keeper.ts';
+import { retryWhileAway } from '../store/retry-while-away.ts';
 import type { KeyValue, Op, Store } from '../store/store.ts';
 import type { RoleContext } from './context.ts';
-import { createSignal, pauseOrAborted, type Signal } from './waiting.ts';
+import { createSignal, type Signal } from './waiting.ts';
 
 /** A lease that is being kept, before and after it owns a key. */
 export interface HeldLease {
@@ -86,27 +86,9 @@ async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
   }
 }
 
-/**
- * Repeats an idempotent call while the store is away (`StoreUnavailable`, `StoreUnknownOutcome`), saying so once and then
- * now and again; ends with `Interrupted` when the process is asked to stop.
- */
-export async function patiently<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
-  const { clock, log } = context.host;
-  let saidAtMs = Number.NEGATIVE_INFINITY;
-  for (let failures = 0; ; failures++) {
-    try {
-      const answer = await call();
-      if (saidAtMs > Number.NEGATIVE_INFINITY) log.info(`the store ${context.store.url} answers again`);
-      return answer;
-    } catch (error) {
-      if (!isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) throw error;
-      if (clock.monotonicMs() - saidAtMs > 10_000 && failures > 0) {
-        saidAtMs = clock.monotonicMs();
-        log.warn(`waiting for the store ${context.store.url}: ${error.message}`);
-      }
-    }
-    await pauseOrAborted(clock, backoffMs(failures), signal);
-  }
+/** Repeats an idempotent call while the store is away, until it answers or the signal aborts. */
+export function patiently<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
+  return retryWhileAway({ ...context.host, store: context.store, signal }, call);
 }
 
 export interface ClaimOptions {

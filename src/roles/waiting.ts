@@ -3,6 +3,7 @@ import { PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
 import { pause } from '../store/backoff.ts';
 
+const FIRST_SAID_MS = 500;
 const REMIND_MS = 10_000;
 
 export const interrupted = (): PaddletError => new PaddletError('Interrupted', 'interrupted');
@@ -31,14 +32,14 @@ export async function pauseOrAborted(clock: Clock, delayMs: number, signal: Abor
   throwIfAborted(signal);
 }
 
-/** Logs what is waited for until cancelled; `what` is asked anew each time. */
+/** Logs what is waited for until cancelled, unless it is there in no time; `what` is asked anew each time. */
 export function sayWaiting(clock: Clock, log: Log, what: () => string): Cancel {
   let cancel: Cancel = () => {};
   const say = (): void => {
     log.info(`waiting for ${what()}`);
     cancel = clock.after(REMIND_MS, say);
   };
-  say();
+  cancel = clock.after(FIRST_SAID_MS, say);
   return () => cancel();
 }
 

@@ -169,7 +169,7 @@ async function readPage(
     ...(after === undefined ? {} : { after: after.toString() }),
   });
   try {
-    const columns = Array.from({ length: reply.segmentCount }, (_, i) => reply.segment(i).slice());
+    const columns = Array.from({ length: reply.segmentCount }, (_, i) => new Uint8Array(reply.segment(i)));
     const ids = new BigUint64Array(columns[0]!.buffer);
     return { ids, columns, done: reply.header.done };
   } finally {

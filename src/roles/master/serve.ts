@@ -144,7 +144,7 @@ function floats(request: RequestOf<'finishEvaluation'>, segment: number): Float3
   if (request.segmentCount !== 2) throw new PaddletError('BadMessage', 'finishEvaluation has two segments');
   const bytes = request.segment(segment);
   if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${segment}: not a whole number of f32`);
-  return new Float32Array(bytes.slice().buffer);
+  return new Float32Array(new Uint8Array(bytes).buffer);
 }
 
 function progress(state: MasterState, header: Extract<RequestHeader, { type: 'progress' }>): void {

@@ -1,15 +1,15 @@
 /** Writes and publishes this pserver's checkpoints: at the end of the job, on a clean stop, and in parting. */
-import { type CheckpointFile, writeCheckpointFile } from '../../checkpoint/capture.ts';
-import { type Generation, generationOf } from '../../checkpoint/entry.ts';
+import { type CheckpointFile, type ShardMoment, writeCheckpointFile } from '../../checkpoint/capture.ts';
+import { generationOf } from '../../checkpoint/entry.ts';
 import type { CheckpointMeta } from '../../checkpoint/format.ts';
-import { deleteDropped, publish } from '../../checkpoint/publish.ts';
+import { publishParting } from '../../checkpoint/publish.ts';
+import { saveCheckpoint } from '../../checkpoint/save.ts';
 import type { Ledger } from '../../core/ledger.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
-import { patiently } from '../ownership.ts';
 
 export interface SnapshotOptions {
   readonly context: RoleContext;
@@ -62,34 +62,39 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
     };
   }
 
-  async function write(clean: boolean): Promise<{ file: CheckpointFile; generation: Generation }> {
-    const meta = metaOf(clean);
-    const momentOf = (shard: number) => {
-      const epoch = options.epochs.get(shard) ?? 0;
-      return { shard, epoch, seq: options.seq(), ledger: options.ledger.encode() };
-    };
-    const file = await writeCheckpointFile({ disk, folder, meta, parameters, shards: parameters.shards(), momentOf });
-    return { file, generation: generationOf(file, meta) };
+  /** One ledger for all shards: encoded once, and one array, so that it is stored once. */
+  function momentsOf(): (shard: number) => ShardMoment {
+    const ledger = options.ledger.encode();
+    return (shard) => ({ shard, epoch: options.epochs.get(shard) ?? 0, seq: options.seq(), ledger });
   }
 
   return {
     async save(clean) {
-      const { file, generation } = await write(clean);
-      const published = await publish({ store, clock, fence, key: keys.checkpoint(index), generation, keep: KEEP });
-      if (published.complaint !== undefined) log.warn(published.complaint);
-      const failures = await deleteDropped(disk, { folder, index }, published.dropped);
-      for (const { path, error } of failures) log.warn(`${path} could not be deleted: ${(error as Error).message}`);
-      log.info(`checkpoint ${file.uuid} published`, { bytes: file.bytes, rows: file.rows, clean });
-      return file;
+      const saved = await saveCheckpoint({
+        disk,
+        folder,
+        meta: metaOf(clean),
+        parameters,
+        shards: parameters.shards(),
+        momentOf: momentsOf(),
+        store,
+        clock,
+        fence,
+        key: keys.checkpoint(index),
+        keep: KEEP,
+      });
+      if (saved.complaint !== undefined) log.warn(saved.complaint);
+      for (const { path, error } of saved.undeleted)
+        log.warn(`${path} could not be deleted: ${(error as Error).message}`);
+      const { uuid, bytes, rows } = saved.file;
+      log.info(`checkpoint ${uuid} published`, { bytes, rows, clean });
+      return saved.file;
     },
     async part() {
-      const { file, generation } = await write(true);
-      await patiently(context, () =>
-        store.txn({
-          if: [{ key: keys.parting(fence.token), createRevision: 0n }],
-          then: [{ put: keys.parting(fence.token), value: JSON.stringify(generation) }],
-        }),
-      );
+      const meta = metaOf(true);
+      const shards = parameters.shards();
+      const file = await writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf: momentsOf() });
+      await publishParting({ store, clock, key: keys.parting(fence.token), generation: generationOf(file, meta) });
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
       return file;
     },

@@ -1,0 +1,18 @@
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { parseDurationMs } from '../../job/duration.ts';
+
+/** A flag such as `--timeout 60s`; its value is in milliseconds. */
+export const durationFlag = (initial: string, description: string) =>
+  Flags.custom<number>({
+    default: async () => milliseconds(initial),
+    helpValue: 'TIME',
+    description: `${description} Default: ${initial}.`,
+    parse: async (text) => milliseconds(text),
+  })();
+
+function milliseconds(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined) return ms;
+  throw new PaddletError('Usage', `${text} is not a duration`, { hint: 'write it with its unit: 500ms, 5s, 10m, 1h' });
+}

@@ -1,0 +1,88 @@
+/** Which store and which job in it a command means (DESIGN §11): by --store and --chroot, by --dir, or by there being one only. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { defaultChroot, ROOT } from '../../store/keys.ts';
+import { listJobs } from '../../store/list-jobs.ts';
+import type { Store } from '../../store/store.ts';
+
+export const HOME = '.paddlet';
+
+export interface WhereFlags {
+  readonly store?: string | undefined;
+  readonly chroot?: string | undefined;
+  readonly dir?: string | undefined;
+}
+
+export const jobFolder = (flags: WhereFlags, jobName: string): string => resolve(flags.dir ?? join(HOME, jobName));
+
+export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 'store.db')}`;
+
+/** The store's URL and, for an embedded one, the job's folder. `JobUnknown` when nothing says which. */
+export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
+  if (flags.store !== undefined) return { url: flags.store, folder: flags.dir && resolve(flags.dir) };
+  const folder = flags.dir === undefined ? onlyJobFolder() : resolve(flags.dir);
+  if (!existsSync(join(folder, 'store.db'))) {
+    throw new PaddletError('JobUnknown', `no job in ${folder}: there is no store.db`, { hint: HINT });
+  }
+  return { url: embeddedStore(folder), folder };
+}
+
+const HINT = 'say where the job is: --dir FOLDER of a job under `paddlet run`, or --store URL (or PADDLET_STORE)';
+
+function onlyJobFolder(): string {
+  const home = resolve(HOME);
+  const folders = existsSync(home) ? readdirSync(home).filter((name) => existsSync(join(home, name, 'store.db'))) : [];
+  if (folders.length === 1) return join(home, folders[0]!);
+  const found = folders.length === 0 ? `no job in ${home}` : `several jobs in ${home}: ${folders.join(', ')}`;
+  throw new PaddletError('JobUnknown', found, { hint: HINT });
+}
+
+/** The job's prefix in the store; without --chroot the store's only job. `undefined` when there is no job yet. */
+export async function findChroot(store: Store, chroot: string | undefined): Promise<string | undefined> {
+  if (chroot !== undefined) return normalized(chroot);
+  const names = await listJobs(store);
+  if (names.length > 1) {
+    throw new PaddletError('JobUnknown', `${store.url} has several jobs: ${names.join(', ')}`, {
+      hint: `choose one with --chroot ${defaultChroot(names[0]!)}`,
+    });
+  }
+  return names[0] === undefined ? undefined : defaultChroot(names[0]);
+}
+
+function normalized(chroot: string): string {
+  if (/^\/[^\0]*[^/\0]$/.test(chroot)) return chroot;
+  throw new PaddletError('Usage', `--chroot ${chroot}: must begin with / and not end with one`);
+}
+
+/** Waits for a first job in the store: any start order works. */
+export async function waitForChroot(
+  store: Store,
+  chroot: string | undefined,
+  host: Pick<Host, 'log'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const { revision } = await store.identity();
+  const found = await findChroot(store, chroot);
+  if (found !== undefined) return found;
+  host.log.info(`waiting for a job: none has been published in ${store.url}`);
+  return new Promise((done, reject) => {
+    const cancel = store.watch(ROOT, revision + 1n, {
+      onEvents: (events) => {
+        for (const event of events) {
+          const name = event.type === 'put' ? /^\/paddlet\/([^/]+)\/job$/.exec(event.entry.key)?.[1] : undefined;
+          if (name === undefined) continue;
+          cancel();
+          done(defaultChroot(name));
+          return;
+        }
+      },
+      onEnd: reject,
+    });
+    signal.addEventListener('abort', () => {
+      cancel();
+      reject(signal.reason);
+    });
+  });
+}

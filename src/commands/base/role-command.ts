@@ -1,0 +1,104 @@
+/** What the commands that are roles share: the context of a role, made of the flags. */
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { type Command, Flags } from '@oclif/core';
+import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
+import { onTetherLost } from '../../host/processes.ts';
+import { DEFAULT_LISTEN } from '../../protocol/address.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
+import type { RoleContext } from '../../roles/context.ts';
+import { keysOf } from '../../store/keys.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
+import { VERSION } from '../version.ts';
+import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts';
+import { PaddletCommand } from './paddlet-command.ts';
+
+export const roleFlags = {
+  listen: Flags.string({
+    default: DEFAULT_LISTEN,
+    helpValue: 'HOST:PORT',
+    description: 'Address to listen on; port 0 takes a free one.',
+  }),
+  advertise: Flags.string({
+    helpValue: 'HOST',
+    description: 'Host name that the other roles reach this one by. Default: that of --listen.',
+  }),
+};
+
+export interface RoleFlags extends WhereFlags {
+  readonly listen: string;
+  readonly advertise?: string | undefined;
+}
+
+export abstract class RoleCommand<T extends typeof Command> extends PaddletCommand<T> {
+  /** Runs `role` with its context; the store is closed in the end. `chroot` undefined: the only job in the store. */
+  protected async withRole<R>(
+    role: string,
+    options: { readonly flags: RoleFlags; readonly url: string; readonly chroot: string | undefined },
+    run: (context: RoleContext) => Promise<R>,
+  ): Promise<R | undefined> {
+    const host = this.host(role);
+    const stop = this.stopSignal(host);
+    const store = await openStore(options.url, host);
+    try {
+      const chroot = await waitForStore(host, store, stop, () => waitForChroot(store, options.chroot, host, stop));
+      return await run(makeContext(role, options.flags, { host, store, chroot, stop }));
+    } catch (error) {
+      if (isPaddletError(error, 'Interrupted')) return undefined;
+      throw error;
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Signals, and the end of the launcher that started this process. */
+  private stopSignal(host: Host): AbortSignal {
+    const orphaned = new AbortController();
+    onTetherLost(() => {
+      host.log.warn('the launcher is gone: stopping');
+      orphaned.abort();
+    });
+    return AbortSignal.any([this.interruption(), orphaned.signal]);
+  }
+}
+
+function makeContext(
+  role: string,
+  flags: RoleFlags,
+  parts: { host: Host; store: Store; chroot: string; stop: AbortSignal },
+): RoleContext {
+  const { host, store, chroot, stop } = parts;
+  const registry = createMetricsRegistry({ role });
+  return {
+    host,
+    store,
+    keys: keysOf(chroot),
+    network: createWebSocketNetwork(host),
+    listen: flags.listen,
+    advertise: flags.advertise,
+    registry,
+    health: (isReady) => createHealth({ role, isReady, registry }),
+    stop,
+    hostName: hostname(),
+    pid: process.pid,
+    version: VERSION,
+  };
+}
+
+/** A store that is not there is waited for, saying so. */
+async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
+  const { retryWhileAway } = await import('../../store/retry-while-away.ts');
+  return retryWhileAway({ ...host, store, signal: stop }, call);
+}
+
+/** The store of a role's flags; a role started by hand makes no folder of its own. */
+export const storeUrl = (flags: WhereFlags): string => findStore(flags).url;
+
+export const checkpointFolder = (flags: WhereFlags, jobName: string): string =>
+  resolve(flags.dir ?? `${HOME}/${jobName}`, 'checkpoints');
+
+export const exitOf = (end: 'finished' | 'stopped' | undefined): ExitCode =>
+  end === 'finished' ? EXIT.done : EXIT.interrupted;

@@ -1,0 +1,107 @@
+/** A job's standing for people and for scripts. */
+import * as z from 'zod';
+import type { JobStanding, ProcessRow } from '../../roles/describe-job.ts';
+import { resultText } from './result-text.ts';
+import type { TableColumn } from './table.ts';
+
+/** The part of a master's description that is shown; other versions may say more or less. */
+const masterSchema = z.object({
+  phase: z.string(),
+  passes: z.number(),
+  tasks: z.object({
+    pass: z.number(),
+    total: z.number(),
+    todo: z.number(),
+    pending: z.number(),
+    done: z.number(),
+    discarded: z.number(),
+  }),
+  sums: z.object({ read: z.number(), good: z.number(), bad: z.number(), duplicate: z.number() }),
+});
+
+const masterOf = ({ processes }: JobStanding) =>
+  masterSchema.safeParse(processes.find(({ role }) => role === 'master')?.info).data;
+
+export type Phase = 'done' | 'failed' | 'stopped' | 'training' | 'evaluating' | 'concluding' | 'waiting';
+
+export function phaseOf(standing: JobStanding): Phase {
+  const { end, processes, stopRequested } = standing;
+  if (end !== undefined) return 'failure' in end ? 'failed' : 'done';
+  const phase = masterOf(standing)?.phase;
+  if (phase === 'training' || phase === 'evaluating' || phase === 'concluding') return phase;
+  return stopRequested && processes.length === 0 ? 'stopped' : 'waiting';
+}
+
+/** The object of `status --json`: the result's fields as far as they are known, the cluster and its processes. */
+export function standingJson(standing: JobStanding): object {
+  const { record, end, cluster, processes } = standing;
+  const master = masterOf(standing);
+  const { passes, mode } = record.job.training;
+  const common = {
+    job: record.job.name,
+    mode,
+    passes,
+    phase: phaseOf(standing),
+    cluster: cluster ?? { cluster_status: 'UNKNOWN', reason: 'no master has looked yet', nodes: [] },
+    processes: processes.map(processJson),
+  };
+  if (end !== undefined && 'result' in end) return { ...common, ...end.result };
+  const failed = end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } };
+  if (master === undefined) return { ...common, ...failed };
+  const { pass, total, done, todo, pending, discarded } = master.tasks;
+  return {
+    ...common,
+    ...failed,
+    pass,
+    tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
+    records: master.sums,
+  };
+}
+
+function processJson({ role, id, address, lease, info }: ProcessRow): object {
+  const { role: _role, ...rest } = info ?? {};
+  const named = role === 'pserver' ? { index: Number(id) } : role === 'trainer' ? { id } : {};
+  return { role, ...named, address, lease, answers: info !== undefined, ...rest };
+}
+
+type Table = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;
+
+export function standingText(standing: JobStanding, table: Table): string {
+  const { record, end, processes, cluster } = standing;
+  if (end !== undefined && 'result' in end) return resultText(end.result);
+  const lines = [`job ${record.job.name}: ${phaseOf(standing)}`];
+  if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
+  const master = masterOf(standing);
+  if (master !== undefined) {
+    const { pass, total, todo, pending, done, discarded } = master.tasks;
+    lines.push(
+      `pass ${Math.min(pass + 1, master.passes)} of ${master.passes}, ${total} tasks: ${todo} todo, ${pending} pending, ${done} done, ${discarded} discarded`,
+    );
+    lines.push(`records: ${master.sums.read} read, ${master.sums.bad} bad, ${master.sums.duplicate} duplicate`);
+  }
+  const status = z.object({ cluster_status: z.string(), reason: z.string() }).safeParse(cluster).data;
+  if (status !== undefined) lines.push(`cluster: ${status.cluster_status}${status.reason && `, ${status.reason}`}`);
+  if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
+  const columns = ['role', 'id', 'pid', 'address', 'doing'].map((head) => ({ head }));
+  return [...lines, '', table(columns, processes.map(processCells))].join('\n');
+}
+
+function processCells(process: ProcessRow): string[] {
+  const { role, id, address, info } = process;
+  return [role, role === 'master' ? '' : id, String(info?.pid ?? ''), address, doing(process)];
+}
+
+const trainerSchema = z.object({ phase: z.string(), records: z.number(), loss: z.number().optional() });
+const pserverSchema = z.object({ shards: z.number(), rows: z.number(), bytes: z.number(), updates: z.number() });
+
+function doing({ role, info }: ProcessRow): string {
+  if (info === undefined) return 'does not answer';
+  if (typeof info.waitingFor === 'string') return `waiting for ${info.waitingFor}`;
+  if (role === 'trainer') {
+    const { phase = '', records = 0, loss } = trainerSchema.safeParse(info).data ?? {};
+    return `${phase}, ${records} records${loss === undefined ? '' : `, loss ${loss.toFixed(4)}`}`;
+  }
+  if (role === 'master') return String(info.phase ?? '');
+  const { shards = 0, rows = 0, bytes = 0, updates = 0 } = pserverSchema.safeParse(info).data ?? {};
+  return `${shards} shards, ${rows} rows, ${(bytes / 1e6).toFixed(1)} MB, ${updates} updates`;
+}

@@ -1,0 +1,44 @@
+import { resolve } from 'node:path';
+import { Args } from '@oclif/core';
+import { EXIT, type ExitCode } from '../base/errors.ts';
+import { loadJob } from '../job/load-job.ts';
+import { runMaster } from '../roles/master/master.ts';
+import { defaultChroot } from '../store/keys.ts';
+import { resultText } from './base/result-text.ts';
+import { RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { cacheFlags, dataFlags, jobFlags, setFlags } from './base-command.ts';
+
+export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
+  static override summary = 'Publish a job and deal its tasks';
+  static override description =
+    `Puts the job into the store, where pservers and trainers read it, and deals its tasks until the passes are
+over. A second master stands by and takes over when the first one dies. Started again with the same job it goes on.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> master examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
+      description: 'The job in a cluster on etcd.',
+    },
+  ];
+  static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
+  static override flags = { ...jobFlags, ...dataFlags, ...cacheFlags, ...setFlags, ...roleFlags };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const { job, dataDir } = await loadJob({
+      path: this.args.job,
+      sets: flags.set,
+      dataDir: flags['data-dir'],
+      disk: this.host().disk,
+    });
+    const chroot = flags.chroot ?? defaultChroot(job.name);
+    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']) };
+    const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
+      runMaster(context, options),
+    );
+    if (end === undefined) return EXIT.interrupted;
+    if ('failure' in end) throw end.failure;
+    const { result } = end;
+    this.output(result, () => resultText(result));
+    return EXIT.done;
+  }
+}

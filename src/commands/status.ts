@@ -1,0 +1,98 @@
+import { Flags } from '@oclif/core';
+import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
+import type { Host } from '../base/seams.ts';
+import { createWebSocketNetwork } from '../protocol/websocket-network.ts';
+import { describeJob, type JobStanding } from '../roles/describe-job.ts';
+import { type Keys, keysOf } from '../store/keys.ts';
+import { openStore } from '../store/open-store.ts';
+import { retryWhileAway } from '../store/retry-while-away.ts';
+import type { Store } from '../store/store.ts';
+import { durationFlag } from './base/duration-flag.ts';
+import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
+import { isReached, waitUntil } from './base/job-wait.ts';
+import { standingJson, standingText } from './base/standing.ts';
+import { jobFlags, PaddletCommand } from './base-command.ts';
+
+export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
+  static override summary = 'Show where a job stands, or wait for it';
+  static override description =
+    `Shows the job, its progress and its live processes. With --wait it returns when all roles are at work (running) or
+when the job has ended (done); the exit code of an ended job is the job's.`;
+  static override examples = [
+    { command: '<%= config.bin %> status', description: 'The only job under ./.paddlet.' },
+    {
+      command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --wait done --timeout 1h --json',
+      description: 'In a script: wait for the end, then print the result.',
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    wait: Flags.option({
+      options: ['running', 'done'] as const,
+      description: 'Return only when all roles are at work, or when the job has ended.',
+    })(),
+    timeout: durationFlag('60s', 'How long to wait with --wait.'),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const host = this.host('status');
+    const limit = AbortSignal.timeout(flags.timeout);
+    const signal = flags.wait === undefined ? this.interruption() : AbortSignal.any([this.interruption(), limit]);
+    const store = await openStore(findStore(flags).url, host);
+    try {
+      const keys = await this.findJob(host, store, signal);
+      if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
+      const network = createWebSocketNetwork({ ...host, log: quiet });
+      const standing = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
+      if (standing === undefined) throw unknown(store);
+      this.output(standingJson(standing), () => standingText(standing, this.table.bind(this)));
+      return exitOf(standing, flags.wait);
+    } catch (error) {
+      if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, flags.timeout);
+      throw error;
+    } finally {
+      await store.close();
+    }
+  }
+
+  private async findJob(host: Host, store: Store, signal: AbortSignal): Promise<Keys> {
+    const { chroot, wait } = this.flags;
+    const found = await retryWhileAway({ ...host, store, signal }, () =>
+      wait === undefined ? findChroot(store, chroot) : waitForChroot(store, chroot, host, signal),
+    );
+    if (found === undefined) throw unknown(store);
+    return keysOf(found);
+  }
+
+  private async waitFor(
+    host: Host,
+    store: Store,
+    keys: Keys,
+    until: 'running' | 'done',
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wait = await this.wait(`waiting until the job is ${until}`);
+    try {
+      await waitUntil({ clock: host.clock, store, keys, signal }, (entries) => isReached(keys, entries, until));
+    } finally {
+      wait.done();
+    }
+  }
+}
+
+/** A process that does not answer is shown as such; its refused connections are no news. */
+const quiet: Host['log'] = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const unknown = (store: Store): PaddletError =>
+  new PaddletError('JobUnknown', `no job in ${store.url}`, {
+    hint: 'a master publishes it: paddlet run JOB, or paddlet master JOB',
+  });
+
+const tooLate = (until: string, ms: number): PaddletError =>
+  new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, { hint: 'see paddlet status' });
+
+/** With `--wait done` a failed job is a failure of the command. */
+function exitOf({ end }: JobStanding, wait: 'running' | 'done' | undefined): ExitCode {
+  return wait === 'done' && end !== undefined && 'failure' in end ? end.failure.exitCode : EXIT.done;
+}

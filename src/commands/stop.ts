@@ -1,0 +1,76 @@
+import { Flags } from '@oclif/core';
+import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
+import type { Host } from '../base/seams.ts';
+import { type Keys, keysOf } from '../store/keys.ts';
+import { openStore } from '../store/open-store.ts';
+import { retryWhileAway } from '../store/retry-while-away.ts';
+import type { Store } from '../store/store.ts';
+import { durationFlag } from './base/duration-flag.ts';
+import { findChroot, findStore } from './base/find-store.ts';
+import { liveRoles, waitUntil } from './base/job-wait.ts';
+import { jobFlags, PaddletCommand } from './base-command.ts';
+
+export default class StopCommand extends PaddletCommand<typeof StopCommand> {
+  static override summary = 'Stop a job cleanly, to go on later';
+  static override description =
+    `Asks every role of the job to leave: trainers hand their tasks back, pservers write their parameters down. Returns
+when all have left. Started again, the job goes on from there.`;
+  static override examples = [
+    { command: '<%= config.bin %> stop', description: 'The only job under ./.paddlet.' },
+    {
+      command: '<%= config.bin %> stop --store etcd://127.0.0.1:2379 --chroot /paddlet/a9a-lr',
+      description: 'One of several jobs in a cluster.',
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    timeout: durationFlag('60s', 'How long to wait for the roles to leave.'),
+    'no-wait': Flags.boolean({ description: 'Return at once, without waiting for the roles to leave.' }),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const host = this.host('stop');
+    const signal = this.interruption();
+    const store = await openStore(findStore(flags).url, host);
+    try {
+      const ask = { ...host, store, signal };
+      const chroot = await retryWhileAway(ask, () => findChroot(store, flags.chroot));
+      const keys = chroot === undefined ? undefined : keysOf(chroot);
+      const job = keys && (await retryWhileAway(ask, () => store.get(keys.job)));
+      if (keys === undefined || job === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
+      const value = JSON.stringify({ requested: host.clock.wallSeconds() });
+      await retryWhileAway(ask, () => store.txn({ if: [], then: [{ put: keys.stop, value }] }));
+      if (flags['no-wait']) {
+        this.output({ stopped: false, requested: true }, () => 'asked to stop');
+        return EXIT.done;
+      }
+      await this.waitForLeaving(host, store, keys, signal);
+      this.output({ stopped: true }, () => 'stopped');
+      return EXIT.done;
+    } finally {
+      await store.close();
+    }
+  }
+
+  private async waitForLeaving(host: Host, store: Store, keys: Keys, signal: AbortSignal): Promise<void> {
+    const wait = await this.wait('waiting for the roles to leave');
+    const limit = AbortSignal.timeout(this.flags.timeout);
+    let alive: string[] = [];
+    try {
+      const either = AbortSignal.any([signal, limit]);
+      await waitUntil({ clock: host.clock, store, keys, signal: either }, (entries) => {
+        alive = liveRoles(keys, entries);
+        wait.text(`waiting for ${alive.length} roles to leave`);
+        return alive.length === 0;
+      });
+    } catch (error) {
+      if (!limit.aborted) throw error;
+      throw new PaddletError('RequestTimeout', `still there: ${alive.join(', ')}`, {
+        hint: 'the request stands; look with paddlet status, or wait longer with --timeout',
+      });
+    } finally {
+      wait.done();
+    }
+  }
+}

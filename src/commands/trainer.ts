@@ -1,0 +1,30 @@
+import { resolve } from 'node:path';
+import type { ExitCode } from '../base/errors.ts';
+import { runTrainer } from '../roles/trainer/trainer.ts';
+import { exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { cacheFlags, dataFlags, jobFlags } from './base-command.ts';
+
+export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
+  static override summary = 'Train: work the tasks that the master deals';
+  static override description =
+    `Reads records, computes gradients and pushes them. Any number of trainers may join and leave at any time; on Ctrl-C
+one hands its tasks back.`;
+  static override examples = [
+    { command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379', description: 'One more trainer.' },
+    {
+      command: 'PADDLET_STORE=etcd://etcd:2379 <%= config.bin %> trainer --data-dir /mnt/data',
+      description: 'On a machine that has the data elsewhere than the master.',
+    },
+  ];
+  static override flags = { ...jobFlags, ...dataFlags, ...cacheFlags, ...roleFlags };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const dataDir = flags['data-dir'];
+    const options = { dataDir: dataDir && resolve(dataDir), cacheDir: resolve(flags['cache-dir']) };
+    const end = await this.withRole('trainer', { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) =>
+      runTrainer(context, options),
+    );
+    return exitOf(end);
+  }
+}

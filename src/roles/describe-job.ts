@@ -1,0 +1,73 @@
+/** Gathers where a job stands: from the store, and from every live process itself. For `status`. */
+import { isPaddletError } from '../base/errors.ts';
+import type { Network } from '../protocol/channel.ts';
+import type { Keys } from '../store/keys.ts';
+import type { KeyValue, Store } from '../store/store.ts';
+import { type JobRecord, parseJobRecord } from './job-record.ts';
+import { type JobEnd, parseJobEnd } from './job-watch.ts';
+
+export interface ProcessRow {
+  readonly role: 'master' | 'pserver' | 'trainer';
+  /** Index of a pserver, id of a trainer. */
+  readonly id: string;
+  readonly address: string;
+  /** The lease that the process's key hangs on, in hex. */
+  readonly lease: string;
+  /** What it says of itself; undefined when it did not answer in time. */
+  readonly info: Record<string, unknown> | undefined;
+}
+
+export interface JobStanding {
+  readonly record: JobRecord;
+  readonly end: JobEnd | undefined;
+  /** The value of `/pserver_cluster_status`, written by the master. */
+  readonly cluster: unknown;
+  readonly stopRequested: boolean;
+  readonly processes: readonly ProcessRow[];
+}
+
+const ANSWER_WITHIN_MS = 2_000;
+
+/** Undefined when there is no such job. */
+export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStanding | undefined> {
+  const job = await store.get(keys.job);
+  if (job === undefined) return undefined;
+  const [result, cluster, stop, master, pservers, trainers] = await Promise.all([
+    store.get(keys.result),
+    store.get(keys.clusterStatus),
+    store.get(keys.stop),
+    store.get(keys.masterAddr),
+    store.range({ prefix: keys.psPrefix }),
+    store.range({ prefix: keys.trainersPrefix }),
+  ]);
+  const rows = [
+    ...(master === undefined ? [] : [row('master', 'master', master)]),
+    ...pservers.entries.map((entry) => row('pserver', entry.key.slice(keys.psPrefix.length), entry)),
+    ...trainers.entries.map((entry) => row('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
+  ];
+  return {
+    record: parseJobRecord(job.key, job.value),
+    end: result && parseJobEnd(result.key, result.value),
+    cluster: cluster && (JSON.parse(cluster.value) as unknown),
+    stopRequested: stop !== undefined,
+    processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await ask(network, one.address) }))),
+  };
+}
+
+function row(role: ProcessRow['role'], id: string, entry: KeyValue): Omit<ProcessRow, 'info'> {
+  return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
+}
+
+async function ask(network: Network, address: string): Promise<Record<string, unknown> | undefined> {
+  const channel = network.connect(address);
+  try {
+    const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: ANSWER_WITHIN_MS });
+    reply.free();
+    return reply.header.info;
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    return undefined;
+  } finally {
+    channel.close();
+  }
+}
