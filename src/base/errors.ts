@@ -82,6 +82,8 @@ export const CODES = {
   // Checkpoints
   CheckpointMissing: fact('fatal', EXIT.parametersLost),
   CheckpointCorrupt: fact('fatal', EXIT.parametersLost),
+  /** The disk did not take it: full, read-only, failing. What was published before still stands. */
+  CheckpointNotWritten: fact('retry', EXIT.parametersLost),
   ParametersLost: fact('fatal', EXIT.parametersLost),
   Interrupted: fact('fatal', EXIT.interrupted),
   // A peer met a bug of its own; it logged the stack.

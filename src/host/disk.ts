@@ -49,17 +49,24 @@ async function readFull(handle: FileHandle, into: Uint8Array, offset: number): P
 
 /** Node's own `recursive` never returns where a folder cannot be made in one that is there (below /proc, for example). */
 async function makeFolder(path: string): Promise<void> {
+  if (await madeOrThere(path)) return;
+  const parent = dirname(path);
+  if (parent !== path && (await inspect(parent)) === undefined) await makeFolder(parent);
+  // Another process may have made the parent meanwhile: what fails now fails for good.
+  if (!(await madeOrThere(path)))
+    throw Object.assign(new Error(`ENOENT: no folder to make ${path} in`), { code: 'ENOENT' });
+}
+
+/** False when the parent is missing. */
+async function madeOrThere(path: string): Promise<boolean> {
   try {
     await mkdir(path);
+    return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const parent = dirname(path);
-    if (code === 'ENOENT' && parent !== path && (await inspect(parent)) === undefined) {
-      await makeFolder(parent);
-      await makeFolder(path);
-    } else if (code !== 'EEXIST' || (await inspect(path))?.kind !== 'folder') {
-      throw error;
-    }
+    if (code === 'ENOENT') return false;
+    if (code === 'EEXIST' && (await inspect(path))?.kind === 'folder') return true;
+    throw error;
   }
 }
 

@@ -72,8 +72,11 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   const checkpoint = (isFinal: boolean): Promise<CheckpointFile> => {
     if (!isFinal) return snapshots.save(false);
     frozen = true;
-    // Asked again when an answer was lost: it is one and the same.
-    final ??= snapshots.save(true);
+    // Asked again when an answer was lost: it is one and the same. What failed is tried anew.
+    final ??= snapshots.save(true).catch((error: unknown) => {
+      final = undefined;
+      throw error;
+    });
     return final;
   };
   let opened = loaded.ledger === undefined;

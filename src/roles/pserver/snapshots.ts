@@ -1,4 +1,5 @@
 /** Writes and publishes this pserver's checkpoints: at the end of the job, on a clean stop, and in parting. */
+import { PaddletError } from '../../base/errors.ts';
 import { type CheckpointFile, type ShardMoment, writeCheckpointFile } from '../../checkpoint/capture.ts';
 import { generationOf } from '../../checkpoint/entry.ts';
 import type { CheckpointMeta } from '../../checkpoint/format.ts';
@@ -68,9 +69,22 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
     return (shard) => ({ shard, epoch: options.epochs.get(shard) ?? 0, seq: options.seq(), ledger });
   }
 
+  /** A disk that is full or failing is the operator's to mend; the parameters are still here. */
+  async function onDisk<T>(writing: Promise<T>): Promise<T> {
+    try {
+      return await writing;
+    } catch (error) {
+      if (error instanceof PaddletError || !(error instanceof Error) || !('code' in error)) throw error;
+      throw new PaddletError('CheckpointNotWritten', `the checkpoint could not be written: ${error.message}`, {
+        hint: `make room in ${folder}, or make it writable`,
+        cause: error,
+      });
+    }
+  }
+
   return {
     async save(clean) {
-      const saved = await saveCheckpoint({
+      const saving = saveCheckpoint({
         disk,
         folder,
         meta: metaOf(clean),
@@ -83,6 +97,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
         key: keys.checkpoint(index),
         keep: KEEP,
       });
+      const saved = await onDisk(saving);
       if (saved.complaint !== undefined) log.warn(saved.complaint);
       for (const { path, error } of saved.undeleted)
         log.warn(`${path} could not be deleted: ${(error as Error).message}`);
@@ -93,7 +108,8 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
     async part() {
       const meta = metaOf(true);
       const shards = parameters.shards();
-      const file = await writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf: momentsOf() });
+      const momentOf = momentsOf();
+      const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
       await publishParting({ store, clock, key: keys.parting(fence.token), generation: generationOf(file, meta) });
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
       return file;
