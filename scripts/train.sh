@@ -9,7 +9,7 @@ install_packages
 step 'npm run build'
 npm run --silent build
 
-data=${PADDLET_DATA:-$PWD/build/data}
+data=$PWD/build/data
 step "paddlet data synth (into $data)"
 dist/paddlet data synth --out "$data/synth"
 

@@ -1,0 +1,65 @@
+/** dist/paddlet as a user gets it: one file, no Node, an empty environment, an empty folder. */
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { VERSION } from '../../src/commands/version.ts';
+import { ROOT } from '../source-files.ts';
+
+let folder = '';
+let program = '';
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'paddlet-alone-'));
+  program = join(folder, 'paddlet');
+  await copyFile(join(ROOT, 'dist/paddlet'), program);
+  await chmod(program, 0o755);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function alone(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    execFile(program, args, { cwd: folder, env: {} }, (error, out, err) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+}
+
+test('is at most 130 MB', async () => {
+  expect((await stat(program)).size).toBeLessThanOrEqual(130_000_000);
+});
+
+test('says its version, and leaves nothing', async () => {
+  const { code, out, err } = await alone('--version');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toContain(`paddlet/${VERSION} linux-${process.arch} node-v24.`);
+  expect(await readdir(folder)).toEqual(['paddlet']);
+});
+
+test('carries kernels, network, disk and a store', async () => {
+  const { code, out, err } = await alone('doctor', '--store', 'sqlite:store.db', '--json');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const { checks } = JSON.parse(out) as { checks: { name: string; status: string }[] };
+  expect(checks.filter(({ status }) => status === 'fail')).toEqual([]);
+  expect(checks.map(({ name }) => name)).toContain('store');
+});
+
+test('carries the protocol of etcd', async () => {
+  const { code, out } = await alone('doctor', '--store', 'etcd://127.0.0.1:1', '--json');
+  expect(code).toBe(4);
+  const { checks } = JSON.parse(out) as { checks: { name: string; status: string; detail: string }[] };
+  expect(checks.at(-1)).toMatchObject({
+    name: 'store',
+    status: 'fail',
+    detail: expect.stringContaining('no connection'),
+  });
+});
+
+test('has its errors and exit codes', async () => {
+  expect(await alone('doctr')).toEqual({
+    code: 2,
+    out: '',
+    err: 'error Usage: no such command: doctr\nhint: did you mean paddlet doctor?\n',
+  });
+});
