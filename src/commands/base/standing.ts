@@ -25,11 +25,11 @@ const masterOf = ({ processes }: JobStanding) =>
 export type Phase = 'done' | 'failed' | 'stopped' | 'training' | 'evaluating' | 'concluding' | 'waiting';
 
 export function phaseOf(standing: JobStanding): Phase {
-  const { end, processes, stopRequested } = standing;
+  const { end, processes } = standing;
   if (end !== undefined) return 'failure' in end ? 'failed' : 'done';
   const phase = masterOf(standing)?.phase;
   if (phase === 'training' || phase === 'evaluating' || phase === 'concluding') return phase;
-  return stopRequested && processes.length === 0 ? 'stopped' : 'waiting';
+  return processes.length === 0 ? 'stopped' : 'waiting';
 }
 
 /** The object of `status --json`: the result's fields as far as they are known, the cluster and its processes. */

@@ -9,6 +9,8 @@ import { type JobRecord, labelRuleOf } from '../job-record.ts';
 
 export interface HeldTask {
   readonly dealt: DealtTask;
+  /** Records of it that this trainer has worked on so far. */
+  read: number;
   /** Settles when the task is read and parsed. */
   readonly records: Promise<TaskRecords>;
 }
@@ -17,7 +19,7 @@ export function beginReading(place: DataPlace, record: JobRecord, model: Model, 
   const records = read(place, record, model, dealt);
   // Awaited when the task's turn comes.
   records.catch(() => {});
-  return { dealt, records };
+  return { dealt, read: 0, records };
 }
 
 async function read(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {

@@ -98,7 +98,8 @@ async function nextTask(
   }
 }
 
-async function work(options: WorkLoopOptions, { dealt, records }: HeldTask): Promise<void> {
+async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
+  const { dealt, records } = task;
   const { activity, context, over } = options;
   const { log } = context.host;
   activity.begin(refOf(dealt));
@@ -109,13 +110,14 @@ async function work(options: WorkLoopOptions, { dealt, records }: HeldTask): Pro
     for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
     await (dealt.kind === 'train' ? train(options, dealt, parsed) : evaluate(options, dealt, parsed));
   } catch (error) {
+    task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
     if (error.code === 'Interrupted' || over.aborted) throw error;
     if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
       log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
       return;
     }
-    await reportFailure(options, dealt, error, activity.report().records - before);
+    await reportFailure(options, task, error);
   } finally {
     activity.end();
   }
@@ -166,12 +168,7 @@ const DATA_CODES: ReadonlySet<string> = new Set([
   'BadGradient',
 ]);
 
-async function reportFailure(
-  options: WorkLoopOptions,
-  dealt: DealtTask,
-  error: PaddletError,
-  read: number,
-): Promise<void> {
+async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
   const { master, record, id, over, context } = options;
   context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
   const header = {
@@ -195,7 +192,7 @@ async function reportFailure(
 /** On the way out: what was not worked goes back at once, without waiting for the lease. */
 async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
   const { master, record, id } = options;
-  for (const { dealt } of held) {
-    await master.tell({ header: { type: 'returnTask', ...jobOf(record), trainer: id, ...refOf(dealt), read: 0 } });
+  for (const { dealt, read } of held) {
+    await master.tell({ header: { type: 'returnTask', ...jobOf(record), trainer: id, ...refOf(dealt), read } });
   }
 }
