@@ -139,14 +139,14 @@ export class WebSocketChannel implements Channel {
   #ended(reason: string): void {
     this.#connection = undefined;
     if (this.#phase === 'closed') return;
-    // Said once per outage, then only for those who look closely: roles may start in any order.
-    const say = this.#lastFailure === undefined ? 'info' : 'debug';
-    this.#wire.log[say](`no connection to ${this.address}, trying again`, { reason });
+    const isNews = this.#lastFailure === undefined;
     this.#lastFailure = reason;
     if (this.#waiting.size === 0) {
       this.#phase = 'idle';
       return;
     }
+    // Said once per outage and only when somebody waits, then for those who look closely: roles may start in any order.
+    this.#wire.log[isNews ? 'info' : 'debug'](`no connection to ${this.address}, trying again`, { reason });
     this.#phase = 'backingOff';
     this.#attempts++;
     const waitMs = backoffMs(this.#attempts, this.#wire.timing.backoff, this.#wire.random);
