@@ -61,6 +61,12 @@ export interface Ledger {
   position(pass: number, task: number): number;
   /** Good records below the positions, over all passes and by pass still open. */
   account(): LedgerAccount;
+  /** Passes below this are complete. */
+  watermark(): number;
+  /** Bitmap of the closed tasks of a pass, as `bitmapToText` writes it; undefined when the pass is below the watermark. */
+  closedTasks(pass: number): string | undefined;
+  /** Differs for most pairs of unequal ledgers, and costs little: a first look before comparing what they encode to. */
+  outline(): string;
   encode(): Uint8Array;
 }
 
@@ -179,6 +185,15 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
         byPass.push({ pass, applied: good, closed: ledger.closedCount });
       }
       return { applied, discarded, passes: byPass };
+    },
+    watermark: () => collapsed.length,
+    closedTasks(pass) {
+      if (pass < collapsed.length) return undefined;
+      return bitmapToText(passes.get(pass)?.closed ?? createBitmap(tasks));
+    },
+    outline() {
+      const counts = [...passes].map(([pass, of]) => `${pass}:${of.closedCount}:${of.closedGood}:${of.open.size}`);
+      return `${collapsed.length} ${counts.sort().join(' ')}`;
     },
     encode() {
       const value: z.infer<typeof savedSchema> = {
