@@ -52,7 +52,7 @@ async function serve(): Promise<void> {
     handler: ({ header }) =>
       header.type === 'pull'
         ? { header: { type: 'pull' }, segments: [values.subarray(0, header.placement.shards)] }
-        : { header: { type: 'push', outcome: 'applied' } },
+        : { header: { type: 'push', outcome: 'applied', recovery: 0 } },
   });
   process.send?.(server.port);
   process.once('disconnect', () => void server.close());

@@ -71,6 +71,8 @@ export const CODES = {
   StalePlacement: fact('refresh', EXIT.jobFailed),
   WrongShard: fact('refresh', EXIT.jobFailed),
   UnknownParameter: fact('fatal', EXIT.jobFailed),
+  /** Acknowledgements from before a pserver was restored: ask for positions again. */
+  StaleRecovery: fact('refresh', EXIT.jobFailed),
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
   BadGradient: fact('fatal', EXIT.jobFailed),
   AttemptNotLive: fact('refresh', EXIT.jobFailed),

@@ -29,7 +29,7 @@ export interface AttemptRef {
 
 /** `request` is the shell's own number for the answer it owes. */
 export type QueueEvent =
-  /** The live trainers, when the master starts: attempts of others end. */
+  /** The live trainers, all of them, when the master starts and when its watch began anew: attempts of others end. */
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined'; readonly trainer: string }
   | { readonly type: 'gone'; readonly trainer: string }
@@ -90,11 +90,13 @@ export interface LiveAttempt extends AttemptRef {
 
 export interface TaskQueue {
   step(event: QueueEvent, now: number): QueueEffect[];
-  /** When `tick` is due next, on the clock of `now`; undefined while nothing can time out. */
+  /** When `tick` is due next, on the clock of `now`, or earlier; undefined while nothing can time out. */
   nextDeadline(): number | undefined;
   counts(): QueueCounts;
   /** Totals of each ended pass, and the sums so far of the current one. */
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
+  /** Whether the task was done, not discarded, in a pass up to the current one. */
+  isDone(pass: number, task: number): boolean;
   discarded(): readonly DiscardedTask[];
   attempts(): readonly LiveAttempt[];
 }

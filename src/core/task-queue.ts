@@ -6,127 +6,71 @@
  * rest on it, and the shell keeps that order.
  */
 import { assert, unreachable } from '../base/assert.ts';
-import type { ErrorCode } from '../base/errors.ts';
+import { type ErrorCode, PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
-import { bitmapFromText } from './bitmap.ts';
-import { shuffled } from './shuffle.ts';
-import { type Attempt, countWork, newAttempt, type OpenTask, WORKING } from './task-attempt.ts';
-import type { AttemptRef, QueueConfig, QueueEffect, QueueEvent, TaskQueue } from './task-events.ts';
+import { type Attempt, countWork, hasMoved, isWorking } from './task-attempt.ts';
+import type { AttemptRef, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './task-events.ts';
+import { createTaskPass, type TaskPass } from './task-pass.ts';
 import {
-  addSums,
-  BLOCK_TASKS,
+  DISCARD_TEXT_LENGTH,
   type DiscardedTask,
   noSums,
   type PassTotals,
   type QueueChange,
   type SavedQueue,
-  type TaskBlock,
-  type TaskSums,
 } from './task-state.ts';
 
-const TODO = 0;
-const PENDING = 1;
-const DONE = 2;
-const DISCARDED = 3;
+type EventOf<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>;
 
+/** Why an attempt ended without its task being done. */
+interface AttemptEnd {
+  readonly isFailure: boolean;
+  readonly code: string;
+  readonly error: string;
+}
+
+/** `now` is on the clock of `step`. `StoreValueInvalid` when what was saved cannot be of this job. */
 export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefined, now: number): TaskQueue {
   const tasks = config.taskRecords.length;
   assert(tasks > 0 && config.passes > 0, 'a job has tasks and passes');
   let phase: 'train' | 'ended' = 'train';
-  let pass = 0;
-  let status: Uint8Array = new Uint8Array(tasks);
-  let order: Uint32Array = new Uint32Array(0);
-  let cursor = 0;
-  /** Tasks that came back, dealt before the rest. */
-  let returned: number[] = [];
-  const tally = { todo: 0, pending: 0, done: 0, discarded: 0 };
-  let blockSums: TaskSums[] = [];
-  const open = new Map<number, OpenTask>();
   const ended: PassTotals[] = [];
   const discards = new Map<number, DiscardedTask>();
   const live = new Set<string>();
-  const waiting: { request: number; trainer: string }[] = [];
+  /** Requests for a task, in the order in which they came. */
+  const waiting = new Map<number, string>();
+  /** Work that the longest completed task took, for the adaptive timeout. */
   let longestMs = 0;
+  /** No attempt times out before this; found anew at each tick. */
+  let earliestDueMs = Number.POSITIVE_INFINITY;
   let failedJob = false;
+  let pass = saved === undefined ? beginPass(0) : restore(saved);
 
   /** Filled during one step. */
   let effects: QueueEffect[] = [];
   let changes: QueueChange[] = [];
-  let dirty = new Set<number>();
 
-  beginPass(0);
-  if (saved !== undefined) restore(saved);
-
-  function beginPass(number: number): void {
-    pass = number;
-    status = new Uint8Array(tasks);
-    for (const task of discards.keys()) status[task] = DISCARDED;
-    order = shuffled(tasks, config.seed, pass);
-    cursor = 0;
-    returned = [];
-    open.clear();
-    blockSums = Array.from({ length: Math.ceil(tasks / BLOCK_TASKS) }, noSums);
-    tally.todo = tasks - discards.size;
-    tally.pending = 0;
-    tally.done = 0;
-    tally.discarded = discards.size;
+  function beginPass(number: number): TaskPass {
+    return createTaskPass({ number, tasks, seed: config.seed, discarded: discards.keys() });
   }
 
-  function restore(from: SavedQueue): void {
-    for (const discard of from.discarded) discards.set(discard.task, discard);
-    for (let p = 0; p < from.state.pass + (from.state.phase === 'ended' ? 1 : 0); p++) {
-      const totals = from.totals.get(p);
-      assert(totals !== undefined, `totals of ended pass ${p} are saved`);
+  function restore(from: SavedQueue): TaskPass {
+    const { state } = from;
+    if (state.pass >= config.passes) throw invalid(`pass ${state.pass}: the job has ${config.passes}`);
+    phase = state.phase;
+    for (const discard of from.discarded) {
+      if (discard.task >= tasks) throw invalid(`discarded task ${discard.task}: the job has ${tasks}`);
+      // One of a later pass was saved without the change of pass that came before it: nothing rests on it yet.
+      if (discard.pass <= state.pass) discards.set(discard.task, discard);
+    }
+    for (let number = 0; number < state.pass + (phase === 'ended' ? 1 : 0); number++) {
+      const totals = from.totals.get(number);
+      if (totals === undefined) throw invalid(`the totals of pass ${number}, which has ended, are missing`);
       ended.push(totals);
     }
-    beginPass(from.state.pass);
-    phase = from.state.phase;
-    if (phase === 'ended') return;
-    for (const [block, value] of from.blocks) restoreBlock(block, value);
-  }
-
-  function restoreBlock(block: number, value: TaskBlock): void {
-    const first = block * BLOCK_TASKS;
-    const done = bitmapFromText(value.done, Math.min(BLOCK_TASKS, tasks - first));
-    assert(done !== undefined, `task block ${block} fits the job`);
-    for (let i = 0; i < done.size; i++) if (done.has(i)) setStatus(first + i, DONE);
-    for (const [text, entry] of Object.entries(value.open)) {
-      const task = Number(text);
-      const attempts = entry.attempts.map(({ attempt, trainer }) => newAttempt(attempt, trainer, now));
-      open.set(task, { last: entry.last, failures: entry.failures, attempts });
-      if (attempts.length > 0) setStatus(task, PENDING);
-    }
-    blockSums[block] = value.sums;
-  }
-
-  function setStatus(task: number, to: number): void {
-    const names = ['todo', 'pending', 'done', 'discarded'] as const;
-    tally[names[status[task]!]!] -= 1;
-    tally[names[to]!] += 1;
-    status[task] = to;
-  }
-
-  function touch(task: number): void {
-    dirty.add(Math.floor(task / BLOCK_TASKS));
-  }
-
-  function blockValue(block: number): TaskBlock {
-    const first = block * BLOCK_TASKS;
-    const size = Math.min(BLOCK_TASKS, tasks - first);
-    let done = '';
-    const entries: TaskBlock['open'] = {};
-    for (let byte = 0; byte < size; byte += 8) {
-      let bits = 0;
-      for (let i = byte; i < Math.min(byte + 8, size); i++) {
-        if (status[first + i] === DONE) bits |= 1 << (i - byte);
-        const task = open.get(first + i);
-        if (task === undefined) continue;
-        const attempts = task.attempts.map(({ attempt, trainer }) => ({ attempt, trainer }));
-        entries[first + i] = { last: task.last, failures: task.failures, attempts };
-      }
-      done += bits.toString(16).padStart(2, '0');
-    }
-    return { done, open: entries, sums: blockSums[block]! };
+    const restored = beginPass(state.pass);
+    if (phase === 'train') for (const [block, value] of from.blocks) restored.restore(block, value, now);
+    return restored;
   }
 
   function timeoutMs(): number {
@@ -134,83 +78,51 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     return Math.max(config.timeoutFloorMs, 3 * longestMs);
   }
 
-  function nextTodo(): number | undefined {
-    const back = returned.shift();
-    if (back !== undefined) return back;
-    for (; cursor < tasks; cursor++) {
-      const task = order[cursor]!;
-      if (status[task] !== TODO) continue;
-      cursor += 1;
-      return task;
-    }
-    return undefined;
+  function noteDue(attempt: Attempt): void {
+    if (!isWorking(attempt)) return;
+    earliestDueMs = Math.min(earliestDueMs, attempt.countedAt + timeoutMs() - attempt.ranMs);
   }
 
-  function heldBy(trainer: string): { task: number; attempt: Attempt }[] {
-    const held: { task: number; attempt: Attempt }[] = [];
-    for (const [task, entry] of open) {
-      for (const attempt of entry.attempts) if (attempt.trainer === trainer) held.push({ task, attempt });
-    }
-    return held;
-  }
-
-  /** Deals to whoever waits and is live, in the order they asked. */
-  function dealAll(now: number): void {
-    for (let i = 0; i < waiting.length; ) {
-      const { request, trainer } = waiting[i]!;
-      if (!live.has(trainer) || heldBy(trainer).length >= LIMITS.tasksHeld) {
-        i += 1;
-        continue;
-      }
-      const task = nextTodo();
-      if (task === undefined) return;
-      waiting.splice(i, 1);
-      const entry = open.get(task) ?? { last: 0, failures: 0, attempts: [] };
-      entry.last += 1;
-      entry.attempts.push(newAttempt(entry.last, trainer, now));
-      open.set(task, entry);
-      setStatus(task, PENDING);
-      touch(task);
-      effects.push({ type: 'deal', request, attempt: { trainer, pass, task, attempt: entry.last } });
+  /** Deals to whoever waits, is live and has room, in the order they asked. */
+  function dealAll(at: number): void {
+    for (const [request, trainer] of waiting) {
+      if (pass.tally.todo === 0) return;
+      if (!live.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
+      const dealt = pass.deal(trainer, at);
+      assert(dealt !== undefined, 'a task that is to do can be dealt');
+      waiting.delete(request);
+      const attempt: AttemptRef = { trainer, pass: pass.number, task: dealt.task, attempt: dealt.attempt };
+      effects.push({ type: 'deal', request, attempt });
     }
   }
 
   /** Ends one attempt; the task goes back when it was the last one, or is discarded. */
-  function endAttempt(task: number, attempt: Attempt, end: { failure: boolean; code: string; error: string }): void {
-    const entry = open.get(task);
-    assert(entry !== undefined, 'an attempt belongs to an open task');
-    entry.attempts = entry.attempts.filter((other) => other !== attempt);
-    if (end.failure) entry.failures += 1;
-    touch(task);
+  function endAttempt(attempt: Attempt, end: AttemptEnd): void {
+    // It ended with its task, discarded by an attempt that ended in the same step.
+    if (!pass.open.isLive(attempt)) return;
+    const entry = pass.end(attempt, end.isFailure);
     if (entry.failures > config.maxFailures) {
-      discard(task, attempt, end);
-      return;
+      discard(attempt, end);
+    } else if (entry.attempts.size === 0) {
+      pass.giveBack(attempt.task);
+      effects.push({ type: 'requeued', task: attempt.task, why: end.error });
     }
-    if (entry.attempts.length > 0) return;
-    setStatus(task, TODO);
-    returned.push(task);
-    effects.push({ type: 'requeued', task, why: end.error });
   }
 
-  function discard(task: number, attempt: Attempt, end: { code: string; error: string }): void {
-    open.delete(task);
-    setStatus(task, DISCARDED);
+  function discard({ task, trainer }: Attempt, { code, error }: AttemptEnd): void {
+    pass.discard(task);
     const report: DiscardedTask = {
       task,
-      pass,
+      pass: pass.number,
       records: config.taskRecords[task]!,
-      trainer: attempt.trainer,
-      code: end.code,
-      error: end.error,
-      where: config.describeTask(task),
+      trainer,
+      code,
+      error: error.slice(0, DISCARD_TEXT_LENGTH),
+      where: config.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
     };
     discards.set(task, report);
     changes.push({ kind: 'discarded', task, value: report });
     effects.push({ type: 'discarded', task: report });
-    if (discards.size > config.maxDiscarded && !failedJob) {
-      failedJob = true;
-      effects.push({ type: 'failed', discarded: report });
-    }
   }
 
   /** The one door for messages about an attempt (EXAMPLES 3). */
@@ -219,199 +131,180 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
       effects.push({ type: 'refuse', request, code, message });
       return undefined;
     };
-    if (phase === 'ended' || ref.pass < pass) return refuse('PassBefore', `pass ${ref.pass} has ended`);
-    if (ref.pass > pass) return refuse('PassAfter', `pass ${ref.pass} has not begun; the job is in pass ${pass}`);
-    const attempt = open
-      .get(ref.task)
-      ?.attempts.find((other) => other.attempt === ref.attempt && other.trainer === ref.trainer);
+    const { number } = pass;
+    if (ref.pass > number) return refuse('PassAfter', `pass ${ref.pass} has not begun; the job is in pass ${number}`);
+    if (phase === 'ended' || ref.pass < number) return refuse('PassBefore', `pass ${ref.pass} has ended`);
+    const attempt = pass.open.find(ref);
     if (attempt !== undefined) return attempt;
     return refuse('AttemptNotLive', `attempt ${ref.attempt} of task ${ref.task} by ${ref.trainer} is not live`);
   }
 
-  function addToBlock(task: number, sums: TaskSums): void {
-    const block = Math.floor(task / BLOCK_TASKS);
-    blockSums[block] = addSums(blockSums[block]!, sums);
-    touch(task);
-  }
-
-  function finish(event: Extract<QueueEvent, { type: 'finish' }>, now: number): void {
+  function finish(event: EventOf<'finish'>, at: number): void {
     const attempt = admit(event, event.request);
     if (attempt === undefined) return;
-    countWork(attempt, now);
+    countWork(attempt, at);
     longestMs = Math.max(longestMs, attempt.ranMs);
-    open.delete(event.task);
-    setStatus(event.task, DONE);
-    addToBlock(event.task, event.sums);
+    pass.finish(event.task);
+    pass.addSums(event.task, event.sums);
     effects.push({ type: 'accept', request: event.request });
   }
 
-  function fail(event: Extract<QueueEvent, { type: 'fail' }>): void {
+  /** Its trainer says so itself: of the task being executed, whether that was ever reported or not. */
+  function fail(event: EventOf<'fail'>): void {
     const attempt = admit(event, event.request);
     if (attempt === undefined) return;
-    addToBlock(event.task, { ...noSums(), read: event.read });
-    const failure = event.data || (attempt.executing && attempt.position === attempt.startPosition);
-    endAttempt(event.task, attempt, { failure, code: event.code, error: event.error });
+    pass.addSums(event.task, { ...noSums(), read: event.read });
+    endAttempt(attempt, { isFailure: event.data || !hasMoved(attempt), code: event.code, error: event.error });
     effects.push({ type: 'accept', request: event.request });
   }
 
-  function giveBack(event: Extract<QueueEvent, { type: 'return' }>): void {
+  function handBack(event: EventOf<'return'>): void {
     const attempt = admit(event, event.request);
     if (attempt === undefined) return;
-    addToBlock(event.task, { ...noSums(), read: event.read });
-    endAttempt(event.task, attempt, { failure: false, code: 'Returned', error: `${event.trainer} handed it back` });
+    pass.addSums(event.task, { ...noSums(), read: event.read });
+    endAttempt(attempt, { isFailure: false, code: 'Returned', error: `${event.trainer} handed it back` });
     effects.push({ type: 'accept', request: event.request });
   }
 
-  function progress(event: Extract<QueueEvent, { type: 'progress' }>, now: number): void {
-    for (const { task, attempt } of heldBy(event.trainer)) {
-      countWork(attempt, now);
-      const { executing } = event;
-      const now_ = executing?.pass === pass && executing.task === task && executing.attempt === attempt.attempt;
-      attempt.phase = event.phase;
-      if (now_ && executing !== undefined) {
-        if (!attempt.executing) attempt.startPosition = executing.position;
-        attempt.position = executing.position;
+  function progress({ trainer, executing, phase: entered }: EventOf<'progress'>, at: number): void {
+    for (const attempt of pass.open.heldBy(trainer)) {
+      countWork(attempt, at);
+      attempt.phase = entered;
+      attempt.executing =
+        executing?.pass === pass.number && executing.task === attempt.task && executing.attempt === attempt.attempt;
+      if (attempt.executing && executing !== undefined) {
+        attempt.position = Math.max(attempt.position, executing.position);
+        const entry = pass.open.get(attempt.task)!;
+        entry.position = Math.max(entry.position, attempt.position);
       }
-      attempt.executing = now_;
+      noteDue(attempt);
     }
   }
 
   function gone(trainer: string): void {
     live.delete(trainer);
-    for (const { task, attempt } of heldBy(trainer)) {
-      const failure = attempt.executing && attempt.position === attempt.startPosition;
-      endAttempt(task, attempt, { failure, code: 'TrainerGone', error: `trainer ${trainer} died or left` });
+    for (const attempt of pass.open.heldBy(trainer)) {
+      const isFailure = attempt.executing && !hasMoved(attempt);
+      endAttempt(attempt, { isFailure, code: 'TrainerGone', error: `trainer ${trainer} died or left` });
     }
   }
 
-  function get(event: Extract<QueueEvent, { type: 'get' }>): void {
-    for (const { task, attempt } of heldBy(event.trainer)) {
-      const known = event.held.some(
-        (held) => held.pass === pass && held.task === task && held.attempt === attempt.attempt,
-      );
-      if (!known)
-        endAttempt(task, attempt, { failure: false, code: 'Lost', error: 'the answer that dealt it was lost' });
-    }
-    if (phase === 'ended') effects.push({ type: 'none', request: event.request });
-    else waiting.push({ request: event.request, trainer: event.trainer });
+  function roster(trainers: readonly string[]): void {
+    live.clear();
+    for (const trainer of trainers) live.add(trainer);
+    for (const holder of pass.open.trainers()) if (!live.has(holder)) gone(holder);
   }
 
-  function tick(now: number): void {
-    for (const [task, entry] of [...open]) {
-      for (const attempt of [...entry.attempts]) {
-        countWork(attempt, now);
-        if (!attempt.executing || attempt.ranMs < timeoutMs()) continue;
-        const failure = attempt.position === attempt.startPosition;
-        const error = `attempt ${attempt.attempt} by ${attempt.trainer} worked ${Math.round(attempt.ranMs)} ms without an end`;
-        endAttempt(task, attempt, { failure, code: 'TaskTimeout', error });
-      }
+  function get({ trainer, held, request }: EventOf<'get'>): void {
+    const known = new Set(held.filter((ref) => ref.pass === pass.number).map((ref) => `${ref.task} ${ref.attempt}`));
+    for (const attempt of pass.open.heldBy(trainer)) {
+      if (known.has(`${attempt.task} ${attempt.attempt}`)) continue;
+      endAttempt(attempt, { isFailure: false, code: 'Lost', error: 'the answer that dealt it was lost' });
     }
+    if (phase === 'ended') effects.push({ type: 'none', request });
+    else waiting.set(request, trainer);
   }
 
+  function tick(at: number): void {
+    for (const attempt of [...pass.open.attempts()]) {
+      countWork(attempt, at);
+      if (!attempt.executing || attempt.ranMs < timeoutMs()) continue;
+      const worked = `worked ${Math.round(attempt.ranMs)} ms without an end`;
+      const error = `attempt ${attempt.attempt} by ${attempt.trainer} ${worked}`;
+      endAttempt(attempt, { isFailure: !hasMoved(attempt), code: 'TaskTimeout', error });
+    }
+    earliestDueMs = Number.POSITIVE_INFINITY;
+    for (const attempt of pass.open.attempts()) noteDue(attempt);
+  }
+
+  function judgeDiscards(): void {
+    if (failedJob || discards.size <= config.maxDiscarded) return;
+    failedJob = true;
+    effects.push({ type: 'failed', discarded: [...discards.values()].at(-1)! });
+  }
+
+  /** A pass is over when nothing is to do or pending, also when its last task was discarded. */
   function endPasses(): void {
-    while (phase === 'train' && !failedJob && tally.todo === 0 && tally.pending === 0) {
-      const sums = blockSums.reduce(addSums, noSums());
-      const totals: PassTotals = { tasks, done: tally.done, discarded: tally.discarded, sums };
-      const number = pass;
+    while (phase === 'train' && pass.tally.todo === 0 && pass.tally.pending === 0) {
+      const { number, tally } = pass;
+      const totals: PassTotals = { tasks, done: tally.done, discarded: tally.discarded, sums: pass.sums() };
       ended.push(totals);
-      dirty.clear();
-      changes.push({ kind: 'totals', pass: number, value: totals }, { kind: 'dropBlocks', pass: number });
-      if (number + 1 < config.passes) beginPass(number + 1);
+      if (number + 1 < config.passes) pass = beginPass(number + 1);
       else phase = 'ended';
-      changes.push({ kind: 'state', value: { phase, pass } });
+      // In this order: whatever part of it is saved, a master finds the pass either going on or ended.
+      changes.push(
+        { kind: 'totals', pass: number, value: totals },
+        { kind: 'state', value: { phase, pass: pass.number } },
+        { kind: 'dropBlocks', pass: number },
+      );
       effects.push({ type: 'passEnded', pass: number, totals });
     }
     if (phase !== 'ended') return;
-    for (const { request } of waiting.splice(0)) effects.push({ type: 'none', request });
+    for (const request of waiting.keys()) effects.push({ type: 'none', request });
+    waiting.clear();
     effects.push({ type: 'ended' });
   }
 
-  function handle(event: QueueEvent, now: number): void {
+  function handle(event: QueueEvent, at: number): void {
     switch (event.type) {
-      case 'roster': {
-        for (const trainer of event.trainers) live.add(trainer);
-        const holders = new Set([...open.values()].flatMap((entry) => entry.attempts.map(({ trainer }) => trainer)));
-        for (const trainer of holders) if (!live.has(trainer)) gone(trainer);
-        return;
-      }
+      case 'roster':
+        return roster(event.trainers);
       case 'joined':
-        live.add(event.trainer);
-        return;
+        return void live.add(event.trainer);
       case 'gone':
-        gone(event.trainer);
-        return;
+        return gone(event.trainer);
       case 'get':
-        get(event);
-        return;
-      case 'cancel': {
-        const at = waiting.findIndex(({ request }) => request === event.request);
-        if (at >= 0) waiting.splice(at, 1);
-        return;
-      }
+        return get(event);
+      case 'cancel':
+        return void waiting.delete(event.request);
       case 'finish':
-        finish(event, now);
-        return;
+        return finish(event, at);
       case 'fail':
-        fail(event);
-        return;
+        return fail(event);
       case 'return':
-        giveBack(event);
-        return;
+        return handBack(event);
       case 'progress':
-        progress(event, now);
-        return;
+        return progress(event, at);
       case 'tick':
-        tick(now);
-        return;
+        return tick(at);
       case 'resumed':
-        for (const entry of open.values()) for (const attempt of entry.attempts) attempt.countedAt = now;
+        for (const attempt of pass.open.attempts()) attempt.countedAt = at;
         return;
       default:
-        unreachable(event);
-        return;
+        return unreachable(event);
     }
   }
 
+  function counts(): QueueCounts {
+    const last = phase === 'ended' ? ended.at(-1) : undefined;
+    const tally = last === undefined ? pass.tally : { todo: 0, pending: 0, done: last.done, discarded: last.discarded };
+    return { phase, pass: pass.number, total: tasks, ...tally, waiting: waiting.size };
+  }
+
   return {
-    step(event, now) {
+    step(event, at) {
       effects = [];
       changes = [];
-      dirty = new Set();
       const wasEnded = phase === 'ended';
-      handle(event, now);
+      handle(event, at);
       if (!wasEnded) {
-        endPasses();
-        if (phase === 'train' && !failedJob) dealAll(now);
+        judgeDiscards();
+        if (!failedJob) endPasses();
+        if (!failedJob && phase === 'train') dealAll(at);
+        if (phase === 'train') changes.push(...pass.takeChanges());
       }
-      for (const block of dirty) changes.push({ kind: 'block', pass, block, value: blockValue(block) });
       return changes.length === 0 ? effects : [{ type: 'save', changes }, ...effects];
     },
-    nextDeadline() {
-      let earliest: number | undefined;
-      for (const entry of open.values()) {
-        for (const attempt of entry.attempts) {
-          if (!attempt.executing || !WORKING.has(attempt.phase)) continue;
-          const due = attempt.countedAt + timeoutMs() - attempt.ranMs;
-          if (earliest === undefined || due < earliest) earliest = due;
-        }
-      }
-      return earliest;
-    },
-    counts: () => ({ phase, pass, total: tasks, ...tally, waiting: waiting.length }),
-    totals: () => ({ ended, current: blockSums.reduce(addSums, noSums()) }),
+    nextDeadline: () => (Number.isFinite(earliestDueMs) ? earliestDueMs : undefined),
+    counts,
+    totals: () => ({ ended, current: phase === 'ended' ? noSums() : pass.sums() }),
     discarded: () => [...discards.values()],
     attempts: () =>
-      [...open].flatMap(([task, entry]) =>
-        entry.attempts.map(({ attempt, trainer, phase, position, executing, ranMs }) => ({
-          pass,
-          task,
-          attempt,
-          trainer,
-          phase,
-          position,
-          executing,
-          ranMs,
-        })),
-      ),
+      [...pass.open.attempts()].map(({ startPosition: _, countedAt: __, ...attempt }) => ({
+        ...attempt,
+        pass: pass.number,
+      })),
   };
 }
+
+const invalid = (what: string): PaddletError => new PaddletError('StoreValueInvalid', `saved task queue: ${what}`);

@@ -5,6 +5,9 @@ import { PaddletError } from '../base/errors.ts';
 /** Tasks that share one store value. */
 export const BLOCK_TASKS = 256;
 
+/** Of the error and the place in the report of a discarded task: a task of many small files has a long list of them. */
+export const DISCARD_TEXT_LENGTH = 4096;
+
 const count = z.int().min(0);
 
 /** What trainers reported, added up. `read` and `duplicate` are observations, lower bounds when processes die. */

@@ -20,6 +20,7 @@ export const DURATION_FIELDS: ReadonlySet<string> = new Set([
   'cluster.leaseTtl',
   'tasks.timeout',
   'tasks.timeoutFloor',
+  'checkpoint.interval',
 ]);
 
 /** Text such as `5s`, checked to lie within the bounds; the resolved job has it in milliseconds. */
@@ -182,4 +183,18 @@ export const timeoutFloor = duration(100, 24 * HOUR_MS)
 
 export const checkpointFields = {
   dir: path.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
+  keep: countOf(0, 1000).default(1).describe('Older checkpoints of each pserver kept beside the newest.'),
+  everyPasses: countOf(1, 1_000_000).optional().describe('Save also after so many passes.'),
+  everyBatches: countOf(1, 2 ** 40)
+    .optional()
+    .describe('Save also after so many mini-batches.'),
+  maxBytesPerSecond: countOf(1024, 2 ** 40)
+    .optional()
+    .describe(
+      'Bytes a second that saving may write, to spare the network; the last save of a process is not held back.',
+    ),
 };
+export const checkpointInterval = z
+  .union([z.literal('off'), duration(100, 24 * HOUR_MS)])
+  .default('10m')
+  .describe('Time from one checkpoint of a pserver to the next; `off` for none by time.');

@@ -8,6 +8,7 @@ import type { OptimizerSpec } from '../tensor/spec.ts';
 import { parseDurationMs } from './duration.ts';
 import {
   checkpointFields,
+  checkpointInterval,
   clusterCounts,
   dataFields,
   jobName,
@@ -37,7 +38,10 @@ export const jobFileSchema = z.strictObject({
   training: optionalSection(trainingFields, 'How the data is gone through.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
-  checkpoint: optionalSection(checkpointFields, 'Where parameters are kept.'),
+  checkpoint: optionalSection(
+    { ...checkpointFields, interval: checkpointInterval },
+    'When and where parameters are kept.',
+  ),
 });
 export type JobFile = z.output<typeof jobFileSchema>;
 
@@ -63,7 +67,7 @@ const jobSchema = z.strictObject({
   training: z.strictObject(trainingFields),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
-  checkpoint: z.strictObject(checkpointFields),
+  checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
 });
 
 type Frozen<T> = T extends readonly (infer E)[]
@@ -94,6 +98,7 @@ export function parseJob(value: unknown): Job {
 export function resolveJob(file: JobFile): Job {
   const { leaseTtl: lease, ...counts } = file.cluster;
   const { timeout, timeoutFloor: floor, ...failures } = file.tasks;
+  const { interval, ...kept } = file.checkpoint;
   return {
     name: file.name,
     data: {
@@ -114,7 +119,7 @@ export function resolveJob(file: JobFile): Job {
       timeoutMs: timeout === 'auto' ? timeout : durationMs(timeout),
       timeoutFloorMs: durationMs(floor),
     },
-    checkpoint: file.checkpoint,
+    checkpoint: { ...kept, intervalMs: interval === 'off' ? interval : durationMs(interval) },
   };
 }
 

@@ -78,6 +78,8 @@ export const requestSchema = z.discriminatedUnion('type', [
   }),
   /** Where the ledger stands: the next push wanted of each task. */
   z.strictObject({ type: z.literal('position'), ...ofJob, tasks: z.array(z.strictObject(taskRef)).max(1024) }),
+  /** The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. */
+  z.strictObject({ type: z.literal('closed'), ...ofJob, pass: count }),
   /** Closes discarded tasks, of so many records, where they stand: later pushes of them are dropped. */
   z.strictObject({
     type: z.literal('closeTasks'),
@@ -117,6 +119,8 @@ export const requestSchema = z.discriminatedUnion('type', [
     type: z.literal('finishTask'),
     ...ofJob,
     ...attemptRef,
+    /** The lowest recovery number among the acknowledgements of the last push; an old one is refused. */
+    recovery: count,
     records: count,
     good: count,
     bad: count,
@@ -174,11 +178,26 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
   /** Segments: values of each dense part, then of each sparse part, in the order asked. */
   z.strictObject({ type: z.literal('pull') }),
-  z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']) }),
+  z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']), recovery: count }),
   /** The next push wanted, or -1 for a closed task. */
-  z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)) }),
+  z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)), recovery: count }),
+  /**
+   * `watermark`: passes below it are complete in every shard. `ledgers`: for each distinct ledger the closed tasks of the
+   * pass as hex, lowest task in the lowest bit of the first byte; those that have the pass complete are left out.
+   */
+  z.strictObject({
+    type: z.literal('closed'),
+    recovery: count,
+    watermark: count,
+    ledgers: z.array(z.string().regex(/^[0-9a-f]*$/)).max(LIMITS.shards),
+  }),
   z.strictObject({ type: z.literal('closeTasks') }),
-  z.strictObject({ type: z.literal('checkpoint'), uuid: name, md5: name, bytes: count }),
+  /** `running`: a save was under way already and this request is ignored. */
+  z.strictObject({
+    type: z.literal('checkpoint'),
+    outcome: z.enum(['saved', 'running']),
+    saved: z.strictObject({ uuid: name, md5: name, bytes: count }).optional(),
+  }),
   z.strictObject({
     type: z.literal('account'),
     /** Good records below the ledger positions. */

@@ -1,9 +1,11 @@
 /** What a command hands to a role: the world, the store, and how this process is reached. */
 import type { Registry } from 'prom-client';
 import type { Host } from '../base/seams.ts';
+import type { Model } from '../model/model.ts';
 import type { ListenOptions, Network } from '../protocol/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
+import type { JobRecord } from './job-record.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -28,6 +30,8 @@ export interface RoleContext {
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** Makes the models of jobs whose model is not built in; absent: all are. */
+  readonly makeModel?: (record: JobRecord) => Model;
 }
 
 /** How a role ended well. Failures are thrown as PaddletErrors. */

@@ -8,6 +8,7 @@ import type { Model } from '../model/model.ts';
 import { createModel } from '../model/registry.ts';
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
+import type { RoleContext } from './context.ts';
 
 const count = z.int().min(0);
 
@@ -57,7 +58,8 @@ export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord
 }
 
 /** The model of a job: a function of its record, so that every role makes the same one. */
-export function modelOf(record: JobRecord): Model {
+export function modelOf(record: JobRecord, context: Pick<RoleContext, 'makeModel'> = {}): Model {
+  if (context.makeModel !== undefined) return context.makeModel(record);
   return createModel(record.job.model, { inputWidth: record.train.featureBound, classes: classesOf(record) });
 }
 

@@ -28,12 +28,25 @@ export interface PushHeader {
   readonly good: number;
 }
 
+export interface PushAcknowledged {
+  /** Every pserver had applied the push before. */
+  readonly duplicate: boolean;
+  /** The lowest recovery number that a pserver acknowledged under. */
+  readonly recovery: number;
+}
+
+export interface TaskPosition {
+  /** The lowest next push wanted by any pserver; -1 when the task is closed everywhere. */
+  readonly next: number;
+  /** The lowest recovery number that a pserver answered under. */
+  readonly recovery: number;
+}
+
 export interface ParameterClient {
   pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
-  /** True when every pserver had applied the push before. Throws `PushOutOfOrder` with `details.want`. */
-  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<{ duplicate: boolean }>;
-  /** The lowest next push wanted by any pserver; -1 when the task is closed everywhere. */
-  position(pass: number, task: number, signal: AbortSignal): Promise<number>;
+  /** Throws `PushOutOfOrder` with `details.want`. */
+  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged>;
+  position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition>;
 }
 
 export interface ParameterClientOptions {
@@ -144,10 +157,13 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
               };
               const reply = await group.ask(pserver, 'push', asked, segments);
               reply.free();
-              return reply.header.outcome;
+              return reply.header;
             }),
           );
-          return { duplicate: outcomes.every((outcome) => outcome === 'duplicate') };
+          return {
+            duplicate: outcomes.every(({ outcome }) => outcome === 'duplicate'),
+            recovery: Math.min(...outcomes.map(({ recovery }) => recovery)),
+          };
         },
         signal,
       ),
@@ -162,11 +178,12 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
               reply.free();
               const next = reply.header.next[0];
               assert(next !== undefined, 'a position for the task asked');
-              return next;
+              return { next, recovery: reply.header.recovery };
             }),
           );
-          const open = positions.filter((next) => next >= 0);
-          return open.length === 0 ? -1 : Math.min(...open);
+          const open = positions.map(({ next }) => next).filter((next) => next >= 0);
+          const recovery = Math.min(...positions.map((position) => position.recovery));
+          return { next: open.length === 0 ? -1 : Math.min(...open), recovery };
         },
         signal,
       ),

@@ -21,6 +21,18 @@ type ReplyOf<T extends RequestHeader['type']> = Received<Extract<ReplyHeader, { 
 /** A request without what every request of a job carries. */
 export type Ask<T extends RequestHeader['type']> = Omit<RequestOf<T>, 'job' | 'cut' | 'type'>;
 
+/** Requests that a pserver answers. */
+export type PserverRequest =
+  | 'pull'
+  | 'push'
+  | 'position'
+  | 'closed'
+  | 'closeTasks'
+  | 'checkpoint'
+  | 'account'
+  | 'scanRows'
+  | 'scanBlock';
+
 export interface PserverGroup {
   /**
    * Runs `attempt` with a placement in which every shard is held, again and again while it fails with an error to retry
@@ -28,7 +40,7 @@ export interface PserverGroup {
    */
   withPlacement<T>(what: string, attempt: (placement: Placement) => Promise<T>, signal: AbortSignal): Promise<T>;
   /** One request to one pserver, once. */
-  ask<T extends 'pull' | 'push' | 'position' | 'closeTasks' | 'checkpoint' | 'account' | 'scanRows' | 'scanBlock'>(
+  ask<T extends PserverRequest>(
     pserver: PlacedPserver,
     type: T,
     header: Ask<T>,

@@ -22,6 +22,8 @@ export interface Keys {
   /** States of 256 tasks of a pass. */
   taskBlock(pass: number, block: number): string;
   taskBlocks(pass: number): string;
+  /** The recovery number whose losses have been repaired. */
+  readonly tasksReconciled: string;
   /** Sums of a pass that has ended. */
   passTotals(pass: number): string;
   readonly passTotalsPrefix: string;
@@ -40,6 +42,8 @@ export interface Keys {
   readonly replicasPrefix: string;
   readonly trainersPrefix: string;
   trainer(id: string): string;
+  /** Raised by each pserver that loads parameters from before the last acknowledged push. */
+  readonly recovery: string;
   readonly checkpointsPrefix: string;
   checkpoint(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
@@ -59,6 +63,7 @@ export function keysOf(chroot: string): Keys {
     tasksPrefix: at('tasks/'),
     taskBlock: (pass, block) => at(`tasks/blocks/${pass}/${block}`),
     taskBlocks: (pass) => at(`tasks/blocks/${pass}/`),
+    tasksReconciled: at('tasks/reconciled'),
     passTotals: (pass) => at(`tasks/passes/${pass}`),
     passTotalsPrefix: at('tasks/passes/'),
     discardedTask: (task) => at(`tasks/discarded/${task}`),
@@ -75,6 +80,7 @@ export function keysOf(chroot: string): Keys {
     replicasPrefix: at('pshards/'),
     trainersPrefix: at('trainer/'),
     trainer: (id) => at(`trainer/${id}`),
+    recovery: at('recovery'),
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     parting: (token) => at(`parting/${token}`),

@@ -5,12 +5,12 @@ import type { ReplyHeader } from '../../src/protocol/messages.ts';
 import { deferred, getTask, info, numbered, rig } from './rig.ts';
 
 const LONG = { timeoutMs: 30_000 };
-const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied' } };
+const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied', recovery: 0 } };
 const infoReply = (facts: Record<string, unknown>): Outgoing<ReplyHeader> => ({
   header: { type: 'info', info: facts },
 });
 const echo: RequestHandler = (request) => ({
-  header: { type: 'push', outcome: 'applied' },
+  header: { type: 'push', outcome: 'applied', recovery: 0 },
   segments: Array.from({ length: request.segmentCount }, (_, i) => request.segment(i)),
 });
 
@@ -19,7 +19,7 @@ describe('requests and answers', () => {
     const { connect } = await rig({ handler: echo });
     const segments = [new Uint8Array([1, 2, 3]), new Uint8Array(0), new Uint8Array(new Float32Array([1.5, -2]).buffer)];
     const answer = await connect().request(numbered(1, segments), LONG);
-    expect(answer.header).toEqual({ type: 'push', outcome: 'applied' });
+    expect(answer.header).toEqual({ type: 'push', outcome: 'applied', recovery: 0 });
     expect(answer.segmentCount).toBe(3);
     segments.forEach((segment, i) => {
       expect(new Uint8Array(answer.segment(i))).toEqual(segment);

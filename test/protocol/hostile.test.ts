@@ -19,7 +19,7 @@ async function besieged(): Promise<Rig & { unharmed(): Promise<void> }> {
       if (request.header.type === 'info') sessions.add(session.remoteAddress);
       return request.header.type === 'info'
         ? { header: { type: 'info', info: {} } }
-        : { header: { type: 'push', outcome: 'applied' } };
+        : { header: { type: 'push', outcome: 'applied', recovery: 0 } };
     },
   });
   const friend: Channel = started.connect();

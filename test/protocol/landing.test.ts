@@ -7,7 +7,7 @@ import { deferred, ManualClock, numbered, rig } from './rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
-const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied' } };
+const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied', recovery: 0 } };
 const payload = (): Uint8Array => new Uint8Array(new Float32Array([1, 2, 3]).buffer);
 
 /** Memory at odd places of a WebAssembly memory, that counts how often each piece is given back. */

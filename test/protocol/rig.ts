@@ -163,7 +163,7 @@ export function deferred<T = void>(): {
   return Promise.withResolvers<T>();
 }
 
-export const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied' } };
+export const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied', recovery: 0 } };
 export const infoReply: Outgoing<ReplyHeader> = { header: { type: 'info', info: {} } };
 
 /** Never answers pushes; `seen(n)` resolves when n of them came. */

@@ -2,6 +2,7 @@
  * The end of a job whose passes are over: discarded tasks closed everywhere, final checkpoints published, the account
  * taken from the shards' ledgers, the digests, and the result.
  */
+import { assert } from '../../base/assert.ts';
 import type { DiscardedTask } from '../../core/task-state.ts';
 import { addSums, noSums } from '../../core/task-state.ts';
 import { finishMetrics } from '../../model/metrics.ts';
@@ -29,7 +30,6 @@ const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
 export async function conclude(options: ConcludeOptions): Promise<JobResult> {
   const { record, group, model, over } = options;
-  await closeDiscarded(group, record, options.desk.queue.discarded(), over);
   const checkpoints = await group.withPlacement(
     'final checkpoint',
     (placement) =>
@@ -37,8 +37,9 @@ export async function conclude(options: ConcludeOptions): Promise<JobResult> {
         placement.pservers.map(async (pserver) => {
           const reply = await group.ask(pserver, 'checkpoint', { final: true }, [], CHECKPOINT_TIMEOUT_MS);
           reply.free();
-          const { uuid, md5, bytes } = reply.header;
-          return { index: pserver.index, uuid, md5, bytes };
+          const { saved } = reply.header;
+          assert(saved !== undefined, 'a final checkpoint is never one that was running already');
+          return { index: pserver.index, ...saved };
         }),
       ),
     over,

@@ -1,19 +1,12 @@
 /**
- * `modelDigest` and `stateDigest`: SHA-256 over all values, and over all optimizer state, in canonical order: parameters
- * by name (bytewise), dense ones by element, tables by unsigned id (DESIGN §11). Independent of topology, since the
- * pservers' streams, each in id order, are merged. Format in docs/operations.md.
+ * The digests of the model as the pservers hold it: their streams, each in id order, are merged. What is hashed, and in
+ * which order, is said in src/checkpoint/model-digest.ts.
  */
-import { createHash, type Hash } from 'node:crypto';
-import { compareBytewise } from '../../data/place.ts';
+import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/model-digest.ts';
 import { blockShards } from '../../tensor/blocks.ts';
-import type { DenseSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
+import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement-view.ts';
 import type { PserverGroup } from '../pserver-group.ts';
-
-export interface Digests {
-  readonly modelDigest: string;
-  readonly stateDigest: string;
-}
 
 const PAGE_ROWS = 16_384;
 
@@ -25,96 +18,56 @@ export async function digestModel(
   return group.withPlacement(
     'digest',
     async (placement) => {
-      const model = createHash('sha256');
-      const state = createHash('sha256');
+      const hasher = createModelHasher();
       for (const [parameter, dense] of inNameOrder(spec.dense)) {
-        await digestDense(group, placement, { parameter, dense, shards, model, state });
+        hasher.beginDense(dense);
+        await digestBlocks(group, placement, { parameter, dense, shards, hasher });
       }
       for (const [table, sparse] of inNameOrder(spec.sparse)) {
-        await digestTable(group, placement, { table, sparse, model, state });
+        hasher.beginTable(sparse);
+        await digestRows(group, placement, { table, hasher });
       }
-      return { modelDigest: model.digest('hex'), stateDigest: state.digest('hex') };
+      return hasher.digests();
     },
     signal,
   );
 }
 
-function inNameOrder<T extends { readonly name: string }>(specs: readonly T[]): [number, T][] {
-  return specs.map((spec, i): [number, T] => [i, spec]).sort(([, a], [, b]) => compareBytewise(a.name, b.name));
-}
-
-async function digestDense(
+async function digestBlocks(
   group: PserverGroup,
   placement: Placement,
-  of: { parameter: number; dense: DenseSpec; shards: number; model: Hash; state: Hash },
+  of: { parameter: number; dense: DenseSpec; shards: number; hasher: ModelHasher },
 ): Promise<void> {
-  const { parameter, dense, model, state } = of;
-  model.update(`dense ${dense.name} ${dense.shape.join('x')}\n`);
-  state.update(`dense ${dense.name} ${dense.shape.join('x')}\n`);
+  const { parameter, dense, hasher } = of;
   const owners = blockShards(dense, of.shards);
   for (let block = 0; block < owners.length; block++) {
     const owner = placement.pservers[placement.primaryOf[owners[block]!]!]!;
     const reply = await group.ask(owner, 'scanBlock', { parameter, block, state: true });
     try {
-      model.update(reply.segment(0));
-      for (let slot = 1; slot < reply.segmentCount; slot++) state.update(reply.segment(slot));
-      state.update(u32(reply.header.step ?? 0));
+      const slots = Array.from({ length: reply.segmentCount - 1 }, (_, slot) => reply.segment(slot + 1));
+      hasher.block(reply.segment(0), slots, reply.header.step);
     } finally {
       reply.free();
     }
   }
 }
 
-function u32(value: number): Uint8Array {
-  return new Uint8Array(Uint32Array.of(value).buffer);
-}
-
-async function digestTable(
+async function digestRows(
   group: PserverGroup,
   placement: Placement,
-  of: { table: number; sparse: SparseSpec; model: Hash; state: Hash },
+  of: { table: number; hasher: ModelHasher },
 ): Promise<void> {
-  const { table, sparse, model, state } = of;
-  model.update(`sparse ${sparse.name} ${sparse.width}\n`);
-  state.update(`sparse ${sparse.name} ${sparse.width}\n`);
+  const { table, hasher } = of;
   const streams = await Promise.all(placement.pservers.map((pserver) => openStream(group, pserver, table)));
-  const values = batched(model);
-  const slots = batched(state);
   for (;;) {
     let lowest: RowStream | undefined;
     for (const stream of streams) {
       if (stream.id() !== undefined && (lowest === undefined || stream.id()! < lowest.id()!)) lowest = stream;
     }
-    if (lowest === undefined) break;
-    values.add(lowest.idBytes());
-    values.add(lowest.values());
-    slots.add(lowest.idBytes());
-    for (const part of lowest.state()) slots.add(part);
+    if (lowest === undefined) return;
+    hasher.row(lowest.idBytes(), lowest.values(), lowest.state());
     await lowest.next();
   }
-  values.flush();
-  slots.flush();
-}
-
-/** Feeds a hash in large pieces: one call a row would cost more than the hashing. */
-function batched(hash: Hash): { add(bytes: Uint8Array): void; flush(): void } {
-  const buffer = new Uint8Array(1 << 20);
-  let used = 0;
-  const flush = (): void => {
-    hash.update(buffer.subarray(0, used));
-    used = 0;
-  };
-  return {
-    add(bytes) {
-      if (used + bytes.length > buffer.length) flush();
-      if (bytes.length > buffer.length) hash.update(bytes);
-      else {
-        buffer.set(bytes, used);
-        used += bytes.length;
-      }
-    },
-    flush,
-  };
 }
 
 interface RowStream {

@@ -1,7 +1,10 @@
 /** One master's work between taking the lock and the job's end: training, evaluation, conclusion. */
-import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import * as z from 'zod';
+import { assert } from '../../base/assert.ts';
+import { isErrorCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { Cancel } from '../../base/seams.ts';
 import { createTaskQueue } from '../../core/task-queue.ts';
-import type { DiscardedTask } from '../../core/task-state.ts';
+import { type DiscardedTask, parseStoreValue } from '../../core/task-state.ts';
 import type { Model } from '../../model/model.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext } from '../context.ts';
@@ -10,13 +13,15 @@ import type { JobResult, Metrics } from '../job-result.ts';
 import { type HeldLease, patiently } from '../ownership.ts';
 import { followPlacement } from '../placement-view.ts';
 import { createPserverGroup, type PserverGroup } from '../pserver-group.ts';
-import { orAborted } from '../waiting.ts';
+import { followRecovery, type Recovery, type RecoveryView } from '../recovery.ts';
+import { createSignal, orAborted, type Signal } from '../waiting.ts';
 import { keepClusterStatus } from './cluster-status.ts';
 import { closeDiscarded, conclude } from './conclude.ts';
 import { type Dataset, describeTask, type JobData } from './dataset.ts';
 import { createEvaluationResults } from './evaluation.ts';
 import type { MasterInfo } from './info.ts';
 import { loadQueue } from './queue-store.ts';
+import { type Repairs, startRepairs } from './repairs.ts';
 import { createSavePipeline } from './save-pipeline.ts';
 import type { MasterState } from './serve.ts';
 import { createTaskDesk, type TaskDesk } from './task-desk.ts';
@@ -44,6 +49,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const view = followPlacement(context, record.job.cluster, fail);
   const group = createPserverGroup(context, record, view);
   const desks: TaskDesk[] = [];
+  const cancels: Cancel[] = [];
   let trainers: LiveTrainers | undefined;
   const cancelStatus = keepClusterStatus(context, {
     fence: options.fence,
@@ -52,35 +58,52 @@ export async function directJob(options: DirectOptions): Promise<void> {
     onEnd: fail,
   });
   try {
-    const trained = Promise.withResolvers<void>();
-    const known = Promise.withResolvers<void>();
-    const work: Work = { ...options, over: either, group, fail, model: modelOf(record), onTrained: trained.resolve };
+    const work: Work = { ...options, over: either, group, fail, model: modelOf(record, context), changed: createSignal() };
     const desk = await openTraining(work);
     desks.push(desk);
+    const recoveries = followRecovery(context, fail);
+    cancels.push(recoveries.cancel);
+    await recoveries.changed.until(() => recoveries.current(), either);
+    const reconciled = await readReconciled(context);
+    let repairs: Repairs | undefined;
+    let state: MasterState | undefined;
+    const tellAll = (event: Parameters<TaskDesk['tell']>[0]): void => {
+      for (const one of [desk, repairs?.round()?.desk, state?.evaluate?.desk]) one?.tell(event);
+    };
     trainers = followTrainers(context, {
-      onRoster: (list) => tellAll(desks, { type: 'roster', trainers: list }),
-      onJoined: (trainer) => tellAll(desks, { type: 'joined', trainer }),
-      onGone: (trainer) => tellAll(desks, { type: 'gone', trainer }),
+      onRoster: (list) => tellAll({ type: 'roster', trainers: list }),
+      onJoined: (trainer) => tellAll({ type: 'joined', trainer }),
+      onGone: (trainer) => tellAll({ type: 'gone', trainer }),
       onEnd: fail,
     });
-    lease.onResume(() => tellAll(desks, { type: 'resumed' }));
-    const state: MasterState = {
+    const live = trainers;
+    repairs = startRepairs({
+      ...work,
+      training: desk,
+      taskRecords: options.data.train.taskRecords,
+      describeTask: (task) => describeTask(options.data.train, task),
+      recoveries,
+      roster: () => [...live.addresses.keys()],
+      reconciled,
+      onFailed: (discarded) => fail(jobFailure(discarded, record)),
+      onEnd: fail,
+      onChanged: work.changed.notify,
+    });
+    cancels.push(repairs.cancel);
+    state = {
       record,
       trainers,
       train: { desk, dataset: options.data.train },
+      repairs,
+      recovery: () => recoveries.current()?.number ?? 0,
       evaluate: undefined,
-      trained: known.promise,
+      isOver: false,
+      changed: work.changed,
       isHeld: lease.isHeld,
     };
+    lease.onResume(() => tellAll({ type: 'resumed' }));
     options.show(state);
-    const beganMs = context.host.clock.monotonicMs();
-    if (desk.queue.counts().phase === 'ended') trained.resolve();
-    await orAborted(trained.promise, either);
-    const trainedSeconds = (context.host.clock.monotonicMs() - beganMs) / 1000;
-    const testMetrics = await evaluate(work, state, desks, known.resolve);
-    options.info.enters('concluding');
-    const result = await conclude({ ...work, desk, testMetrics, trainedSeconds });
-    await publishResult(options, result);
+    await finishJob(work, state, recoveries);
   } catch (error) {
     // What was waited for was given up because of this.
     if (crash.signal.aborted) throw crash.signal.reason;
@@ -89,6 +112,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
     cancelStatus();
     trainers?.cancel();
     for (const desk of desks) desk.close();
+    for (const cancel of cancels) cancel();
     group.close();
     view.cancel();
   }
@@ -98,11 +122,71 @@ interface Work extends DirectOptions {
   readonly group: PserverGroup;
   readonly model: Model;
   readonly fail: (error: unknown) => void;
-  readonly onTrained: () => void;
+  /** Of anything that trainers wait for. */
+  readonly changed: Signal;
 }
 
-function tellAll(desks: readonly TaskDesk[], event: Parameters<TaskDesk['tell']>[0]): void {
-  for (const desk of desks) desk.tell(event);
+/**
+ * Waits until every task is done in every shard, evaluates, and concludes; begins again when a pserver was restored
+ * meanwhile, as what it lost is repaired and the model then is another one.
+ */
+async function finishJob(work: Work, state: MasterState, recoveries: RecoveryView): Promise<void> {
+  const { context, over, info } = work;
+  const beganMs = context.host.clock.monotonicMs();
+  for (;;) {
+    const recovery = await trained(work, state, recoveries);
+    const trainedSeconds = (context.host.clock.monotonicMs() - beganMs) / 1000;
+    const isCurrent = (): boolean => recoveries.current()?.number === recovery.number;
+    const overtaken = new AbortController();
+    const stopWatching = watchRecovery(recoveries, recovery, overtaken, over);
+    try {
+      const signal = AbortSignal.any([over, overtaken.signal]);
+      const testMetrics = await evaluate({ ...work, over: signal }, state);
+      info.enters('concluding');
+      const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, trainedSeconds });
+      if (await publishResult(work, result, recovery)) {
+        state.isOver = true;
+        state.changed.notify();
+        return;
+      }
+    } catch (error) {
+      if (over.aborted || isCurrent() || !isPaddletError(error, 'Interrupted')) throw error;
+    } finally {
+      stopWatching();
+      state.evaluate?.desk.release();
+      state.evaluate?.desk.close();
+      state.evaluate = undefined;
+      state.changed.notify();
+    }
+    context.host.log.warn('a pserver was restored while the job was being concluded: repairing first');
+  }
+}
+
+/** The recovery number under which all tasks are done and closed in every shard. */
+async function trained(work: Work, state: MasterState, recoveries: RecoveryView): Promise<Recovery> {
+  return work.changed.until(() => {
+    const recovery = recoveries.current();
+    const { phase } = state.train.desk.queue.counts();
+    const isDone = phase === 'ended' && recovery !== undefined && state.repairs.reconciled() >= recovery.number;
+    return isDone ? recovery : undefined;
+  }, work.over);
+}
+
+function watchRecovery(view: RecoveryView, from: Recovery, overtaken: AbortController, over: AbortSignal): Cancel {
+  const stop = new AbortController();
+  view.changed
+    .until(() => (view.current()?.number === from.number ? undefined : true), AbortSignal.any([over, stop.signal]))
+    .then(
+      () => overtaken.abort(),
+      (error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'waiting ends by an interruption only'),
+    );
+  return () => stop.abort();
+}
+
+async function readReconciled(context: RoleContext): Promise<number> {
+  const key = context.keys.tasksReconciled;
+  const entry = await patiently(context, () => context.store.get(key));
+  return entry === undefined ? 0 : parseStoreValue(z.int().min(0), key, entry.value);
 }
 
 async function openTraining(work: Work): Promise<TaskDesk> {
@@ -119,7 +203,7 @@ async function openTraining(work: Work): Promise<TaskDesk> {
     name: 'training',
     queue,
     pipeline,
-    onEnded: work.onTrained,
+    onEnded: () => work.changed.notify(),
     onFailed: (discarded) => fail(jobFailure(discarded, record)),
     onDiscarded: (discarded) => closeDiscarded(group, record, [discarded], over).catch(ignoreWhen(over, fail)),
     onPassEnded: (ended, totals) => {
@@ -164,17 +248,9 @@ function jobFailure(discarded: DiscardedTask, record: JobRecord): PaddletError {
 }
 
 /** The test file by the final model, dealt to the trainers. A new master begins it anew: nothing of it is saved. */
-async function evaluate(
-  work: Work,
-  state: MasterState,
-  desks: TaskDesk[],
-  known: () => void,
-): Promise<Metrics | undefined> {
+async function evaluate(work: Work, state: MasterState): Promise<Metrics | undefined> {
   const { context, record, data, over, fail, model } = work;
-  if (data.test === undefined) {
-    known();
-    return undefined;
-  }
+  if (data.test === undefined) return undefined;
   work.info.enters('evaluating');
   const results = createEvaluationResults(model.task, data.test.tasks.length);
   const ended = Promise.withResolvers<void>();
@@ -192,19 +268,31 @@ async function evaluate(
     onDiscarded: () => {},
     onPassEnded: () => {},
   });
-  desks.push(desk);
   desk.tell({ type: 'roster', trainers: [...state.trainers.addresses.keys()] });
   state.evaluate = { desk, dataset: data.test, results };
-  known();
+  state.changed.notify();
   await orAborted(ended.promise, over);
   return results.finish();
 }
 
-async function publishResult({ context, fence }: DirectOptions, result: JobResult): Promise<void> {
-  await patiently(context, () =>
-    fencedTxn(context.store, fence, {
-      if: [{ key: context.keys.result, createRevision: 0n }],
-      then: [{ put: context.keys.result, value: JSON.stringify(result) }],
-    }),
-  );
+/** False when a pserver was restored since: the result is not that of the model as it is now. */
+async function publishResult(
+  { context, fence }: DirectOptions,
+  result: JobResult,
+  recovery: Recovery,
+): Promise<boolean> {
+  const { keys, store } = context;
+  const value = JSON.stringify(result);
+  return patiently(context, async () => {
+    const answer = await fencedTxn(store, fence, {
+      if: [
+        { key: keys.result, createRevision: 0n },
+        { key: keys.recovery, modRevision: recovery.modRevision },
+      ],
+      then: [{ put: keys.result, value }],
+      else: [{ get: keys.result }],
+    });
+    // A try whose outcome was unknown may have landed; or somebody else ended the job.
+    return answer.succeeded || answer.results[0] !== undefined;
+  });
 }

@@ -5,8 +5,10 @@ import { noSums } from '../../core/task-state.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
 import type { DealtTask, ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import type { JobRecord } from '../job-record.ts';
+import type { Signal } from '../waiting.ts';
 import { type Dataset, taskParts } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
+import type { PassTask, Repairs } from './repairs.ts';
 import type { TaskDesk } from './task-desk.ts';
 import type { LiveTrainers } from './trainers.ts';
 
@@ -14,10 +16,15 @@ export interface MasterState {
   readonly record: JobRecord;
   readonly trainers: LiveTrainers;
   readonly train: { readonly desk: TaskDesk; readonly dataset: Dataset };
+  readonly repairs: Repairs;
+  /** The recovery number as the store has it. */
+  readonly recovery: () => number;
   /** There once training has ended, when the job has a test file. */
   evaluate: { readonly desk: TaskDesk; readonly dataset: Dataset; readonly results: EvaluationResults } | undefined;
-  /** Settles when it is known whether there is an evaluation: trainers that find no more training wait for it. */
-  readonly trained: Promise<void>;
+  /** What a trainer that finds nothing to do is told: that it may go, or that more may come. */
+  isOver: boolean;
+  /** Notified when any of this changes. */
+  readonly changed: Signal;
   readonly isHeld: () => boolean;
 }
 
@@ -47,8 +54,7 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     case 'getTask':
       return getTask(state, request as RequestOf<'getTask'>, session);
     case 'finishTask': {
-      const { read, good, bad, duplicate, metrics } = header;
-      await trainDesk(state, header).finish(refOf(header), { read, good, bad, duplicate, metrics });
+      await finishTask(state, header);
       return { header: { type: 'finishTask' } };
     }
     case 'failTask': {
@@ -76,41 +82,104 @@ const isEvaluation = (state: MasterState, pass: number): boolean => pass === sta
 
 /** The desk, with the reference as its queue knows it. */
 function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
-  if (!isEvaluation(state, ref.pass)) return { desk: state.train.desk, ref: refOf(ref) };
+  if (!isEvaluation(state, ref.pass)) {
+    const round = state.repairs.round();
+    const item = round?.itemOf(ref);
+    if (round === undefined || item === undefined) return { desk: state.train.desk, ref: refOf(ref) };
+    return { desk: round.desk, ref: { ...refOf(ref), pass: 0, task: item } };
+  }
   if (state.evaluate === undefined) throw new PaddletError('PassAfter', 'evaluation has not begun');
   return { desk: state.evaluate.desk, ref: evaluationRef(ref) };
 }
 
-function trainDesk(state: MasterState, ref: { pass: number }): TaskDesk {
-  if (isEvaluation(state, ref.pass))
+/** Done means closed in every shard as it is now: what was acknowledged before a shard was restored does not count. */
+async function finishTask(state: MasterState, header: Extract<RequestHeader, { type: 'finishTask' }>): Promise<void> {
+  if (isEvaluation(state, header.pass)) {
     throw new PaddletError('BadMessage', 'an evaluation task ends with finishEvaluation');
-  return state.train.desk;
+  }
+  if (header.recovery < state.recovery()) {
+    throw new PaddletError(
+      'StaleRecovery',
+      `acknowledged under recovery ${header.recovery}, it is ${state.recovery()} now`,
+    );
+  }
+  const { desk, ref } = deskOf(state, header);
+  const { read, good, bad, duplicate, metrics } = header;
+  await desk.finish(ref, { read, good, bad, duplicate, metrics });
 }
 
 /** Each queue numbers its own passes; the evaluation's has one, number 0. */
 const refOf = ({ trainer, pass, task, attempt }: AttemptRef): AttemptRef => ({ trainer, pass, task, attempt });
 const evaluationRef = (ref: AttemptRef): AttemptRef => ({ ...refOf(ref), pass: 0 });
 
+/** Repairs first, then training, then evaluation. */
 async function getTask(state: MasterState, request: RequestOf<'getTask'>, session: Session): Promise<Reply> {
   const { trainer, maxWaitMs } = request.header;
   const held = request.header.held.map((ref) => ({ trainer, ...ref }));
   const closed = new AbortController();
   const cancel = session.onClosed(() => closed.abort());
+  const asker: Asker = { trainer, held, maxWaitMs, closed: closed.signal };
   try {
-    const training = held.filter((ref) => !isEvaluation(state, ref.pass));
-    const first = await state.train.desk.getTask(trainer, training, maxWaitMs, closed.signal);
+    const repair = await nextRepair(state, asker);
+    if (repair !== undefined) return repair;
+    const ordinary = held.filter((ref) => !isEvaluation(state, ref.pass) && !isRepair(state, ref));
+    const first = await state.train.desk.getTask(trainer, ordinary, maxWaitMs, closed.signal);
     if (first === 'wait') return waitReply(state);
-    if (first !== 'none') return dealt('train', state.train.dataset, first.attempt, first.attempt.pass);
-    await state.trained;
-    if (state.evaluate === undefined) return { header: { type: 'getTask', state: 'finished' } };
-    const evaluating = held.filter((ref) => isEvaluation(state, ref.pass)).map(evaluationRef);
-    const second = await state.evaluate.desk.getTask(trainer, evaluating, maxWaitMs, closed.signal);
-    if (second === 'wait') return waitReply(state);
-    if (second === 'none') return { header: { type: 'getTask', state: 'finished' } };
-    return dealt('evaluate', state.evaluate.dataset, second.attempt, state.record.job.training.passes);
+    if (first !== 'none') return dealt('train', state.train.dataset, first.attempt, first.attempt);
+    return await nextEvaluation(state, asker);
   } finally {
     cancel();
   }
+}
+
+interface Asker {
+  readonly trainer: string;
+  readonly held: readonly AttemptRef[];
+  readonly maxWaitMs: number;
+  readonly closed: AbortSignal;
+}
+
+const isRepair = (state: MasterState, ref: AttemptRef): boolean => state.repairs.round()?.itemOf(ref) !== undefined;
+
+async function nextRepair(state: MasterState, { trainer, held, closed }: Asker): Promise<Reply | undefined> {
+  const round = state.repairs.round();
+  if (round === undefined) return undefined;
+  const mine = held.flatMap((ref) => {
+    const item = round.itemOf(ref);
+    return item === undefined ? [] : [{ ...ref, pass: 0, task: item }];
+  });
+  const answer = await round.desk.getTask(trainer, mine, 0, closed);
+  if (answer === 'wait' || answer === 'none') return undefined;
+  return dealt('train', state.train.dataset, answer.attempt, round.items[answer.attempt.task]!);
+}
+
+async function nextEvaluation(state: MasterState, { trainer, held, maxWaitMs, closed }: Asker): Promise<Reply> {
+  const { evaluate } = state;
+  if (state.isOver) return { header: { type: 'getTask', state: 'finished' } };
+  if (evaluate === undefined) {
+    await changeOf(state, closed);
+    return waitReply(state);
+  }
+  const evaluating = held.filter((ref) => isEvaluation(state, ref.pass)).map(evaluationRef);
+  const answer = await evaluate.desk.getTask(trainer, evaluating, maxWaitMs, closed);
+  if (answer === 'wait') return waitReply(state);
+  if (answer === 'none') {
+    await changeOf(state, closed);
+    return waitReply(state);
+  }
+  const pass = state.record.job.training.passes;
+  return dealt('evaluate', evaluate.dataset, answer.attempt, { pass, task: answer.attempt.task });
+}
+
+/** Training or evaluation is over and something follows: another round of it, or the end. */
+async function changeOf(state: MasterState, closed: AbortSignal): Promise<void> {
+  const { evaluate, isOver } = state;
+  const round = state.repairs.round();
+  await state.changed.until(
+    () =>
+      state.evaluate !== evaluate || state.isOver !== isOver || state.repairs.round() !== round ? true : undefined,
+    closed,
+  );
 }
 
 function waitReply(state: MasterState): Reply {
@@ -118,9 +187,9 @@ function waitReply(state: MasterState): Reply {
   return { header: { type: 'getTask', state: 'wait', reason: `all tasks are dealt; ${pending} are being worked on` } };
 }
 
-function dealt(kind: DealtTask['kind'], dataset: Dataset, ref: AttemptRef, pass: number): Reply {
-  const { files, chunks } = taskParts(dataset, ref.task);
-  const task: DealtTask = { kind, pass, task: ref.task, attempt: ref.attempt, files: files.map(wireFile), chunks };
+function dealt(kind: DealtTask['kind'], dataset: Dataset, { attempt }: AttemptRef, of: PassTask): Reply {
+  const { files, chunks } = taskParts(dataset, of.task);
+  const task: DealtTask = { kind, pass: of.pass, task: of.task, attempt, files: files.map(wireFile), chunks };
   return { header: { type: 'getTask', state: 'task', task } };
 }
 
@@ -151,7 +220,12 @@ function progress(state: MasterState, header: Extract<RequestHeader, { type: 'pr
   const { trainer, phase, executing, records, loss } = header;
   const evaluating = executing !== undefined && isEvaluation(state, executing.pass);
   state.trainers.heard(trainer, { phase, records, loss, executing });
-  state.train.desk.tell({ type: 'progress', trainer, phase, executing: evaluating ? undefined : executing });
+  const round = state.repairs.round();
+  const item = executing && round?.itemOf(executing);
+  const repairing = item === undefined ? undefined : { ...executing!, pass: 0, task: item };
+  round?.desk.tell({ type: 'progress', trainer, phase, executing: repairing });
+  const training = evaluating || repairing !== undefined ? undefined : executing;
+  state.train.desk.tell({ type: 'progress', trainer, phase, executing: training });
   const inEvaluation = evaluating ? { ...executing, pass: 0 } : undefined;
   state.evaluate?.desk.tell({ type: 'progress', trainer, phase, executing: inEvaluation });
 }

@@ -21,6 +21,8 @@ export interface TaskDesk {
   giveBack(ref: AttemptRef, read: number): Promise<void>;
   /** Events that nobody waits for an answer to. */
   tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' }>): void;
+  /** Answers `wait` to all who wait: they are to ask again. */
+  release(): void;
   close(): void;
 }
 
@@ -47,6 +49,7 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
   let lastRequest = 0;
   let cancelTick: Cancel = () => {};
   let closed = false;
+  const waiting = new Set<() => void>();
 
   function submit(event: QueueEvent): void {
     if (closed) return;
@@ -75,9 +78,9 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
       case 'accept':
       case 'refuse': {
         // Taken out at once: a deal that waits for its save can no longer be cancelled.
-        const waiting = owed.get(effect.request);
+        const asker = owed.get(effect.request);
         owed.delete(effect.request);
-        return () => waiting?.answer(effect);
+        return () => asker?.answer(effect);
       }
       case 'requeued':
         log.info(`${name}: task ${effect.task} goes back: ${effect.why}`);
@@ -118,16 +121,17 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
     async getTask(trainer, held, maxWaitMs, sessionClosed) {
       let request = 0;
       const giveUp = (): void => {
-        const waiting = owed.get(request);
-        if (waiting === undefined) return;
+        const asked = owed.get(request);
+        if (asked === undefined) return;
         owed.delete(request);
         submit({ type: 'cancel', request });
-        waiting.answer({ type: 'none', request: 0 });
+        asked.answer({ type: 'none', request: 0 });
       };
       const asked = ask((number) => {
         request = number;
         return { type: 'get', trainer, held, request };
       });
+      waiting.add(giveUp);
       const cancelTimer = clock.after(maxWaitMs, giveUp);
       sessionClosed.addEventListener('abort', giveUp, { once: true });
       try {
@@ -136,6 +140,7 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
         assert(answer.type === 'none', 'a request for a task is dealt one or none');
         return answer.request === 0 ? 'wait' : 'none';
       } finally {
+        waiting.delete(giveUp);
         cancelTimer();
         sessionClosed.removeEventListener('abort', giveUp);
       }
@@ -144,6 +149,9 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
     fail: (ref, report) => accepted(ask((request) => ({ type: 'fail', ...ref, ...report, request }))),
     giveBack: (ref, read) => accepted(ask((request) => ({ type: 'return', ...ref, read, request }))),
     tell: submit,
+    release() {
+      for (const giveUp of [...waiting]) giveUp();
+    },
     close() {
       closed = true;
       cancelTick();

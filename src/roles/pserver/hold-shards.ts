@@ -1,20 +1,21 @@
-/** What a pserver holds once its shards are taken: parameters, ledger, checkpoints, and the means to serve them. */
-import type { CheckpointFile } from '../../checkpoint/capture.ts';
+/** What a pserver holds once its shards are taken: parameters, ledgers, checkpoints, and the means to serve them. */
+import type { ShardMoment } from '../../checkpoint/capture.ts';
 import { readEntry } from '../../checkpoint/entry.ts';
 import { removeOrphans } from '../../checkpoint/orphans.ts';
 import { markOpened } from '../../checkpoint/publish.ts';
-import { createLedger } from '../../core/ledger.ts';
+import { createShardLedgers } from '../../core/shard-ledgers.ts';
 import type { Fence } from '../../store/fence.ts';
-import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+import type { ParameterMemoryStats, Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
-import type { JobWatch } from '../job-watch.ts';
 import { type HeldLease, patiently } from '../ownership.ts';
-import { loadShards } from './load-shards.ts';
+import { type RecoveryView, raiseRecovery } from '../recovery.ts';
+import { type Checkpointing, createCheckpointing } from './checkpointing.ts';
+import { type LoadedShards, loadShards } from './load-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
-import { readPlannedHeads, takeShards } from './own-shards.ts';
+import { readPlannedHeads, type TakenShards, takeShards } from './own-shards.ts';
 import { createScanner } from './scan.ts';
 import type { Serving } from './serve.ts';
 import { createSnapshots, type Snapshots } from './snapshots.ts';
@@ -28,12 +29,15 @@ export interface HoldOptions {
   readonly lease: HeldLease;
   readonly folder: string;
   readonly metrics: PserverMetrics;
-  readonly watch: JobWatch;
+  readonly recoveries: RecoveryView;
+  /** Ends the process: the ownership is gone while saving, or a bug. */
+  readonly onEnd: (error: unknown) => void;
 }
 
 export interface Holding {
   readonly serving: Serving;
   readonly snapshots: Snapshots;
+  readonly checkpointing: Checkpointing;
   /** Takes no more pushes. */
   freeze(): void;
   stats(): ParameterMemoryStats & { shards: number };
@@ -41,7 +45,7 @@ export interface Holding {
 }
 
 export async function holdShards(options: HoldOptions): Promise<Holding> {
-  const { context, record, spec, index, fence, lease, folder, metrics } = options;
+  const { context, record, spec, index, fence, folder } = options;
   const { cluster, training, optimizer } = record.job;
   const { shards, pservers } = cluster;
   const me = { index, token: fence.token.toString() };
@@ -49,77 +53,89 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
   const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters });
+  // Before anybody can be answered from these shards, everybody can know that acknowledgements are gone.
+  const recovery = loaded.exact ? 0 : await raiseRecovery(context, fence);
   const taken = await takeShards(context, fence, me, heads);
   await sweep(options);
-  const ledger = createLedger(record.train.tasks, loaded.ledger);
-  context.host.log.info(`serving ${heads.length} shards as index ${index}`, { from: loaded.source });
+  const held = heads.map(({ shard }) => shard);
+  context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });
+  return assemble(options, { parameters, loaded, taken, held, raised: recovery });
+}
 
+interface Parts {
+  readonly parameters: Parameters;
+  readonly loaded: LoadedShards;
+  readonly taken: TakenShards;
+  readonly held: readonly number[];
+  /** The recovery number that this load raised, or 0. */
+  readonly raised: number;
+}
+
+function assemble(options: HoldOptions, parts: Parts): Holding {
+  const { context, record, spec, lease, metrics } = options;
+  const { parameters, loaded, taken, held } = parts;
+  const { training, cluster } = record.job;
+  const ledger = createShardLedgers(record.train.tasks, held, loaded.ledgers);
+  const seqs = new Float64Array(cluster.shards);
+  for (const [shard, seq] of loaded.seqs) seqs[shard] = seq;
+  let updates = held.reduce((most, shard) => Math.max(most, seqs[shard]!), 0);
   let frozen = false;
-  let seq = loaded.seq;
-  const snapshots = createSnapshots({
-    context,
-    record,
-    spec,
-    fence,
-    index,
-    folder,
-    parameters,
-    ledger,
-    epochs: taken.epochs,
-    seq: () => seq,
-  });
-  let final: Promise<CheckpointFile> | undefined;
-  const checkpoint = (isFinal: boolean): Promise<CheckpointFile> => {
-    if (!isFinal) return snapshots.save(false);
-    frozen = true;
-    // Asked again when an answer was lost: it is one and the same. What failed is tried anew.
-    final ??= snapshots.save(true).catch((error: unknown) => {
-      final = undefined;
-      throw error;
-    });
-    return final;
+  const recovery = (): number => Math.max(parts.raised, options.recoveries.current()?.number ?? 0);
+  const momentOf = (shard: number): ShardMoment => {
+    return { shard, epoch: taken.epochs.get(shard) ?? 0, seq: seqs[shard]!, ledger: ledger.encode(shard) };
   };
-  let opened = loaded.ledger === undefined;
-  let opening: Promise<void> | undefined;
-  const stats = () => ({ ...parameters.stats(), shards: heads.length });
+  const snapshots = createSnapshots({ ...options, parameters, momentOf, recovery });
+  const checkpointing = createCheckpointing({
+    ...context.host,
+    when: record.job.checkpoint,
+    snapshots,
+    start: { passes: ledger.watermark(), batches: updates * training.pushEvery },
+    onEnd: options.onEnd,
+  });
+  const stats = () => ({ ...parameters.stats(), shards: held.length });
   const serving: Serving = {
     jobId: record.id,
     cut: record.cut,
     spec,
-    shards,
+    shards: cluster.shards,
+    held,
     tasks: record.train.tasks,
     passes: training.passes,
     parameters,
     ledger,
     stamp: taken.stamp,
+    recovery,
     metrics,
     isHeld: () => lease.isHeld(),
     isFrozen: () => frozen,
-    checkpoint,
-    scanner: createScanner(parameters),
-    open: () => {
-      if (opened) return undefined;
-      opening ??= openFile(options).then(() => {
-        opened = true;
-      });
-      return opening;
+    checkpoint: (final) => {
+      if (!final) return checkpointing.request();
+      frozen = true;
+      return checkpointing.last();
     },
-    applied: () => {
-      seq += 1;
+    scanner: createScanner(parameters),
+    open: opener(options, loaded),
+    applied: (shards) => {
+      for (const shard of shards ?? held) seqs[shard]! += 1;
+      updates += 1;
+      checkpointing.progressed(ledger.watermark(), updates * training.pushEvery);
     },
   };
   return {
     serving,
     snapshots,
+    checkpointing,
     freeze: () => {
       frozen = true;
     },
     stats,
     info: () => ({
-      index,
+      index: options.index,
       ...stats(),
       placement: taken.stamp,
-      updates: seq,
+      updates,
+      recovery: recovery(),
+      repairing: ledger.groups() > 1,
       held: lease.isHeld(),
       account: ledger.account(),
       duplicatePushes: metrics.duplicatePushes(),
@@ -127,10 +143,18 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   };
 }
 
-/** From the first push on, the file that was loaded is no longer the last state. */
-async function openFile({ context, fence, index }: HoldOptions): Promise<void> {
+/** From the first push on, the file that was loaded is no longer the last state: that is noted before it is applied. */
+function opener({ context, fence, index }: HoldOptions, loaded: LoadedShards): Serving['open'] {
   const { store, keys, host } = context;
-  await markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) });
+  let opened = !loaded.fromClean;
+  let opening: Promise<void> | undefined;
+  return () => {
+    if (opened) return undefined;
+    opening ??= markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) }).then(() => {
+      opened = true;
+    });
+    return opening;
+  };
 }
 
 /** Files that a crash left in this index's folder. */

@@ -1,11 +1,17 @@
 /**
  * Fills the parameter memory of a pserver that just claimed its index: initial values for shards nobody ever held; the
- * former owner's exact last state for the others, or `ParametersLost`. Fresh parameters never take the place of trained
- * ones.
+ * former owner's last state for the others. When it wrote that down in leaving, nothing is missing. Otherwise it is the
+ * newest checkpoint that is whole, or else the initial values, each said loudly, and the recovery number tells everybody
+ * that acknowledged pushes may be gone from these shards and must be repaired.
  */
-import { PaddletError } from '../../base/errors.ts';
-import { type Generation, generationSchema, generationsOf, isClean, parseEntry } from '../../checkpoint/entry.ts';
-import { type ExpectedJob, type LoadedCheckpoint, loadGeneration } from '../../checkpoint/load.ts';
+import {
+  type CheckpointEntry,
+  type Generation,
+  generationSchema,
+  isClean,
+  parseEntry,
+} from '../../checkpoint/entry.ts';
+import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../../checkpoint/load.ts';
 import { parseStoreValue } from '../../core/task-state.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { RoleContext } from '../context.ts';
@@ -23,10 +29,14 @@ export interface LoadShardsOptions {
 }
 
 export interface LoadedShards {
-  /** Of the pserver: all its shards advance together. Undefined when everything is at its initial values. */
-  readonly ledger: Uint8Array | undefined;
-  /** Updates applied so far to each shard. */
-  readonly seq: number;
+  /** Encoded ledgers by shard; shards at their initial values have none. */
+  readonly ledgers: ReadonlyMap<number, Uint8Array>;
+  /** Updates applied so far, by shard. */
+  readonly seqs: ReadonlyMap<number, number>;
+  /** False when updates that were acknowledged may be missing. */
+  readonly exact: boolean;
+  /** True when a published file was loaded that is marked as the last state. */
+  readonly fromClean: boolean;
   /** Where it came from, for people. */
   readonly source: string;
 }
@@ -34,48 +44,82 @@ export interface LoadedShards {
 export async function loadShards(options: LoadShardsOptions): Promise<LoadedShards> {
   const { heads, me, into, context } = options;
   const owners = formerOwners(heads, me);
-  const untouched = heads.filter(({ head }) => head === undefined);
-  for (const { shard } of untouched) into.addShard(shard);
-  if (owners.length === 0) return { ledger: undefined, seq: 0, source: 'initial values' };
-  const [owner] = owners;
-  if (owner === undefined || owners.length > 1 || untouched.length > 0) {
-    throw lost(`its shards are left over from ${owners.length} owners and ${untouched.length} have none`);
+  const parts: LoadedShards[] = [];
+  for (const owner of owners) {
+    const shards = heads.filter(({ head }) => head?.primary.token === owner.token).map(({ shard }) => shard);
+    parts.push(await loadFrom(options, owner, shards));
   }
-  const snapshot = await exactSnapshot(context, owner);
-  const shards = heads.map(({ shard }) => shard);
-  const { folder, expected } = options;
-  const place = { folder, index: owner.index };
-  context.host.log.info(`loading ${folder}/${owner.index}/${snapshot.uuid}`, { bytes: snapshot.bytes });
-  const loaded = await loadGeneration(snapshot, { disk: context.host.disk, place, expected, into, shards });
-  return { ...oneLedger(loaded), source: snapshot.uuid };
+  // What a former owner took and never wrote down is as lost as what it died with.
+  for (const { shard, head } of heads) {
+    if (into.hasShard(shard)) continue;
+    if (head !== undefined) context.host.log.debug(`shard ${shard} begins at its initial values`);
+    into.addShard(shard);
+  }
+  return {
+    ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
+    seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
+    exact: parts.every(({ exact }) => exact),
+    fromClean: parts.some(({ fromClean }) => fromClean),
+    source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
+  };
 }
 
-/** What the owner wrote last, when it is certain that it applied nothing after. */
-async function exactSnapshot(context: RoleContext, owner: Owner): Promise<Generation> {
+const NOTHING: LoadedShards = {
+  ledgers: new Map(),
+  seqs: new Map(),
+  exact: false,
+  fromClean: false,
+  source: 'initial values, to be repaired',
+};
+
+async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readonly number[]): Promise<LoadedShards> {
+  const { context, folder, expected, into } = options;
+  const { log, disk } = context.host;
+  const { entry, exact, complaint } = await lastState(context, owner);
+  if (complaint !== undefined) log.error(complaint);
+  if (entry === undefined) {
+    log.error(`pserver ${owner.index} died without a checkpoint: ${shards.length} shards begin anew and are repaired`);
+    return NOTHING;
+  }
+  const place = { folder, index: owner.index };
+  const outcome = await loadNewestUsable(entry, { disk, place, expected, into, shards });
+  for (const { code, message } of outcome.complaints) log.error(`${code}: ${message}`);
+  const { loaded, generation, age } = outcome;
+  if (loaded === undefined || generation === undefined) {
+    log.error(`no checkpoint of pserver ${owner.index} is usable: ${shards.length} shards begin anew and are repaired`);
+    return NOTHING;
+  }
+  const isExact = exact && age === 0;
+  if (!isExact) {
+    log.warn(`pserver ${owner.index} died after checkpoint ${generation.uuid}: what it applied since is repaired`, {
+      timestamp: generation.timestamp,
+      generation: age,
+    });
+  }
+  return { ...takenFrom(loaded), exact: isExact, fromClean: isExact, source: generation.uuid };
+}
+
+function takenFrom({ ledgers, positions }: LoadedCheckpoint) {
+  return { ledgers, seqs: new Map(positions.map(({ shard, seq }) => [shard, seq])) };
+}
+
+interface LastState {
+  readonly entry: CheckpointEntry | undefined;
+  /** The newest file has all that the owner ever applied. */
+  readonly exact: boolean;
+  readonly complaint: string | undefined;
+}
+
+/** What the owner wrote last. A snapshot it announced in parting, after it had lost its index, has everything. */
+async function lastState(context: RoleContext, owner: Owner): Promise<LastState> {
   const { keys, store } = context;
   const partingKey = keys.parting(BigInt(owner.token));
-  const parting = await patiently(context, () => store.get(partingKey));
-  if (parting !== undefined) return parseStoreValue(generationSchema, partingKey, parting.value);
   const key = keys.checkpoint(owner.index);
-  const { entry, complaint } = parseEntry(key, await patiently(context, () => store.get(key)));
-  if (complaint !== undefined) throw lost(complaint);
-  if (entry === undefined) throw lost(`pserver ${owner.index} died without a checkpoint`);
-  const newest = generationsOf(entry)[0];
-  if (newest === undefined || !isClean(entry)) {
-    throw lost(`pserver ${owner.index} died after its last checkpoint (${entry.uuid})`);
-  }
-  return newest;
-}
-
-function lost(why: string): PaddletError {
-  return new PaddletError('ParametersLost', `parameters are lost: ${why}`, {
-    hint: 'a job whose pserver died cannot go on in this version; begin it anew (run --fresh)',
-  });
-}
-
-function oneLedger({ ledgers, positions }: LoadedCheckpoint): { ledger: Uint8Array | undefined; seq: number } {
-  const [first, ...others] = [...ledgers.values()];
-  const differs = others.some((other) => first !== undefined && Buffer.compare(first, other) !== 0);
-  if (differs) throw lost('its shards stand at different positions');
-  return { ledger: first, seq: positions.reduce((most, { seq }) => Math.max(most, seq), 0) };
+  const [parting, published] = await patiently(context, () => Promise.all([store.get(partingKey), store.get(key)]));
+  const { entry, complaint } = parseEntry(key, published);
+  if (parting === undefined) return { entry, complaint, exact: entry !== undefined && isClean(entry) };
+  const snapshot: Generation = parseStoreValue(generationSchema, partingKey, parting.value);
+  const before = entry === undefined ? [] : [entry, ...(entry.generations ?? [])];
+  const generations = before.map((one) => generationSchema.parse(one));
+  return { entry: { ...snapshot, generations }, complaint, exact: true };
 }

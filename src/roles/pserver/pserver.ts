@@ -2,7 +2,6 @@
  * The pserver (seeds/distributed-training.en.md, "Parameter Server Process"): claims an index, takes its shards, serves
  * pulls and pushes while its lease holds, and writes its parameters down when it leaves.
  */
-import { join } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext, RoleEnd } from '../context.ts';
@@ -11,10 +10,11 @@ import { failJob, type JobWatch, watchJob } from '../job-watch.ts';
 import { type Listening, listen } from '../listen.ts';
 import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
 import type { PserverRecord } from '../pserver-record.ts';
+import { followRecovery, type RecoveryView } from '../recovery.ts';
 import { waitForJob } from '../wait-for-job.ts';
 import { orAborted } from '../waiting.ts';
 import { claimIndex } from './claim-index.ts';
-import { type Holding, holdShards } from './hold-shards.ts';
+import { type Holding, type HoldOptions, holdShards } from './hold-shards.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { createHandler } from './serve.ts';
 
@@ -44,6 +44,9 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   );
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;
+  let recoveries: RecoveryView | undefined;
+  const crash = new AbortController();
+  const fail = (error: unknown): void => crash.abort(error);
   try {
     const record = await waitForJob(context);
     const watch = watchJob(context);
@@ -59,12 +62,15 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         over: watch.over,
       });
       waitingFor = 'its shards';
+      recoveries = followRecovery(context, fail);
+      const recovered = recoveries;
+      await recovered.changed.until(() => recovered.current(), watch.over);
       const me: Me = { ...claimed, context, record, listening, lease, started };
       await announce(me, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      holding = await takeHold(me, { folder: join(folder), metrics, watch });
+      holding = await takeHold(me, { folder, metrics, recoveries, onEnd: fail });
       await announce(me, 'up');
-      return await serve(me, holding, watch);
+      return await serve(me, holding, watch, crash.signal);
     } finally {
       watch.cancel();
     }
@@ -72,6 +78,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     if (isPaddletError(error, 'Interrupted')) return 'stopped';
     throw error;
   } finally {
+    recoveries?.cancel();
+    await holding?.checkpointing.stop();
     await lease?.release();
     await listening.server.close();
   }
@@ -105,11 +113,11 @@ async function announce(me: Me, status: PserverRecord['status']): Promise<void> 
 /** Parameters that cannot be had again end the job for everybody. */
 async function takeHold(
   me: Me,
-  options: { folder: string; metrics: ReturnType<typeof registerPserverMetrics>; watch: JobWatch },
+  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'>,
 ): Promise<Holding> {
   const { context, record, index, fence, lease } = me;
   try {
-    return await holdShards({ ...options, context, record, index, fence, lease, spec: modelOf(record).parameters });
+    return await holdShards({ ...options, context, record, index, fence, lease, spec: modelOf(record, context).parameters });
   } catch (error) {
     if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);
@@ -118,10 +126,16 @@ async function takeHold(
   }
 }
 
-async function serve(me: Me, holding: Holding, watch: JobWatch): Promise<RoleEnd> {
+/** The index is gone: the lease says so, or a save that found the key to be another's before the lease was asked. */
+function lossOfIndex(lease: HeldLease, crash: AbortSignal): PaddletError | undefined {
+  if (lease.lost.aborted) return lossOf(lease);
+  return isPaddletError(crash.reason, 'LeaseGone') ? crash.reason : undefined;
+}
+
+async function serve(me: Me, holding: Holding, watch: JobWatch, crash: AbortSignal): Promise<RoleEnd> {
   const { context, lease } = me;
   try {
-    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.over, lease.lost]));
+    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.over, lease.lost, crash]));
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
   }
@@ -131,14 +145,17 @@ async function serve(me: Me, holding: Holding, watch: JobWatch): Promise<RoleEnd
     return 'finished';
   }
   holding.freeze();
-  if (lease.lost.aborted) {
+  const loss = lossOfIndex(lease, crash);
+  if (loss !== undefined) {
+    await holding.checkpointing.stop();
     await holding.snapshots.part();
-    throw lossOf(lease);
+    throw loss;
   }
+  if (crash.aborted) throw crash.reason;
   if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
   context.host.log.info('leaving: writing the parameters down');
   await announce(me, 'draining');
-  await holding.snapshots.save(true);
+  await holding.checkpointing.last();
   await announce(me, 'down');
   return 'stopped';
 }

@@ -1,8 +1,10 @@
 /** What a pserver answers. Each request is handled in one go, so no pull sees half an update. */
+
 import { unreachable } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
-import type { Ledger } from '../../core/ledger.ts';
+import type { CheckpointFile } from '../../checkpoint/capture.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
+import type { ShardLedgers } from '../../core/shard-ledgers.ts';
 import type { Outgoing, Received, RequestHandler } from '../../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import { blockCount, blockLength } from '../../tensor/blocks.ts';
@@ -22,22 +24,27 @@ export interface Serving {
   readonly tasks: number;
   readonly passes: number;
   readonly parameters: Parameters;
-  readonly ledger: Ledger;
+  readonly ledger: ShardLedgers;
+  /** The shards held here. */
+  readonly held: readonly number[];
+  /** The highest recovery number seen. */
+  readonly recovery: () => number;
   readonly stamp: PlacementStamp;
   readonly metrics: PserverMetrics;
   /** False while the lease is not certainly held. */
   readonly isHeld: () => boolean;
   /** True from the moment that the last checkpoint of this process is being taken: pushes are refused. */
   readonly isFrozen: () => boolean;
-  readonly checkpoint: (final: boolean) => Promise<{ uuid: string; md5: string; bytes: number }>;
+  /** Undefined when a save is running already. */
+  readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
   readonly scanner: Scanner;
   /**
    * Before the first push is applied: notes in the store that the file loaded is no longer the last state. Undefined
    * once that is done.
    */
   readonly open: () => Promise<void> | undefined;
-  /** A push was applied to all shards. */
-  readonly applied: () => void;
+  /** A push was applied to these shards; undefined means all. */
+  readonly applied: (shards: readonly number[] | undefined) => void;
 }
 
 /** `serving()` is undefined until the shards are taken and loaded. */
@@ -77,16 +84,20 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
     case 'position': {
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
       const next = header.tasks.map(({ pass, task }) => serving.ledger.position(pass, task));
-      return { header: { type: 'position', next } };
+      return { header: { type: 'position', next, recovery: serving.recovery() } };
+    }
+    case 'closed': {
+      checkTask(serving, header.pass, 0);
+      const ledgers = serving.ledger.closedTasks(header.pass);
+      const watermark = serving.ledger.watermark();
+      return { header: { type: 'closed', recovery: serving.recovery(), watermark, ledgers } };
     }
     case 'closeTasks':
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
       for (const { pass, task, records } of header.tasks) serving.ledger.close(pass, task, records);
       return { header: { type: 'closeTasks' } };
     case 'checkpoint':
-      return serving.checkpoint(header.final).then(({ uuid, md5, bytes }) => {
-        return { header: { type: 'checkpoint', uuid, md5, bytes } };
-      });
+      return checkpoint(serving, header.final);
     case 'account': {
       const account = serving.ledger.account();
       const passes = account.passes.map((pass) => ({ ...pass }));
@@ -110,6 +121,13 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
     default:
       return unreachable(header);
   }
+}
+
+async function checkpoint(serving: Serving, final: boolean): Promise<Reply> {
+  const file = await serving.checkpoint(final);
+  if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
+  const { uuid, md5, bytes } = file;
+  return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };
 }
 
 function checkTask(serving: Serving, pass: number, task: number): void {
@@ -154,7 +172,6 @@ function pull(serving: Serving, request: Request<'pull'>): Reply {
 
 function push(serving: Serving, request: Request<'push'>): Reply {
   const { header } = request;
-  if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is leaving and takes no more pushes');
   checkTask(serving, header.pass, header.task);
   checkStamp(serving, header.placement);
   checkSegments(request, 2 * (header.dense.length + header.sparse.length));
@@ -168,8 +185,9 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   }
   if (verdict.outcome === 'duplicate') {
     serving.metrics.pushed('duplicate', 0);
-    return { header: { type: 'push', outcome: 'duplicate' } };
+    return { header: { type: 'push', outcome: 'duplicate', recovery: serving.recovery() } };
   }
+  if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is leaving and takes no more pushes');
   const dense = header.dense.map(({ parameter }, i): DensePart => {
     return { parameter, blocks: u32Segment(request, 2 * i), gradients: request.segment(2 * i + 1) };
   });
@@ -177,21 +195,18 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   const sparse = header.sparse.map(({ table }, i): SparsePart => {
     return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
   });
-  serving.parameters.push(sparse, dense, allApply(serving.shards));
+  serving.parameters.push(sparse, dense, actionsOf(serving, verdict.shards));
   serving.ledger.advance(header);
-  serving.applied();
+  serving.applied(verdict.shards);
   serving.metrics.pushed('applied', segmentBytes(request));
-  return { header: { type: 'push', outcome: 'applied' } };
+  return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
 }
 
-/** One ledger position for all shards of a pserver: all apply. Shards not held here are refused by the kernels. */
-const applyAll = new Map<number, Uint8Array>();
-function allApply(shards: number): Uint8Array {
-  let actions = applyAll.get(shards);
-  if (actions === undefined) {
-    actions = new Uint8Array(shards).fill(SHARD_ACTION.apply);
-    applyAll.set(shards, actions);
-  }
+/** What a push does to each shard: nothing to those that have it already; shards not held here refuse it. */
+function actionsOf(serving: Serving, applying: readonly number[] | undefined): Uint8Array {
+  const actions = new Uint8Array(serving.shards).fill(SHARD_ACTION.absent);
+  if (applying !== undefined) for (const shard of serving.held) actions[shard] = SHARD_ACTION.skip;
+  for (const shard of applying ?? serving.held) actions[shard] = SHARD_ACTION.apply;
   return actions;
 }
 

@@ -1,16 +1,16 @@
-/** Writes and publishes this pserver's checkpoints: at the end of the job, on a clean stop, and in parting. */
+/** Writes and publishes this pserver's checkpoints: now and again, at the end of the job, on a clean stop, in parting. */
 import { PaddletError } from '../../base/errors.ts';
 import { type CheckpointFile, type ShardMoment, writeCheckpointFile } from '../../checkpoint/capture.ts';
 import { generationOf } from '../../checkpoint/entry.ts';
 import type { CheckpointMeta } from '../../checkpoint/format.ts';
 import { publishParting } from '../../checkpoint/publish.ts';
 import { saveCheckpoint } from '../../checkpoint/save.ts';
-import type { Ledger } from '../../core/ledger.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
+import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
   readonly context: RoleContext;
@@ -20,9 +20,9 @@ export interface SnapshotOptions {
   readonly index: number;
   readonly folder: string;
   readonly parameters: Parameters;
-  readonly ledger: Ledger;
-  readonly epochs: ReadonlyMap<number, number>;
-  readonly seq: () => number;
+  /** Of a shard at the instant of the call. */
+  readonly momentOf: (shard: number) => ShardMoment;
+  readonly recovery: () => number;
 }
 
 export interface Snapshots {
@@ -35,11 +35,8 @@ export interface Snapshots {
   part(): Promise<CheckpointFile>;
 }
 
-/** Generations kept beside the newest. */
-const KEEP = 1;
-
 export function createSnapshots(options: SnapshotOptions): Snapshots {
-  const { context, record, fence, index, folder, parameters } = options;
+  const { context, record, fence, index, folder, parameters, momentOf } = options;
   const { disk, clock, log, random } = context.host;
   const { keys, store } = context;
 
@@ -51,7 +48,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       jobName: job.name,
       index,
       token: fence.token,
-      recovery: 0n,
+      recovery: BigInt(options.recovery()),
       timeline: 0n,
       kind: 'full',
       clean,
@@ -61,12 +58,6 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       seed: job.training.seed,
       shards: job.cluster.shards,
     };
-  }
-
-  /** One ledger for all shards: encoded once, and one array, so that it is stored once. */
-  function momentsOf(): (shard: number) => ShardMoment {
-    const ledger = options.ledger.encode();
-    return (shard) => ({ shard, epoch: options.epochs.get(shard) ?? 0, seq: options.seq(), ledger });
   }
 
   /** A disk that is full or failing is the operator's to mend; the parameters are still here. */
@@ -84,31 +75,35 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
 
   return {
     async save(clean) {
+      const { keep, maxBytesPerSecond } = record.job.checkpoint;
+      const startedMs = clock.monotonicMs();
       const saving = saveCheckpoint({
         disk,
         folder,
         meta: metaOf(clean),
         parameters,
         shards: parameters.shards(),
-        momentOf: momentsOf(),
+        momentOf,
         store,
         clock,
         fence,
         key: keys.checkpoint(index),
-        keep: KEEP,
+        keep,
+        // In leaving, time is dearer than the network.
+        ...(clean || maxBytesPerSecond === undefined ? {} : { pace: createPace(clock, maxBytesPerSecond) }),
       });
       const saved = await onDisk(saving);
       if (saved.complaint !== undefined) log.warn(saved.complaint);
       for (const { path, error } of saved.undeleted)
         log.warn(`${path} could not be deleted: ${(error as Error).message}`);
       const { uuid, bytes, rows } = saved.file;
-      log.info(`checkpoint ${uuid} published`, { bytes, rows, clean });
+      const tookMs = Math.round(clock.monotonicMs() - startedMs);
+      log.info(`checkpoint ${uuid} published`, { bytes, rows, clean, tookMs });
       return saved.file;
     },
     async part() {
       const meta = metaOf(true);
       const shards = parameters.shards();
-      const momentOf = momentsOf();
       const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
       await publishParting({ store, clock, key: keys.parting(fence.token), generation: generationOf(file, meta) });
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });

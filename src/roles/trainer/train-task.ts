@@ -26,6 +26,8 @@ export interface TrainTaskOptions {
 }
 
 export interface TrainedTask {
+  /** The lowest recovery number under which the task was seen to be closed. */
+  readonly recovery: number;
   readonly read: number;
   readonly good: number;
   readonly duplicate: number;
@@ -33,6 +35,7 @@ export interface TrainedTask {
 }
 
 interface Progress {
+  recovery: number;
   read: number;
   duplicate: number;
   metrics: MetricSums;
@@ -43,8 +46,9 @@ export async function trainTask(
   task: { pass: number; task: number },
   records: TaskRecords,
 ): Promise<TrainedTask> {
-  const progress: Progress = { read: 0, duplicate: 0, metrics: noMetrics };
-  let from = await options.client.position(task.pass, task.task, options.signal);
+  const { next, recovery } = await options.client.position(task.pass, task.task, options.signal);
+  const progress: Progress = { recovery, read: 0, duplicate: 0, metrics: noMetrics };
+  let from = next;
   while (from >= 0) {
     try {
       await trainFrom(options, task, records, from, progress);
@@ -103,7 +107,8 @@ async function trainFrom(
     activity.enter('push');
     await pushing;
     const header = { pass, task, push, last, good: records.goodBefore(end) };
-    pushing = client.push(header, gradients, signal).then(({ duplicate }) => {
+    pushing = client.push(header, gradients, signal).then(({ duplicate, recovery }) => {
+      progress.recovery = recovery;
       if (duplicate) progress.duplicate += count;
       activity.position(push + 1);
     });

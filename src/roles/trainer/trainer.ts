@@ -98,7 +98,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
   const { record, watch, id, activity } = service;
   const { log, clock } = context.host;
   const { over } = watch;
-  const model = modelOf(record);
+  const model = modelOf(record, context);
   const { shards, pservers } = record.job.cluster;
   const crash = new AbortController();
   const either = AbortSignal.any([over, crash.signal]);

@@ -4,13 +4,16 @@
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { DataPlace } from '../../data/place.ts';
+import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { Model } from '../../model/model.ts';
 import type { DealtTask } from '../../protocol/messages.ts';
+import { backoffMs } from '../../store/backoff.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { MasterClient } from '../master-client.ts';
 import type { ParameterClient } from '../parameter-client.ts';
+import { pauseOrAborted } from '../waiting.ts';
 import type { Activity } from './activity.ts';
 import { beginReading, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
@@ -128,18 +131,28 @@ type Records = Awaited<HeldTask['records']>;
 async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
   const { master, record, id, over } = options;
   const { batchSize, pushEvery, pullEvery } = record.job.training;
-  const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal: over }, dealt, records);
-  options.activity.enter('wait');
-  const header = {
-    type: 'finishTask' as const,
-    ...jobOf(record),
-    trainer: id,
-    ...refOf(dealt),
-    records: records.records,
-    bad: records.bad.length,
-    ...trained,
-  };
-  (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  const bad = records.bad.length;
+  let read = 0;
+  let duplicate = 0;
+  let metrics = noMetrics;
+  for (let tries = 0; ; tries++) {
+    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal: over }, dealt, records);
+    read += trained.read;
+    duplicate += trained.duplicate;
+    metrics = mergeMetrics(metrics, trained.metrics);
+    options.activity.enter('wait');
+    const { recovery, good } = trained;
+    const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
+    const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), ...sums };
+    try {
+      (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+      return;
+    } catch (error) {
+      // A pserver was restored since: look again what its shards have of this task.
+      if (!isPaddletError(error, 'StaleRecovery')) throw error;
+    }
+    await pauseOrAborted(options.context.host.clock, backoffMs(tries), over);
+  }
 }
 
 async function evaluate(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
