@@ -1,0 +1,48 @@
+/** The examples, as the README has them, reach the marks of their data sets (../shared/data/README.md). */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isRealDataMissing, REAL_DATA } from '../data/place.ts';
+import { ROOT } from '../source-files.ts';
+import { openPlace, resultOf } from './harness.ts';
+
+const example = (name: string): string => join(ROOT, 'examples', name);
+
+interface Marks {
+  readonly accuracy: number;
+  readonly auc?: number;
+  readonly logloss?: number;
+}
+
+const EXAMPLES: readonly { file: string; records: number; passes: number; marks: Marks }[] = [
+  { file: 'a9a-lr.yaml', records: 32_561, passes: 10, marks: { accuracy: 0.848, auc: 0.9, logloss: 0.326 } },
+  { file: 'a9a-fm.yaml', records: 32_561, passes: 10, marks: { accuracy: 0.848, auc: 0.9 } },
+  { file: 'mnist-softmax.yaml', records: 60_000, passes: 5, marks: { accuracy: 0.915 } },
+];
+
+const why = isRealDataMissing ? ` (no data sets in ${REAL_DATA})` : '';
+
+describe.skipIf(isRealDataMissing)(`examples on real data${why}`, () => {
+  test.each(EXAMPLES)('$file', async ({ file, records, passes, marks }) => {
+    const place = openPlace();
+    const run = place.start('run', ['run', example(file), '--json'], { PADDLET_DATA: REAL_DATA });
+    const result = await resultOf(run);
+    const total = passes * records;
+    expect(result.records).toEqual({ read: total, applied: total, duplicate: 0, bad: 0, discarded: 0, lost: 0 });
+    expect(result).toMatchObject({ mode: 'async', passes });
+    expect(result.checkpoints.map(({ index }) => index)).toEqual([0, 1]);
+    const { test } = result.metrics;
+    expect(test?.accuracy).toBeGreaterThanOrEqual(marks.accuracy);
+    if (marks.auc !== undefined) expect(test?.auc).toBeGreaterThanOrEqual(marks.auc);
+    if (marks.logloss !== undefined) expect(test?.logloss).toBeLessThanOrEqual(marks.logloss);
+  });
+});
+
+test('synth-fm.yaml comes within 0.01 of the AUC of the planted model', async () => {
+  const place = openPlace();
+  await place.json('data', 'synth', '--out', 'synth');
+  const result = await resultOf(place.start('run', ['run', example('synth-fm.yaml'), '--data-dir', '.', '--json']));
+  const planted = JSON.parse(readFileSync(place.path('synth/planted.json'), 'utf8')) as { test: { auc: number } };
+  expect(result.records).toMatchObject({ applied: 600_000, lost: 0 });
+  expect(result.metrics.test?.auc).toBeGreaterThan(planted.test.auc - 0.01);
+});

@@ -1,0 +1,56 @@
+/** `paddlet run` of the planted job, from its start to wherever a test strikes. */
+import { expect } from 'vitest';
+import * as z from 'zod';
+import type { Place } from './harness.ts';
+import { type JobStore, openJobStore } from './job-store.ts';
+import { JOB, TASKS } from './planted-job.ts';
+import type { Running } from './processes.ts';
+
+export const JOB_FOLDER = 'job';
+
+export interface JobRun {
+  readonly running: Running;
+  readonly store: JobStore;
+  readonly args: readonly string[];
+}
+
+/** The command line of `run`, the same each time. */
+export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json'];
+
+/** Starts the run; resolves when its store is there. */
+export async function startRun(place: Place, job: string): Promise<JobRun> {
+  const args = runArguments(job);
+  const running = place.start('run', args);
+  await running.said(/logs in/);
+  const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
+  return { running, store, args };
+}
+
+/** The fault struck in mid-run: some tasks were done, and not all. */
+export async function expectMidRun(store: JobStore): Promise<number> {
+  const done = await store.tasksDone();
+  expect(done).toBeGreaterThan(0);
+  expect(done).toBeLessThan(TASKS);
+  return done;
+}
+
+const processSchema = z.object({
+  role: z.enum(['master', 'pserver', 'trainer']),
+  index: z.number().optional(),
+  id: z.string().optional(),
+  pid: z.number(),
+  address: z.string(),
+});
+const statusSchema = z.object({ processes: z.array(processSchema) });
+export type LiveProcess = z.infer<typeof processSchema>;
+
+/** The live processes of the job under `run`, as `paddlet status` names them. */
+export async function liveProcesses(place: Place): Promise<LiveProcess[]> {
+  return statusSchema.parse(await place.json('status', '--dir', JOB_FOLDER)).processes;
+}
+
+export function oneOf(processes: readonly LiveProcess[], role: LiveProcess['role']): LiveProcess {
+  const found = processes.find((process) => process.role === role);
+  if (found === undefined) throw new Error(`no ${role} among the live processes`);
+  return found;
+}
