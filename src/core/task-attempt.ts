@@ -125,7 +125,8 @@ export function createOpenTasks(): OpenTasks {
     },
     end(attempt) {
       const entry = tasks.get(attempt.task);
-      assert(entry?.attempts.delete(attempt), 'an attempt that ends is live');
+      assert(entry !== undefined, 'an attempt belongs to an open task');
+      assert(entry.attempts.delete(attempt), 'an attempt that ends is live');
       drop(attempt);
       return entry;
     },

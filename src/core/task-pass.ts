@@ -23,6 +23,7 @@ export interface TaskPass {
   /** Moves a pending task without live attempts back to todo. */
   giveBack(task: number): void;
   finish(task: number): void;
+  isDone(task: number): boolean;
   discard(task: number): void;
   addSums(task: number, sums: TaskSums): void;
   sums(): TaskSums;
@@ -49,6 +50,8 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
   const order = createTodoOrder({ tasks, seed, number }, (task) => placeOf(task) === 'todo');
 
   for (const task of discarded) move(task, 'discarded');
+
+  const isDone = (task: number): boolean => placeOf(task) === 'done';
 
   function placeOf(task: number): TaskPlace {
     return PLACES[places[task]!]!;
@@ -93,6 +96,7 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
       touch(task);
     },
     finish: (task) => close(task, 'done'),
+    isDone,
     discard: (task) => close(task, 'discarded'),
     addSums(task, sums) {
       const block = blockOf(task);
@@ -102,7 +106,6 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
     sums: () => blockSums.reduce(addSums, noSums()),
     takeChanges() {
       const changes = [...touched].map((block): QueueChange => {
-        const isDone = (task: number): boolean => placeOf(task) === 'done';
         const value = encodeBlock(block, { tasks, isDone, openAt: open.get, sums: blockSums[block]! });
         return { kind: 'block', pass: number, block, value };
       });

@@ -248,30 +248,40 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   function handle(event: QueueEvent, at: number): void {
     switch (event.type) {
       case 'roster':
-        return roster(event.trainers);
+        roster(event.trainers);
+        return;
       case 'joined':
-        return void live.add(event.trainer);
+        live.add(event.trainer);
+        return;
       case 'gone':
-        return gone(event.trainer);
+        gone(event.trainer);
+        return;
       case 'get':
-        return get(event);
+        get(event);
+        return;
       case 'cancel':
-        return void waiting.delete(event.request);
+        waiting.delete(event.request);
+        return;
       case 'finish':
-        return finish(event, at);
+        finish(event, at);
+        return;
       case 'fail':
-        return fail(event);
+        fail(event);
+        return;
       case 'return':
-        return handBack(event);
+        handBack(event);
+        return;
       case 'progress':
-        return progress(event, at);
+        progress(event, at);
+        return;
       case 'tick':
-        return tick(at);
+        tick(at);
+        return;
       case 'resumed':
         for (const attempt of pass.open.attempts()) attempt.countedAt = at;
         return;
       default:
-        return unreachable(event);
+        unreachable(event);
     }
   }
 
@@ -298,6 +308,11 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     nextDeadline: () => (Number.isFinite(earliestDueMs) ? earliestDueMs : undefined),
     counts,
     totals: () => ({ ended, current: phase === 'ended' ? noSums() : pass.sums() }),
+    isDone(number, task) {
+      const discard = discards.get(task);
+      if (discard !== undefined && discard.pass <= number) return false;
+      return number < pass.number || (number === pass.number && (phase === 'ended' || pass.isDone(task)));
+    },
     discarded: () => [...discards.values()],
     attempts: () =>
       [...pass.open.attempts()].map(({ startPosition: _, countedAt: __, ...attempt }) => ({
