@@ -2,12 +2,11 @@
  * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values, state,
  * position and ledger belong together; what is not yet captured may change meanwhile (DESIGN: rolling capture).
  */
-import { dirname } from 'node:path';
 import { PaddletError } from '../base/errors.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import type { Parameters } from '../tensor/parameters.ts';
 import type { CapturedShard } from './extent.ts';
-import { openFile, withFile } from './files.ts';
+import { makeDurableFolder, openFile, withFile } from './files.ts';
 import type { CheckpointMeta, ShardPosition } from './format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from './paths.ts';
 import type { Pace } from './safetensors-writer.ts';
@@ -99,15 +98,4 @@ async function discard(disk: Disk, paths: readonly string[], reason: unknown): P
       if (reason instanceof Error) reason.message += `; ${path} is left behind: ${(error as Error).message}`;
     }
   }
-}
-
-/** Makes the folder and everything above it that is missing, each durable in the folder above. */
-async function makeDurableFolder(disk: Disk, path: string): Promise<void> {
-  // The folder may be there and not yet durable: who made it may have died before the sync.
-  const unsure = [path];
-  for (let above = dirname(path); !(await disk.exists(above)) && dirname(above) !== above; above = dirname(above)) {
-    unsure.push(above);
-  }
-  await disk.makeFolder(path);
-  for (const made of unsure.reverse()) await disk.syncFolder(dirname(made));
 }

@@ -1,4 +1,5 @@
 /** Opening and closing files, and telling damage to a file from trouble with the machine. */
+import { dirname } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 
@@ -41,4 +42,15 @@ export async function withFile<T>(file: DiskFile, act: (file: DiskFile) => Promi
   }
   await file.close();
   return result;
+}
+
+/** Makes the folder and everything above it that is missing, each durable in the folder above. */
+export async function makeDurableFolder(disk: Disk, path: string): Promise<void> {
+  // The folder may be there and not yet durable: who made it may have died before the sync.
+  const unsure = [path];
+  for (let above = dirname(path); !(await disk.exists(above)) && dirname(above) !== above; above = dirname(above)) {
+    unsure.push(above);
+  }
+  await disk.makeFolder(path);
+  for (const made of unsure.reverse()) await disk.syncFolder(dirname(made));
 }

@@ -15,6 +15,23 @@ const PIECE_BYTES = 8 * 1024 * 1024;
 const MAX_LEDGER_BYTES = 256 * 1024 * 1024;
 const MAX_BLOCK_FLOATS = 2 ** 26;
 
+/** Where one shard's rows of a table are. */
+export interface RowRange {
+  readonly tensors: SparseTensors;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Where a block of a dense parameter is: `length` floats from `first` on. */
+export interface BlockPlace {
+  readonly tensors: DenseTensors;
+  readonly parameter: number;
+  readonly block: number;
+  readonly first: number;
+  readonly length: number;
+  readonly step: number | undefined;
+}
+
 export interface CheckpointReader {
   readonly path: string;
   readonly facts: FileFacts;
@@ -22,6 +39,9 @@ export interface CheckpointReader {
   /** Shards in file order; reading in this order is fastest. */
   readonly positions: readonly ShardPosition[];
   rowCount(shard: number, table: number): Promise<number>;
+  rowRange(shard: number, table: number): Promise<RowRange>;
+  /** Blocks of one shard and parameter. */
+  blockPlaces(shard: number, parameter: number): Promise<BlockPlace[]>;
   /** Rows of one shard and table, ascending by id, in pieces. */
   rowsOf(shard: number, table: number): AsyncGenerator<ShardRows>;
   /** Blocks of one shard, by parameter. */
@@ -88,10 +108,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     return found;
   }
 
-  async function rangeOf(
-    shard: number,
-    table: number,
-  ): Promise<{ tensors: SparseTensors; first: number; end: number }> {
+  async function rangeOf(shard: number, table: number): Promise<RowRange> {
     const { extent, at } = locate(shard);
     const tensors = extent.sparse[table];
     if (tensors === undefined) return { tensors: NO_ROWS, first: 0, end: 0 };
@@ -108,6 +125,12 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       const { first, end } = await rangeOf(shard, table);
       return end - first;
     },
+    rowRange: rangeOf,
+    async blockPlaces(shard, parameter) {
+      const { extent } = locate(shard);
+      const tensors = extent.dense[parameter];
+      return tensors === undefined ? [] : placeBlocks(source, indexes, { extent, tensors, parameter, shard });
+    },
     async *rowsOf(shard, table) {
       const { tensors, first, end } = await rangeOf(shard, table);
       const { width } = facts.parameters.sparse[table]!;
@@ -120,7 +143,9 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     async *blocksOf(shard) {
       const { extent } = locate(shard);
       for (const [parameter, tensors] of extent.dense.entries()) {
-        if (tensors !== undefined) yield* readBlocks(source, indexes, { extent, tensors, parameter, shard });
+        if (tensors === undefined) continue;
+        const places = await placeBlocks(source, indexes, { extent, tensors, parameter, shard });
+        for (const place of places) yield await readBlock(source, place);
       }
     },
     async ledgerOf(shard) {
@@ -170,26 +195,34 @@ interface BlocksWanted {
   readonly shard: number;
 }
 
-async function* readBlocks(
+async function placeBlocks(
   source: Safetensors,
   indexes: IndexCache,
   { extent, tensors, parameter, shard }: BlocksWanted,
-): AsyncGenerator<DenseBlock> {
+): Promise<BlockPlace[]> {
   const shards = await indexes.words(extent, tensors.shards);
   const blocks = await indexes.words(extent, tensors.blocks);
   const starts = await indexes.starts(extent, tensors.starts, tensors.values);
   const steps = tensors.steps && (await indexes.words(extent, tensors.steps));
+  const places: BlockPlace[] = [];
   for (const [at, owner] of shards.entries()) {
     if (owner !== shard) continue;
     const first = starts[at]!;
     const length = starts[at + 1]! - first;
     if (length > MAX_BLOCK_FLOATS) throw corrupt(source.name, `${tensors.starts.name}: a block of ${length} floats`);
-    const floats = (tensor: TensorInfo): Promise<Float32Array> =>
-      readElements(source, tensor, first, new Float32Array(length));
-    const slots: Record<string, Float32Array> = {};
-    for (const [slot, tensor] of Object.entries(tensors.slots)) slots[slot] = await floats(tensor);
-    yield { parameter, block: blocks[at]!, values: await floats(tensors.values), slots, step: steps?.[at] };
+    places.push({ tensors, parameter, block: blocks[at]!, first, length, step: steps?.[at] });
   }
+  return places;
+}
+
+/** The values and state of a block. */
+export async function readBlock(source: Safetensors, place: BlockPlace): Promise<DenseBlock> {
+  const { tensors, first, length, parameter, block, step } = place;
+  const floats = (tensor: TensorInfo): Promise<Float32Array> =>
+    readElements(source, tensor, first, new Float32Array(length));
+  const slots: Record<string, Float32Array> = {};
+  for (const [slot, tensor] of Object.entries(tensors.slots)) slots[slot] = await floats(tensor);
+  return { parameter, block, values: await floats(tensors.values), slots, step };
 }
 
 /** Small index tensors of the extent read last. */

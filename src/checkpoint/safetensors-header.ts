@@ -3,6 +3,8 @@
  * of JSON (padded with spaces), then the data. The JSON maps each tensor's name to {dtype, shape, data_offsets}, offsets
  * counted from the start of the data; `__metadata__` maps strings to strings. Tensors cover the data without holes.
  */
+import { crc32 } from 'node:zlib';
+import { assert } from '../base/assert.ts';
 import { corrupt } from './files.ts';
 
 export const DTYPE_BYTES = {
@@ -67,6 +69,40 @@ export function encodeHeader(
   new DataView(out.buffer).setBigUint64(0, BigInt(reservedBytes - LENGTH_BYTES), true);
   out.set(json, LENGTH_BYTES);
   return out;
+}
+
+/** Name of the metadata with the CRC-32 of the header itself: eight hexadecimal digits, counted as zeros in the sum. */
+export const HEADER_CRC = 'headerCrc32';
+export const NO_HEADER_CRC = '00000000';
+
+/** No string inside the JSON can hold these bytes, since a quote in it would be escaped. */
+const CRC_FIELD = Buffer.from(`"${HEADER_CRC}":"`);
+
+/** Offset of the eight digits in a header, or -1. */
+function crcDigitsAt(header: Uint8Array): number {
+  const at = Buffer.from(header.buffer, header.byteOffset, header.byteLength).indexOf(CRC_FIELD);
+  const digits = at + CRC_FIELD.length;
+  return at === -1 || digits + NO_HEADER_CRC.length > header.length ? -1 : digits;
+}
+
+const crcText = (header: Uint8Array): string => crc32(header).toString(16).padStart(8, '0');
+
+/** Fills in the CRC of a header (length field and JSON) that was encoded with `NO_HEADER_CRC`. */
+export function sealHeader(header: Uint8Array): void {
+  const at = crcDigitsAt(header);
+  assert(at !== -1, 'the header has a place for its checksum');
+  header.set(Buffer.from(crcText(header)), at);
+}
+
+/** Whether the header is as it was sealed; undefined when it never was. Changes nothing in the end. */
+export function isSealIntact(header: Uint8Array): boolean | undefined {
+  const at = crcDigitsAt(header);
+  if (at === -1) return undefined;
+  const sealed = header.slice(at, at + NO_HEADER_CRC.length);
+  header.set(Buffer.from(NO_HEADER_CRC), at);
+  const isIntact = crcText(header) === Buffer.from(sealed).toString('latin1');
+  header.set(sealed, at);
+  return isIntact;
 }
 
 /** Parses and checks the JSON of a header against `dataBytes` of data. Throws `CheckpointCorrupt`. */

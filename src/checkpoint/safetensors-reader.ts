@@ -7,6 +7,7 @@ import {
   DTYPE_BYTES,
   type Dtype,
   type Header,
+  isSealIntact,
   LENGTH_BYTES,
   parseHeader,
   type TensorInfo,
@@ -29,6 +30,13 @@ export async function readSafetensors(file: DiskFile, name: string): Promise<Saf
   const json = new Uint8Array(headerBytes);
   await readFully(file, name, json, LENGTH_BYTES);
   return { ...parseHeader(json, bytes - dataStart, name), name, file, bytes, dataStart };
+}
+
+/** Whether the header is as it was written; undefined when it has no checksum. Throws `CheckpointCorrupt`. */
+export async function isHeaderIntact({ file, name, dataStart }: Safetensors): Promise<boolean | undefined> {
+  const header = new Uint8Array(dataStart);
+  await readFully(file, name, header, 0);
+  return isSealIntact(header);
 }
 
 /** Only the metadata, also of a file whose tensors are torn. Throws `CheckpointCorrupt`. */

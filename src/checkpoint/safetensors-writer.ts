@@ -6,7 +6,16 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../base/assert.ts';
 import type { DiskFile } from '../base/seams.ts';
-import { DTYPE_BYTES, type Dtype, encodeHeader, type Metadata, type TensorInfo } from './safetensors-header.ts';
+import {
+  DTYPE_BYTES,
+  type Dtype,
+  encodeHeader,
+  HEADER_CRC,
+  type Metadata,
+  NO_HEADER_CRC,
+  sealHeader,
+  type TensorInfo,
+} from './safetensors-header.ts';
 
 export interface NewTensor {
   readonly name: string;
@@ -14,6 +23,11 @@ export interface NewTensor {
   readonly shape: readonly number[];
   /** The data, little-endian, in pieces. */
   readonly parts: readonly Uint8Array[];
+}
+
+/** A tensor too large to be held: each piece is done with when the next one is asked for. */
+export interface StreamedTensor extends Omit<NewTensor, 'parts'> {
+  readonly parts: AsyncIterable<Uint8Array>;
 }
 
 export interface WrittenTensor extends TensorInfo {
@@ -27,7 +41,7 @@ export type Pace = (bytes: number) => Promise<void>;
 export interface SafetensorsWriter {
   /** In the order of their data. */
   readonly tensors: readonly WrittenTensor[];
-  append(tensor: NewTensor): Promise<void>;
+  append(tensor: NewTensor | StreamedTensor): Promise<void>;
   /** Fills the header and syncs the file; its size in bytes. */
   finish(metadata: Metadata): Promise<number>;
 }
@@ -51,8 +65,9 @@ export async function createSafetensorsWriter(options: {
   let written = headerBytes;
 
   async function writeHeader(metadata: Metadata): Promise<void> {
-    const header = encodeHeader(metadata, tensors, headerBytes);
+    const header = encodeHeader({ ...metadata, [HEADER_CRC]: NO_HEADER_CRC }, tensors, headerBytes);
     assert(header !== undefined, 'the header fits in the room reserved for it');
+    sealHeader(header);
     await file.write(header, 0);
   }
 
@@ -83,7 +98,7 @@ export async function createSafetensorsWriter(options: {
       names.add(name);
       let checksum = 0;
       let bytes = 0;
-      for (const part of parts) {
+      for await (const part of parts) {
         checksum = crc32(part, checksum);
         bytes += part.length;
         await put(part);

@@ -8,11 +8,11 @@ import type { DiskFile } from '../base/seams.ts';
 import { type OptimizerLayout, optimizerLayout } from '../tensor/optimizer.ts';
 import { type CapturedShard, capturedBytes, capturedRows, extentTensors } from './extent.ts';
 import { type CheckpointMeta, encodeMetadata, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
-import { headerJson, LENGTH_BYTES, type Metadata } from './safetensors-header.ts';
+import { HEADER_CRC, headerJson, LENGTH_BYTES, type Metadata, NO_HEADER_CRC } from './safetensors-header.ts';
 import { createSafetensorsWriter, type Pace, type WrittenTensor } from './safetensors-writer.ts';
 
 /** Shards are gathered up to this size before they are written; a larger one is an extent by itself. */
-const EXTENT_BYTES = 32 * 1024 * 1024;
+export const EXTENT_BYTES = 32 * 1024 * 1024;
 
 export interface CheckpointWriterOptions {
   readonly file: DiskFile;
@@ -101,15 +101,22 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 const LARGEST = Number.MAX_SAFE_INTEGER;
 
 /** Room for the header: for four times the extents expected and some more, as far as the format's bound allows. */
-function planHeader(
-  { meta, shards, expectedBytes }: CheckpointWriterOptions,
-  extentBytes: number,
-): { headerBytes: number; maxExtents: number } {
+function planHeader({ meta, shards, expectedBytes }: CheckpointWriterOptions, extentBytes: number): HeaderPlan {
+  return headerPlan(meta, shards, 4 * Math.ceil(expectedBytes / extentBytes) + 4);
+}
+
+export interface HeaderPlan {
+  readonly headerBytes: number;
+  readonly maxExtents: number;
+}
+
+/** Room for a header of so many extents of a file of `shards` shards, or of as many as the format's bound allows. */
+export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number): HeaderPlan {
   const state = optimizerLayout(meta.optimizer);
   const largest = { ...meta, state, extents: shards, rows: LARGEST, shardsHere: shards, checksumsCrc32: LARGEST };
-  const fixed = jsonBytes(encodeMetadata(largest), [TENSORS.checksums]);
+  const metadata = { ...encodeMetadata(largest), [HEADER_CRC]: NO_HEADER_CRC };
+  const fixed = jsonBytes(metadata, [TENSORS.checksums]);
   const perExtent = jsonBytes({}, extentNames(meta, state));
-  const wanted = 4 * Math.ceil(expectedBytes / extentBytes) + 4;
   const affordable = Math.floor((LIMITS.safetensorsHeaderBytes - fixed) / perExtent);
   assert(affordable > 0, 'the limits of parameters leave room for an extent');
   const maxExtents = Math.max(1, Math.min(wanted, affordable, shards));

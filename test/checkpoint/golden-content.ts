@@ -3,7 +3,10 @@ import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { emptyParameters, jobOf, ledgerOf, metaOf, rowsOf, uuidOf } from './fixture.ts';
 
-export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v1/', import.meta.url).pathname;
+/** As written today. */
+export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v1-sealed/', import.meta.url).pathname;
+/** As written before headers had a checksum of their own. */
+export const UNSEALED_FOLDER = new URL('../golden/checkpoint/v1/', import.meta.url).pathname;
 
 export const GOLDEN_JOB = jobOf({
   parameters: {

@@ -6,13 +6,16 @@ import { loadGeneration } from '../../src/checkpoint/load.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';
-import { GOLDEN_FOLDER, GOLDEN_JOB, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
+import { GOLDEN_FOLDER, GOLDEN_JOB, UNSEALED_FOLDER, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
 
-const folder = GOLDEN_FOLDER.replace(/\/$/, '');
-const entry = entrySchema.parse(JSON.parse(readFileSync(`${folder}/entry.json`, 'utf8')));
+const golden = (path: string) => {
+  const folder = path.replace(/\/$/, '');
+  return { folder, entry: entrySchema.parse(JSON.parse(readFileSync(`${folder}/entry.json`, 'utf8'))) };
+};
 
 describe('the golden file of format version 1', () => {
-  it('loads for ever', async () => {
+  it.each([GOLDEN_FOLDER, UNSEALED_FOLDER])('loads for ever: %s', async (path) => {
+    const { folder, entry } = golden(path);
     const into = emptyParameters(GOLDEN_JOB);
     const place = { folder, index: GOLDEN_META.index };
     const loaded = await loadGeneration(entry, { disk: createDisk(), place, expected: GOLDEN_JOB, into });
@@ -27,12 +30,13 @@ describe('the golden file of format version 1', () => {
 
   /** Until there is a version 2: a change of these bytes is a change of the format. */
   it('is what is written today, to the byte', async () => {
+    const { folder, entry } = golden(GOLDEN_FOLDER);
     const disk = createSimulatedDisk();
     const parameters = goldenParameters();
     const options = { disk, folder: '/out', meta: GOLDEN_META, parameters, shards: parameters.shards() };
     const { uuid, md5 } = await writeCheckpointFile({ ...options, momentOf: goldenMoment });
     expect(md5).toBe(entry.md5);
-    const golden = readFileSync(`${folder}/${GOLDEN_META.index}/${uuid}`);
-    expect(Buffer.compare(disk.content(`/out/${GOLDEN_META.index}/${uuid}`)!, golden)).toBe(0);
+    const written = readFileSync(`${folder}/${GOLDEN_META.index}/${uuid}`);
+    expect(Buffer.compare(disk.content(`/out/${GOLDEN_META.index}/${uuid}`)!, written)).toBe(0);
   });
 });

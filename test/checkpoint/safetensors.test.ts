@@ -2,7 +2,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readElements, readSafetensors } from '../../src/checkpoint/safetensors-reader.ts';
+import { isHeaderIntact, readElements, readSafetensors } from '../../src/checkpoint/safetensors-reader.ts';
 import { createSafetensorsWriter } from '../../src/checkpoint/safetensors-writer.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
@@ -42,7 +42,11 @@ describe('the safetensors writer', () => {
     expect(source).toMatchObject({ bytes, dataStart: 512 });
     expect(bytes).toBe(512 + 3 + large.length);
     expect(paused.reduce((sum, size) => sum + size)).toBe(3 + large.length);
-    expect([...source.metadata]).toEqual([['state', 'done']]);
+    expect([...source.metadata]).toEqual([
+      ['state', 'done'],
+      ['headerCrc32', expect.stringMatching(/^[0-9a-f]{8}$/)],
+    ]);
+    expect(await isHeaderIntact(source)).toBe(true);
     expect([...source.tensors.values()].map(({ name, shape }) => [name, shape])).toEqual([
       ['small "ü"', [3]],
       ['large', [2, 1_250_000]],

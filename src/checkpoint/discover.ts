@@ -1,0 +1,110 @@
+/** Which files a path means: a file, a pserver's folder, the checkpoint folder of a job, or the folder of a job. */
+import { basename, join } from 'node:path';
+import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
+import type { Disk } from '../base/seams.ts';
+import type { FileRef } from './checkpoint-set.ts';
+import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
+import { corrupt } from './files.ts';
+import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from './paths.ts';
+
+export interface FolderFiles {
+  /** The checkpoint folder; undefined when a single file was named. */
+  readonly folder: string | undefined;
+  /** By index, then name. */
+  readonly files: readonly FileRef[];
+  /** Files that are being written, or that a crash left. */
+  readonly unfinished: readonly string[];
+}
+
+/** Throws `CheckpointMissing` when there is nothing of the kind. */
+export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> {
+  const facts = await disk.inspect(path);
+  if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: there is no such file or folder`);
+  if (facts.kind === 'file') return { folder: undefined, files: [{ path }], unfinished: [] };
+  if (facts.kind !== 'folder') throw corrupt(path, 'neither a file nor a folder');
+  const names = await disk.list(path);
+  if (names.some((name) => parseIndex(name) !== undefined)) return filesOfFolder(disk, path, names);
+  const inside = join(path, 'checkpoints');
+  if ((await disk.inspect(inside))?.kind === 'folder') return findFiles(disk, inside);
+  if (names.some((name) => UUID_PATTERN.test(name))) {
+    const index = parseIndex(basename(path));
+    return { folder: undefined, ...filesOfIndex(path, index, names) };
+  }
+  throw new PaddletError('CheckpointMissing', `${path}: no checkpoints in it`, {
+    hint: 'name a checkpoint file, or a folder that has a folder for each pserver: 0, 1, …',
+  });
+}
+
+function parseIndex(name: string): number | undefined {
+  const index = /^(?:0|[1-9]\d{0,3})$/.test(name) ? Number(name) : undefined;
+  return index !== undefined && index < LIMITS.pservers ? index : undefined;
+}
+
+async function filesOfFolder(disk: Disk, folder: string, names: readonly string[]): Promise<FolderFiles> {
+  const indexes = names.map(parseIndex).filter((index) => index !== undefined);
+  const files: FileRef[] = [];
+  const unfinished: string[] = [];
+  for (const index of indexes.sort((a, b) => a - b)) {
+    const path = indexFolder({ folder, index });
+    if ((await disk.inspect(path))?.kind !== 'folder') continue;
+    const found = filesOfIndex(path, index, await disk.list(path));
+    files.push(...found.files);
+    unfinished.push(...found.unfinished);
+  }
+  return { folder, files, unfinished };
+}
+
+function filesOfIndex(
+  path: string,
+  index: number | undefined,
+  names: readonly string[],
+): Pick<FolderFiles, 'files' | 'unfinished'> {
+  const sorted = [...names].sort();
+  return {
+    files: sorted
+      .filter((name) => UUID_PATTERN.test(name))
+      .map((uuid) => ({ path: `${path}/${uuid}`, uuid, ...(index === undefined ? {} : { index }) })),
+    unfinished: sorted.filter((name) => parseTemporaryName(name) !== undefined).map((name) => `${path}/${name}`),
+  };
+}
+
+/** A published entry and the index it is of. */
+export interface PublishedEntry {
+  readonly index: number;
+  readonly entry: CheckpointEntry;
+  readonly modRevision: bigint;
+}
+
+/** Entries as the store has them. Throws `CheckpointCorrupt` for one that cannot be understood. */
+export function parseEntries(
+  prefix: string,
+  entries: readonly { readonly key: string; readonly value: string; readonly modRevision: bigint }[],
+): PublishedEntry[] {
+  const published = entries.map((found) => {
+    const index = parseIndex(found.key.slice(prefix.length));
+    const { entry, complaint, modRevision } = parseEntry(found.key, found);
+    if (index === undefined) throw corrupt(found.key, 'no pserver has such an index');
+    if (entry === undefined) throw corrupt(found.key, complaint ?? 'no entry');
+    return { index, entry, modRevision };
+  });
+  return published.sort((a, b) => a.index - b.index);
+}
+
+/** The files of entries, newest first of each; only the newest ones, or all generations. */
+export function filesOfEntries(
+  folder: string,
+  published: readonly PublishedEntry[],
+  which: 'newest' | 'all',
+): FileRef[] {
+  return published.flatMap(({ index, entry }) => {
+    const generations = generationsOf(entry);
+    const wanted = which === 'all' ? generations : generations.slice(0, 1);
+    return wanted.map((generation) => ({
+      path: checkpointPath({ folder, index }, generation.uuid),
+      index,
+      uuid: generation.uuid,
+      published: generation,
+    }));
+  });
+}
