@@ -29,10 +29,14 @@ export interface PlacementView {
   readonly changed: Signal;
   /** The present placement, or undefined while a shard lacks a live primary. */
   current(): Placement | undefined;
+  /** Changes with everything that is seen of pservers and heads. */
+  version(): number;
   /** What is missing, for people. */
   missing(): string;
   /** Indexes with a live pserver. */
   liveIndexes(): number[];
+  /** Whether this very owner still has its index; true until the store has answered. */
+  isLive(index: number, token: bigint): boolean;
   cancel(): void;
 }
 
@@ -89,8 +93,10 @@ export function followPlacement(
   return {
     changed,
     current: () => view().placement,
+    version: () => version,
     missing: () => view().missing,
     liveIndexes: () => liveIndexes(context, job.pservers, owners.entries),
+    isLive: (index, token) => !owners.loaded || owners.entries.get(keys.ps(index))?.createRevision === token,
     cancel: () => {
       for (const cancel of cancels) cancel();
     },

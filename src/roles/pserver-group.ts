@@ -53,20 +53,31 @@ export interface PserverGroup {
 export function createPserverGroup(context: RoleContext, record: JobRecord, view: PlacementView): PserverGroup {
   const { clock, log } = context.host;
   /** By index and token: the next owner of an index is another peer. */
-  const channels = new Map<string, Channel>();
+  const channels = new Map<string, { readonly to: PlacedPserver; readonly channel: Channel }>();
+  const closed = new AbortController();
+
+  /** Nobody waits for an answer of an owner that is gone: its requests fail at once and are tried with the next one. */
+  async function dropTheGone(): Promise<never> {
+    for (let version = view.version(); ; version = view.version()) {
+      for (const [key, { to, channel }] of channels) {
+        if (view.isLive(to.index, to.token)) continue;
+        channels.delete(key);
+        channel.close();
+      }
+      const seen = version;
+      await view.changed.until(() => (view.version() === seen ? undefined : true), closed.signal);
+    }
+  }
+  dropTheGone().catch((error: unknown) => {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+  });
 
   function channelTo(pserver: PlacedPserver): Channel {
     const key = `${pserver.index}/${pserver.token}`;
-    let channel = channels.get(key);
-    if (channel === undefined) {
-      for (const [other, old] of channels) {
-        if (!other.startsWith(`${pserver.index}/`)) continue;
-        old.close();
-        channels.delete(other);
-      }
-      channel = context.network.connect(pserver.address);
-      channels.set(key, channel);
-    }
+    const known = channels.get(key);
+    if (known !== undefined) return known.channel;
+    const channel = context.network.connect(pserver.address);
+    channels.set(key, { to: pserver, channel });
     return channel;
   }
 
@@ -130,7 +141,8 @@ export function createPserverGroup(context: RoleContext, record: JobRecord, view
       }
     },
     close() {
-      for (const channel of channels.values()) channel.close();
+      closed.abort();
+      for (const { channel } of channels.values()) channel.close();
       channels.clear();
     },
   };

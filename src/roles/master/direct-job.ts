@@ -58,7 +58,14 @@ export async function directJob(options: DirectOptions): Promise<void> {
     onEnd: fail,
   });
   try {
-    const work: Work = { ...options, over: either, group, fail, model: modelOf(record, context), changed: createSignal() };
+    const work: Work = {
+      ...options,
+      over: either,
+      group,
+      fail,
+      model: modelOf(record, context),
+      changed: createSignal(),
+    };
     const desk = await openTraining(work);
     desks.push(desk);
     const recoveries = followRecovery(context, fail);

@@ -117,7 +117,8 @@ async function takeHold(
 ): Promise<Holding> {
   const { context, record, index, fence, lease } = me;
   try {
-    return await holdShards({ ...options, context, record, index, fence, lease, spec: modelOf(record, context).parameters });
+    const spec = modelOf(record, context).parameters;
+    return await holdShards({ ...options, context, record, index, fence, lease, spec });
   } catch (error) {
     if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);
