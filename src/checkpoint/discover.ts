@@ -5,8 +5,9 @@ import { LIMITS } from '../base/limits.ts';
 import type { Disk } from '../base/seams.ts';
 import type { FileRef } from './checkpoint-set.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
-import { corrupt } from './files.ts';
+import { corrupt, openFile, withFile } from './files.ts';
 import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from './paths.ts';
+import { readMetadataOnly } from './safetensors-reader.ts';
 
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
@@ -107,4 +108,15 @@ export function filesOfEntries(
       published: generation,
     }));
   });
+}
+
+/** Files of the job of that id or name, in a folder that several jobs share. `CheckpointMissing` when there is none. */
+export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: string): Promise<FileRef[]> {
+  const found: FileRef[] = [];
+  for (const ref of files) {
+    const metadata = await withFile(await openFile(disk, ref.path), (file) => readMetadataOnly(file, ref.path));
+    if (metadata.get('jobId') === job || metadata.get('jobName') === job) found.push(ref);
+  }
+  if (found.length > 0) return found;
+  throw new PaddletError('CheckpointMissing', `none of the ${files.length} files is of job ${job}`);
 }

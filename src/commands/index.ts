@@ -4,6 +4,7 @@ import type { CommandClass } from './base/command-class.ts';
 export const GROUPS = {
   train: 'Train',
   cluster: 'Cluster, one process a role',
+  checkpoints: 'Checkpoints',
   data: 'Data',
   help: 'Help',
 } as const;
@@ -32,6 +33,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'trainer', 'Train: work the tasks that the master deals', () => import('./trainer.ts')),
   entry('cluster', 'status', 'Show where a job stands, or wait for it', () => import('./status.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to go on later', () => import('./stop.ts')),
+  entry('checkpoints', 'checkpoint:inspect', 'Show what is in a checkpoint', () => import('./checkpoint/inspect.ts')),
   entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
   entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
   entry(

@@ -1,0 +1,108 @@
+/** Which files a checkpoint command means: those of a path, or those that a job in a store has published. */
+import { join, resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import type { FileRef } from '../../checkpoint/checkpoint-set.ts';
+import { filesOfEntries, filesOfJob, findFiles, type PublishedEntry, parseEntries } from '../../checkpoint/discover.ts';
+import { type JobRecord, readJobRecord } from '../../roles/job-record.ts';
+import { type Keys, keysOf } from '../../store/keys.ts';
+import { openStore } from '../../store/open-store.ts';
+import { retryWhileAway } from '../../store/retry-while-away.ts';
+import type { Store } from '../../store/store.ts';
+import { findChroot, findStore, jobFolder, type WhereFlags } from '../base/find-store.ts';
+
+export const pathArg = {
+  path: Args.string({
+    description:
+      'A checkpoint file, a checkpoint folder, or the folder of a job. Without it: the job of --store or --dir.',
+  }),
+};
+
+export const varsFlags = {
+  vars: Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpValue: 'PATTERN',
+    description: 'Only parameters and tables of these names; * is any text, ? any character. May be repeated.',
+  }),
+};
+
+export const ofJobFlags = {
+  job: Flags.string({
+    helpValue: 'ID',
+    description: 'Job whose files are meant, by id or name, where jobs share a folder.',
+  }),
+};
+
+export interface FindOptions {
+  readonly path: string | undefined;
+  readonly flags: WhereFlags & { readonly job?: string | undefined };
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  readonly which: 'newest' | 'all';
+}
+
+export interface FoundCheckpoint {
+  /** Path or store, for people. */
+  readonly from: string;
+  readonly folder: string | undefined;
+  readonly files: readonly FileRef[];
+  readonly unfinished: readonly string[];
+  /** What the store says, when the files were found by it. */
+  readonly published: readonly PublishedEntry[] | undefined;
+}
+
+export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpoint> {
+  const { path, flags, host, which } = options;
+  if (path === undefined) {
+    return withJob(options, async (job) => {
+      const published = await readEntries(job);
+      const files = filesOfEntries(job.folder, published, which);
+      return { from: job.store.url, folder: job.folder, files, unfinished: [], published };
+    });
+  }
+  if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path: give one of them');
+  const found = await findFiles(host.disk, resolve(path));
+  const files = flags.job === undefined ? found.files : await filesOfJob(host.disk, found.files, flags.job);
+  if (files.length === 0) throw new PaddletError('CheckpointMissing', `${path}: no checkpoint files in it`);
+  return { ...found, files, from: resolve(path), published: undefined };
+}
+
+export interface JobInStore {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly record: JobRecord;
+  /** Where its checkpoints are. */
+  readonly folder: string;
+  /** Repeats an idempotent call while the store is away. */
+  patiently<T>(call: () => Promise<T>): Promise<T>;
+}
+
+/** Opens the store that the flags name, finds its job, and closes the store in the end. */
+export async function withJob<T>(
+  { flags, host, signal }: Pick<FindOptions, 'flags' | 'host' | 'signal'>,
+  act: (job: JobInStore) => Promise<T>,
+): Promise<T> {
+  const { url, folder: dir } = findStore(flags);
+  const store = await openStore(url, host);
+  try {
+    const patiently = <R>(call: () => Promise<R>): Promise<R> => retryWhileAway({ ...host, store, signal }, call);
+    const chroot = await patiently(() => findChroot(store, flags.chroot));
+    const keys = chroot === undefined ? undefined : keysOf(chroot);
+    const record = keys && (await patiently(() => readJobRecord(store, keys)));
+    if (keys === undefined || record === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
+    const folder = resolve(record.job.checkpoint.dir ?? join(jobFolder({ dir }, record.job.name), 'checkpoints'));
+    return await act({ store, keys, record, folder, patiently });
+  } finally {
+    await store.close();
+  }
+}
+
+/** Throws `CheckpointMissing` when the job has published none. */
+export async function readEntries({ store, keys, record, patiently }: JobInStore): Promise<PublishedEntry[]> {
+  const { entries } = await patiently(() => store.range({ prefix: keys.checkpointsPrefix }));
+  if (entries.length > 0) return parseEntries(keys.checkpointsPrefix, entries);
+  throw new PaddletError('CheckpointMissing', `job ${record.job.name} in ${store.url} has no checkpoint yet`);
+}

@@ -1,0 +1,68 @@
+import { Flags } from '@oclif/core';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/content.ts';
+import { inspectCheckpoint } from '../../checkpoint/inspect.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
+import { inspectionText } from './inspection-text.ts';
+
+export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
+  static override summary = 'Show what is in a checkpoint';
+  static override description =
+    `Reads the values of all shards once, in bounded memory: shapes, rows, bytes, minimum, maximum, mean, norm, NaN and
+infinity counts, how far the training had come, and digests of each table that do not depend on order or on the number of files.
+Does not check the files for damage: that is paddlet checkpoint verify.`;
+  static override examples = [
+    { command: '<%= config.bin %> checkpoint inspect', description: 'The only job under ./.paddlet.' },
+    {
+      command: '<%= config.bin %> checkpoint inspect /backup/ctr --vars "emb*" --top 10',
+      description: 'A folder with a folder for each pserver: some tables, and their ten rows with the greatest norms.',
+    },
+    {
+      command: '<%= config.bin %> checkpoint inspect --store etcd://h1:2379 --digest --json',
+      description: "A running job's newest checkpoints, with modelDigest and stateDigest, for a script.",
+    },
+  ];
+  static override args = pathArg;
+  static override flags = {
+    ...jobFlags,
+    ...ofJobFlags,
+    ...varsFlags,
+    top: Flags.integer({
+      default: 0,
+      min: 0,
+      max: 10_000,
+      helpValue: 'N',
+      description: 'Name the N rows of each table with the greatest norms.',
+    }),
+    digest: Flags.boolean({
+      description: "Make the model's modelDigest and stateDigest too, as in the result of the job: a second pass.",
+    }),
+  };
+
+  override async execute(): Promise<void> {
+    const { flags, args } = this;
+    const host = this.host('checkpoint');
+    const signal = this.interruption();
+    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'newest' });
+    const progress = this.progress('reading');
+    const set = await openCheckpointSet(host.disk, found.files);
+    try {
+      const variables = chooseVariables(set.facts.parameters, flags.vars);
+      const total = (await contentBytes(set, variables)) * (flags.digest ? 2 : 1);
+      let done = 0;
+      const onBytes = (bytes: number): void => {
+        done += bytes;
+        progress.update(Math.min(done, total), total, `${(done / 1e6).toFixed(0)} MB`);
+      };
+      const { top, digest: digests } = flags;
+      const inspection = await inspectCheckpoint(set, { variables, top, digests, signal, onBytes });
+      if (inspection.positions.complaint !== undefined) host.log.warn(inspection.positions.complaint);
+      progress.end();
+      this.output(inspection, () => inspectionText(inspection, this.table.bind(this), host.clock.wallSeconds()));
+    } finally {
+      progress.end();
+      await set.close();
+    }
+  }
+}

@@ -1,0 +1,103 @@
+/** An inspection for people. */
+import { formatShards } from '../../checkpoint/coverage.ts';
+import type { Inspection } from '../../checkpoint/inspect.ts';
+import type { ValueStatistics } from '../../checkpoint/statistics.ts';
+import type { TableColumn } from '../base/table.ts';
+
+export type MakeTable = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;
+
+export function bytesText(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let [size, unit] = [bytes, 0];
+  while (size >= 1000 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
+  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+}
+
+export function ageText(seconds: number): string {
+  if (seconds < 120) return `${Math.max(0, seconds).toFixed(0)} s`;
+  if (seconds < 7200) return `${(seconds / 60).toFixed(0)} min`;
+  if (seconds < 172_800) return `${(seconds / 3600).toFixed(1)} h`;
+  return `${(seconds / 86_400).toFixed(1)} days`;
+}
+
+const right = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head, align: 'right' }));
+const left = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head }));
+
+export function inspectionText(inspection: Inspection, table: MakeTable, nowSeconds: number): string {
+  const { jobName, jobId, optimizer, shards, digests } = inspection;
+  const missing = shards.missing.length === 0 ? 'all there' : `missing ${formatShards(shards.missing)}`;
+  const sections = [
+    `job ${jobName} (${jobId}), optimizer ${optimizer.type}, ${shards.total} shards: ${missing}`,
+    filesText(inspection, table, nowSeconds),
+    progressText(inspection),
+    variablesText(inspection, table),
+    ...topTexts(inspection, table),
+  ];
+  if (digests !== undefined) sections.push(`model ${digests.modelDigest}\nstate ${digests.stateDigest}`);
+  return sections.filter((section) => section !== '').join('\n\n');
+}
+
+function filesText({ files }: Inspection, table: MakeTable, nowSeconds: number): string {
+  const columns = [...right('pserver'), ...left('file'), ...right('bytes', 'rows', 'shards', 'age'), ...left('state')];
+  const rows = files.map((file) => [
+    file.index,
+    file.uuid,
+    bytesText(file.bytes),
+    file.rows,
+    file.shards === file.shardsHere ? file.shards : `${file.shards} of ${file.shardsHere}`,
+    ageText(nowSeconds - file.createdAt),
+    file.clean ? 'clean' : '',
+  ]);
+  return table(columns, rows);
+}
+
+function progressText({ positions }: Inspection): string {
+  const { progress, complaint, ledgers, seq } = positions;
+  const updates = `updates per shard: ${seq[0] === seq[1] ? seq[0] : `${seq[0]} to ${seq[1]}`}; positions ${positions.digest}`;
+  if (progress === undefined) return `progress unknown${complaint === undefined ? '' : `: ${complaint}`}\n${updates}`;
+  const { passes, tasks, applied, discarded, open } = progress;
+  const begun = open.map(({ pass, closed }) => `, pass ${pass + 1}: ${closed} of ${tasks} tasks`).join('');
+  const lost = discarded === 0 ? '' : `, ${discarded} discarded`;
+  const moments = ledgers > 1 ? `; shards stand at ${ledgers} different positions` : '';
+  return `${passes} passes complete${begun}; ${applied} records applied${lost}${moments}\n${updates}`;
+}
+
+const number = (value: number | undefined): string =>
+  value === undefined ? '-' : String(Number(value.toPrecision(6)));
+
+const statisticsCells = ({ min, max, mean, norm, nans, infinities }: ValueStatistics): (string | number)[] => [
+  number(min),
+  number(max),
+  number(mean),
+  number(norm),
+  nans,
+  infinities,
+];
+
+function variablesText({ tables, dense }: Inspection, table: MakeTable): string {
+  const columns = [
+    ...left('name', 'kind', 'shape'),
+    ...right('rows', 'bytes', 'min', 'max', 'mean', 'norm', 'NaN', 'Inf'),
+    ...left('values', 'with state'),
+  ];
+  const rows = [
+    ...dense.map((one) => [
+      ...[one.name, 'dense', `[${one.shape.join(', ')}]`, '', bytesText(one.bytes)],
+      ...[...statisticsCells(one), one.valuesDigest, one.stateDigest],
+    ]),
+    ...tables.map((one) => [
+      ...[one.name, 'sparse', `[n, ${one.width}]`, one.rows, bytesText(one.bytes)],
+      ...[...statisticsCells(one), one.valuesDigest, one.stateDigest],
+    ]),
+  ];
+  return table(columns, rows);
+}
+
+function topTexts({ tables }: Inspection, table: MakeTable): string[] {
+  return tables
+    .filter(({ top }) => top.length > 0)
+    .map(({ name, top }) => {
+      const rows = top.map(({ id, norm }) => [id, number(norm)]);
+      return `rows of ${name} with the greatest norms\n${table(right('id', 'norm'), rows)}`;
+    });
+}
