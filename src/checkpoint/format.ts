@@ -142,6 +142,13 @@ const metadataSchema = z.object({
   checksumsCrc32: json(count.max(2 ** 32 - 1)),
 });
 
+/** What version 1 wrote before headers had a checksum. */
+export const UNSEALED_KEYS: ReadonlySet<string> = new Set([
+  'format',
+  'formatVersion',
+  ...Object.keys(metadataSchema.shape),
+]);
+
 /** Throws `CheckpointCorrupt` for a foreign file, a newer format, or metadata that do not hold together. */
 export function parseMetadata(metadata: ReadonlyMap<string, string>, file: string): FileFacts {
   const version = metadata.get('formatVersion');

@@ -10,7 +10,7 @@ import { corrupt, openFile, withFile } from './files.ts';
 import type { FileFacts, ShardPosition } from './format.ts';
 import { checkpointPath, type FilePlace } from './paths.ts';
 import { type CheckpointReader, openCheckpoint } from './reader.ts';
-import { readSafetensors } from './safetensors-reader.ts';
+import { isHeaderIntact, readSafetensors } from './safetensors-reader.ts';
 import { damagedTensors, digestFile, type Progress } from './scan.ts';
 import { canonicalJson } from './spec-schema.ts';
 
@@ -92,8 +92,11 @@ export async function verifyFile(
     }
     const { md5 } = await digestFile(file, path, progress);
     if (md5 === published.md5) return;
-    const damaged = await damagedTensors(await readSafetensors(file, path));
-    const part = damaged.length === 0 ? 'the header, or the whole file is another' : damaged.join(', ');
+    const source = await readSafetensors(file, path);
+    const damaged = await damagedTensors(source);
+    const unnamed =
+      (await isHeaderIntact(source)) === false ? 'the header' : 'the header, or the whole file is another';
+    const part = damaged.length === 0 ? unnamed : damaged.join(', ');
     throw corrupt(path, `its MD5 is ${md5}, ${published.md5} was published; damaged: ${part}`);
   });
 }

@@ -34,22 +34,26 @@ export async function digestFile(
  * Names of the tensors whose data do not match their checksums; empty when all do, and then damage that the MD5 shows
  * lies in the header. Throws `CheckpointCorrupt` when the checksums are missing.
  */
-export async function damagedTensors(source: Safetensors): Promise<string[]> {
+export async function damagedTensors(source: Safetensors, onBytes?: (bytes: number) => void): Promise<string[]> {
   const list = source.tensors.get(TENSORS.checksums);
   const covered = [...source.tensors.values()].filter((tensor) => tensor !== list);
   if (list?.dtype !== 'U32' || tensorLength(list) !== covered.length) {
     throw corrupt(source.name, `${TENSORS.checksums} does not list a checksum of each tensor`);
   }
-  if (String(await checksumOf(source, list)) !== source.metadata.get('checksumsCrc32')) return [list.name];
+  if (String(await checksumOf(source, list, onBytes)) !== source.metadata.get('checksumsCrc32')) return [list.name];
   const wanted = await readElements(source, list, 0, new Uint32Array(covered.length));
   const damaged: string[] = [];
   for (const [at, tensor] of covered.entries()) {
-    if ((await checksumOf(source, tensor)) !== wanted[at]) damaged.push(tensor.name);
+    if ((await checksumOf(source, tensor, onBytes)) !== wanted[at]) damaged.push(tensor.name);
   }
   return damaged;
 }
 
-async function checksumOf(source: Safetensors, tensor: TensorInfo): Promise<number> {
+async function checksumOf(
+  source: Safetensors,
+  tensor: TensorInfo,
+  onBytes: ((bytes: number) => void) | undefined,
+): Promise<number> {
   const bytes = tensor.end - tensor.begin;
   const asBytes = { ...tensor, dtype: 'U8' as const };
   const chunk = new Uint8Array(Math.min(bytes, CHUNK_BYTES));
@@ -59,6 +63,7 @@ async function checksumOf(source: Safetensors, tensor: TensorInfo): Promise<numb
     await readElements(source, asBytes, done, part);
     checksum = crc32(part, checksum);
     done += part.length;
+    onBytes?.(part.length);
   }
   return checksum;
 }

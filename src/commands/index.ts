@@ -34,6 +34,18 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'status', 'Show where a job stands, or wait for it', () => import('./status.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to go on later', () => import('./stop.ts')),
   entry('checkpoints', 'checkpoint:inspect', 'Show what is in a checkpoint', () => import('./checkpoint/inspect.ts')),
+  entry(
+    'checkpoints',
+    'checkpoint:verify',
+    'Check that a checkpoint is whole, and name what is damaged',
+    () => import('./checkpoint/verify.ts'),
+  ),
+  entry(
+    'checkpoints',
+    'checkpoint:ls',
+    'List the checkpoints of a job: generations, sizes, ages',
+    () => import('./checkpoint/ls.ts'),
+  ),
   entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
   entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
   entry(

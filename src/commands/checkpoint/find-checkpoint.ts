@@ -52,6 +52,8 @@ export interface FoundCheckpoint {
   readonly unfinished: readonly string[];
   /** What the store says, when the files were found by it. */
   readonly published: readonly PublishedEntry[] | undefined;
+  /** The job that they must be of, when a store said so. */
+  readonly jobId: string | undefined;
 }
 
 export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpoint> {
@@ -60,14 +62,15 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
     return withJob(options, async (job) => {
       const published = await readEntries(job);
       const files = filesOfEntries(job.folder, published, which);
-      return { from: job.store.url, folder: job.folder, files, unfinished: [], published };
+      const from = `${job.store.url} ${job.keys.chroot}`;
+      return { from, folder: job.folder, files, unfinished: [], published, jobId: job.record.id };
     });
   }
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path: give one of them');
   const found = await findFiles(host.disk, resolve(path));
   const files = flags.job === undefined ? found.files : await filesOfJob(host.disk, found.files, flags.job);
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `${path}: no checkpoint files in it`);
-  return { ...found, files, from: resolve(path), published: undefined };
+  return { ...found, files, from: resolve(path), published: undefined, jobId: undefined };
 }
 
 export interface JobInStore {

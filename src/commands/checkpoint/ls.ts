@@ -1,0 +1,56 @@
+import { type ListedGeneration, listGenerations } from '../../checkpoint/listing.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
+import { ageText, bytesText } from './inspection-text.ts';
+
+export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
+  static override summary = 'List the checkpoints of a job: generations, sizes, ages';
+  static override description =
+    `Newest first for each pserver. Clean: nothing was applied after it. Opened: it was clean, and a pserver serves from
+it since. Running: written while training went on. Reads only the files' headers.`;
+  static override examples = [
+    { command: '<%= config.bin %> checkpoint ls', description: 'The only job under ./.paddlet.' },
+    { command: '<%= config.bin %> checkpoint ls /backup/ctr --json', description: 'A folder, for a script.' },
+  ];
+  static override args = pathArg;
+  static override flags = { ...jobFlags, ...ofJobFlags };
+
+  override async execute(): Promise<void> {
+    const { flags, args } = this;
+    const host = this.host('checkpoint');
+    const signal = this.interruption();
+    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
+    const { files, published, from, folder, unfinished } = found;
+    const generations = await listGenerations({ disk: host.disk, files, published });
+    const nowSeconds = host.clock.wallSeconds();
+    this.output({ from, folder, generations, unfinished }, () => {
+      const columns = [
+        ...(['pserver', 'age'] as const).map((head) => ({ head, align: 'right' as const })),
+        { head: 'file' },
+        ...(['bytes', 'rows', 'shards'] as const).map((head) => ({ head, align: 'right' as const })),
+        { head: 'state' },
+      ];
+      const lines = [
+        this.table(
+          columns,
+          generations.map((one) => cells(one, nowSeconds)),
+        ),
+      ];
+      for (const { complaint } of generations) if (complaint !== undefined) lines.push(complaint);
+      for (const path of unfinished) lines.push(`${path}: being written, or left by a crash`);
+      return lines.join('\n');
+    });
+  }
+}
+
+function cells(one: ListedGeneration, nowSeconds: number): (string | number)[] {
+  return [
+    one.index ?? '',
+    one.createdAt === undefined ? '' : ageText(nowSeconds - one.createdAt),
+    one.uuid ?? one.path,
+    one.bytes === undefined ? '' : bytesText(one.bytes),
+    one.rows ?? '',
+    one.shards ?? '',
+    one.state === 'running' ? '' : one.state,
+  ];
+}

@@ -1,0 +1,85 @@
+import { EXIT, type ExitCode } from '../../base/errors.ts';
+import { formatShards } from '../../checkpoint/coverage.ts';
+import { type Verification, verifyCheckpoint } from '../../checkpoint/verify.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
+import { bytesText } from './inspection-text.ts';
+
+const COMPARED = { md5: 'MD5', checksums: 'checksums inside', tensors: 'checksums of tensors' } as const;
+
+export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
+  static override summary = 'Check that a checkpoint is whole, and name what is damaged';
+  static override description =
+    `Reads every file from beginning to end and compares it with its published MD5, or with the checksums inside; checks
+that ids and blocks are where they belong, that all files are of one job, and that every shard is there. Exit code 7 when something
+is wrong.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> checkpoint verify',
+      description: 'All generations of the only job under ./.paddlet.',
+    },
+    {
+      command: '<%= config.bin %> checkpoint verify /backup/ctr --json',
+      description: 'A copy of a checkpoint folder, for a script.',
+    },
+  ];
+  static override args = pathArg;
+  static override flags = { ...jobFlags, ...ofJobFlags };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags, args } = this;
+    const host = this.host('checkpoint');
+    const { disk } = host;
+    const signal = this.interruption();
+    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
+    const newest = found.published && new Set(found.published.map(({ entry }) => entry.uuid));
+    const sizes = await Promise.all(found.files.map(async ({ path }) => (await disk.inspect(path))?.bytes ?? 0));
+    const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    const progress = this.progress('verifying');
+    let done = 0;
+    try {
+      const verification = await verifyCheckpoint({
+        disk,
+        files: found.files,
+        ...(newest && {
+          newest: new Set(found.files.flatMap(({ path, uuid }) => (newest.has(uuid ?? '') ? [path] : []))),
+        }),
+        ...(found.jobId === undefined ? {} : { jobId: found.jobId }),
+        signal,
+        onBytes: (bytes) => {
+          done += bytes;
+          progress.update(done, total, bytesText(done));
+        },
+      });
+      progress.end();
+      this.output(verification, () => this.describe(verification));
+      return verification.ok ? EXIT.done : EXIT.parametersLost;
+    } finally {
+      progress.end();
+    }
+  }
+
+  private describe({ ok, files, missing, shards, jobName }: Verification): string {
+    const columns = [
+      { head: 'file' },
+      { head: 'bytes', align: 'right' },
+      { head: 'compared with' },
+      { head: '' },
+    ] as const;
+    const rows = files.map(({ path, bytes, checked, problems }) => [
+      path,
+      bytes === undefined ? '' : bytesText(bytes),
+      COMPARED[checked],
+      problems.length === 0 ? 'sound' : 'DAMAGED',
+    ]);
+    const problems = files.flatMap((file) =>
+      file.problems.map(({ part, message }) => `${file.path}: ${part}: ${message.replace(`${file.path}: `, '')}`),
+    );
+    const coverage =
+      missing.length === 0
+        ? `all ${shards} shards of job ${jobName} are there`
+        : `${missing.length} of ${shards} shards are in no sound file: ${formatShards(missing)}`;
+    const verdict = ok ? 'sound' : 'NOT SOUND';
+    return [this.table(columns, rows), ...problems, shards === 0 ? 'no file is sound' : coverage, verdict].join('\n');
+  }
+}
