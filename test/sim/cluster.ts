@@ -1,0 +1,236 @@
+/** A whole simulated cluster: every process under a supervisor that starts it again, on a machine of its own. */
+import { Registry } from 'prom-client';
+import { EXIT, isPaddletError } from '../../src/base/errors.ts';
+import type { Log } from '../../src/base/seams.ts';
+import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
+import type { RequestHandler } from '../../src/protocol/channel.ts';
+import type { RoleContext } from '../../src/roles/context.ts';
+import { runMaster } from '../../src/roles/master/master.ts';
+import { runPserver } from '../../src/roles/pserver/pserver.ts';
+import { runTrainer } from '../../src/roles/trainer/trainer.ts';
+import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
+import { createDice, type Dice } from './dice.ts';
+import { Machine, ProcessDisk } from './disk.ts';
+import { SimulatedNetwork } from './network.ts';
+import { type RoleName, SimulatedProcess } from './process.ts';
+import { ProcessStore, StoreServer } from './store.ts';
+import { Timeline } from './timeline.ts';
+import type { Witness } from './witness.ts';
+import { createAccountModel, DATA_DIR, JOB_NAME, type Workload } from './workload.ts';
+
+export const KEYS: Keys = keysOf(defaultChroot(JOB_NAME));
+
+export interface ClusterOptions {
+  readonly seed: number;
+  readonly workload: Workload;
+  readonly timeline: Timeline;
+  readonly witness: Witness;
+  readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
+}
+
+export interface Member {
+  readonly name: string;
+  readonly role: RoleName;
+  /** Of a pserver. */
+  readonly index: number | undefined;
+}
+
+const MEMBERS: readonly Member[] = [
+  { name: 'master 0', role: 'master', index: undefined },
+  { name: 'master 1', role: 'master', index: undefined },
+  { name: 'pserver 0', role: 'pserver', index: 0 },
+  { name: 'pserver 1', role: 'pserver', index: 1 },
+  { name: 'trainer 0', role: 'trainer', index: undefined },
+  { name: 'trainer 1', role: 'trainer', index: undefined },
+  { name: 'trainer 2', role: 'trainer', index: undefined },
+];
+
+/** Any start order works, within so much time. */
+const LATEST_START_MS = 1_500;
+
+export class Cluster {
+  readonly timeline: Timeline;
+  readonly witness: Witness;
+  readonly network: SimulatedNetwork;
+  readonly store: StoreServer;
+  readonly supervisors: readonly Supervisor[];
+
+  constructor(options: ClusterOptions) {
+    const { seed, timeline, witness, workload } = options;
+    this.timeline = timeline;
+    this.witness = witness;
+    this.network = new SimulatedNetwork({
+      timeline,
+      dice: createDice(seed, 'network'),
+      answered: (...seen) => witness.answered(...seen),
+      bug: (...seen) => witness.bug(...seen),
+      ...(options.wrapHandler === undefined ? {} : { wrapHandler: options.wrapHandler }),
+    });
+    this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
+    const starts = createDice(seed, 'starts');
+    this.supervisors = MEMBERS.map(
+      (member) =>
+        new Supervisor(this, member, {
+          workload,
+          dice: createDice(seed, member.name),
+          startsAtMs: starts.between(0, LATEST_START_MS),
+        }),
+    );
+  }
+
+  get isOver(): boolean {
+    return this.supervisors.every(({ outcome }) => outcome !== undefined);
+  }
+
+  named(name: string): Supervisor {
+    return this.supervisors.find((one) => one.member.name === name)!;
+  }
+}
+
+interface SupervisorOptions {
+  readonly workload: Workload;
+  readonly dice: Dice;
+  readonly startsAtMs: number;
+}
+
+/** Starts one member of the cluster again and again, by the launcher's own rules. */
+export class Supervisor {
+  readonly member: Member;
+  readonly machine: Machine;
+  running: SimulatedProcess | undefined;
+  /** The exit code that it was not started again after. */
+  outcome: number | undefined;
+  /** Slowness of the machine. */
+  slowness = 1;
+  readonly #cluster: Cluster;
+  readonly #options: SupervisorOptions;
+  readonly #policy: RestartPolicy = createRestartPolicy();
+  #lives = 0;
+  #startedMs = 0;
+  #stop = new AbortController();
+  #stopRequested = false;
+
+  constructor(cluster: Cluster, member: Member, options: SupervisorOptions) {
+    this.#cluster = cluster;
+    this.member = member;
+    this.#options = options;
+    this.machine = new Machine(options.dice);
+    for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
+    cluster.timeline.at(options.startsAtMs, () => this.#start());
+  }
+
+  /** SIGKILL. `silently`: with the whole machine, so that its peers are not told. */
+  kill(silently: boolean): boolean {
+    const process = this.running;
+    if (process === undefined) return false;
+    this.#end(process, null, silently);
+    this.machine.crash();
+    return true;
+  }
+
+  /** SIGTERM. */
+  terminate(): boolean {
+    if (this.running === undefined) return false;
+    this.#stopRequested = true;
+    const stop = this.#stop;
+    this.running.deliver(() => stop.abort());
+    return true;
+  }
+
+  setSlowness(factor: number): void {
+    this.slowness = factor;
+    if (this.running !== undefined) this.running.slowness = factor;
+  }
+
+  #start(): void {
+    const { timeline, witness } = this.#cluster;
+    this.#lives += 1;
+    this.#startedMs = timeline.nowMs;
+    const { name, role } = this.member;
+    const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
+    process.slowness = this.slowness;
+    this.running = process;
+    this.#stop = new AbortController();
+    this.#stopRequested = false;
+    witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
+    this.#run(process).then(
+      (code) => this.#end(process, code, false),
+      (error: unknown) => {
+        if (!isPaddletError(error)) witness.bug(process, error);
+        else witness.tell(name, `fails: ${error.code}: ${error.message}`);
+        this.#end(process, isPaddletError(error) ? error.exitCode : EXIT.bug, false);
+      },
+    );
+  }
+
+  async #run(process: SimulatedProcess): Promise<number> {
+    const context = this.#contextOf(process);
+    const { job } = this.#options.workload;
+    const cacheDir = '/cache';
+    switch (this.member.role) {
+      case 'master': {
+        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir });
+        if (end === undefined) return EXIT.interrupted;
+        if ('failure' in end) throw end.failure;
+        return EXIT.done;
+      }
+      case 'pserver': {
+        const end = await runPserver(context, { index: this.member.index, checkpointDir: '/checkpoints' });
+        return end === 'finished' ? EXIT.done : EXIT.interrupted;
+      }
+      case 'trainer': {
+        const end = await runTrainer(context, { dataDir: undefined, cacheDir });
+        return end === 'finished' ? EXIT.done : EXIT.interrupted;
+      }
+    }
+  }
+
+  #contextOf(process: SimulatedProcess): RoleContext {
+    const { witness, network, store } = this.#cluster;
+    const write = (level: string) => (message: string) => {
+      if (!process.isDead) witness.logged(process.name, level, message);
+    };
+    const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+    return {
+      host: { clock: process.clock, random: process.random, disk: new ProcessDisk(process, this.machine), log },
+      network: network.of(process),
+      store: new ProcessStore(store, process),
+      keys: KEYS,
+      listen: '127.0.0.1:0',
+      advertise: undefined,
+      registry: new Registry(),
+      health: () => async () => undefined,
+      stop: this.#stop.signal,
+      hostName: process.name.replace(' ', '-'),
+      pid: process.pid,
+      version: 'simulated',
+      makeModel: () => createAccountModel(this.#options.workload, () => this.#poisoned(process)),
+    };
+  }
+
+  #poisoned(process: SimulatedProcess): void {
+    if (this.running !== process) return;
+    this.#cluster.witness.count('poisoned trainer');
+    this.#cluster.witness.tell(process.name, 'dies of a record');
+    this.kill(false);
+  }
+
+  #end(process: SimulatedProcess, code: number | null, silently: boolean): void {
+    if (this.running !== process) return;
+    const { timeline, witness, network } = this.#cluster;
+    this.running = undefined;
+    process.die();
+    network.died(process, silently);
+    const livedMs = timeline.nowMs - this.#startedMs;
+    const verdict = this.#policy.ended({ code, signal: code === null ? 'SIGKILL' : null }, livedMs);
+    const how = code === null ? 'is dead' : `ends with ${code}`;
+    if (verdict.act === 'restart' || (verdict.act === 'stopped' && this.#stopRequested)) {
+      const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
+      witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
+      timeline.after(afterMs, () => this.#start());
+      return;
+    }
+    this.outcome = code ?? EXIT.bug;
+    witness.tell(process.name, `${how}; that is all`);
+  }
+}

@@ -1,0 +1,170 @@
+/** The network between simulated processes: who listens where, what is connected, and what comes in between. */
+import { PaddletError } from '../../src/base/errors.ts';
+import type { Cancel } from '../../src/base/seams.ts';
+import type { Channel, ListenOptions, Network, RequestHandler, Server } from '../../src/protocol/channel.ts';
+import { SimulatedChannel } from './channel.ts';
+import { Connection } from './connection.ts';
+import type { Dice } from './dice.ts';
+import type { Weather } from './pipe.ts';
+import { never, type SimulatedProcess } from './process.ts';
+import { type SessionHooks, SimulatedSession } from './session.ts';
+import type { Timeline } from './timeline.ts';
+
+/** Few, so that an address is taken again by another process, as happens on one machine. */
+const PORTS = 60;
+const FIRST_PORT = 40_000;
+const DIAL_MS = [0.5, 10] as const;
+
+export interface NetworkOptions extends SessionHooks {
+  readonly timeline: Timeline;
+  readonly dice: Dice;
+  /** Stands between the wire and a role's handler: for tests that switch a check off. */
+  readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
+}
+
+interface Listener {
+  readonly process: SimulatedProcess;
+  readonly handler: RequestHandler;
+  readonly sessions: Set<SimulatedSession>;
+  isClosing: boolean;
+  onEmpty: () => void;
+}
+
+export class SimulatedNetwork implements Weather {
+  readonly timeline: Timeline;
+  readonly dice: Dice;
+  readonly connections = new Set<Connection>();
+  readonly #options: NetworkOptions;
+  readonly #listeners = new Map<number, Listener>();
+  readonly #blocked = new Map<string, number>();
+
+  constructor(options: NetworkOptions) {
+    this.#options = options;
+    this.timeline = options.timeline;
+    this.dice = options.dice;
+  }
+
+  /** The network as one process has it. */
+  of(process: SimulatedProcess): Network {
+    return {
+      listen: (options) => this.#listen(process, options),
+      connect: (address): Channel => new SimulatedChannel(process, this, address),
+    };
+  }
+
+  isBlocked(from: string, to: string): boolean {
+    return (this.#blocked.get(`${from}>${to}`) ?? 0) > 0;
+  }
+
+  /** Nothing gets from one to the other until the cancel; a connection that is held up for long is taken for dead. */
+  block(from: string, to: string): Cancel {
+    const way = `${from}>${to}`;
+    this.#blocked.set(way, (this.#blocked.get(way) ?? 0) + 1);
+    let isOver = false;
+    for (const connection of this.connections) {
+      if (connection.client.name === from && connection.server.name === to) {
+        connection.silent(connection.client, () => !isOver);
+      } else if (connection.server.name === from && connection.client.name === to) {
+        connection.silent(connection.server, () => !isOver);
+      }
+    }
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#blocked.set(way, this.#blocked.get(way)! - 1);
+      if (!this.isBlocked(from, to)) for (const connection of this.connections) connection.unblock();
+    };
+  }
+
+  /** The process has stopped; its peers notice in time. */
+  stopped(process: SimulatedProcess, isStill: () => boolean): void {
+    for (const connection of this.#connectionsOf(process)) connection.silent(process, isStill);
+  }
+
+  died(process: SimulatedProcess, silently: boolean): void {
+    for (const [port, listener] of this.#listeners) if (listener.process === process) this.#listeners.delete(port);
+    for (const connection of this.#connectionsOf(process)) connection.died(process, silently);
+  }
+
+  dial(
+    client: SimulatedProcess,
+    address: string,
+    events: { opened(connection: Connection, session: SimulatedSession): boolean; failed(reason: string): void },
+  ): void {
+    const port = Number(address.slice(address.lastIndexOf(':') + 1));
+    const { timeline, dice } = this;
+    const travelMs = (): number => dice.between(...DIAL_MS) * client.slowness;
+    timeline.after(travelMs(), () => {
+      const listener = this.#listeners.get(port);
+      if (listener === undefined) {
+        timeline.after(travelMs(), () => client.deliver(() => events.failed('connection refused')));
+        return;
+      }
+      const server = listener.process;
+      if (client.isDead || this.isBlocked(client.name, server.name) || this.isBlocked(server.name, client.name)) return;
+      server.deliver(() => this.#accept(client, listener, events));
+    });
+  }
+
+  #accept(client: SimulatedProcess, listener: Listener, events: Parameters<SimulatedNetwork['dial']>[2]): void {
+    const connection: Connection = new Connection(this, client, listener.process, () => {
+      this.connections.delete(connection);
+    });
+    if (listener.isClosing) {
+      connection.toClient(() => events.failed('the server is closing'));
+      return;
+    }
+    this.connections.add(connection);
+    const session = new SimulatedSession(connection, listener.handler, this.#options);
+    listener.sessions.add(session);
+    session.onClosed(() => {
+      listener.sessions.delete(session);
+      if (listener.isClosing && listener.sessions.size === 0) listener.onEmpty();
+    });
+    connection.toClient(() => {
+      // Given up meanwhile: the server hears of it.
+      if (!events.opened(connection, session)) {
+        connection.joinClient({ ended: () => {} });
+        connection.endClient('given up');
+      }
+    });
+  }
+
+  #listen(process: SimulatedProcess, options: ListenOptions): Promise<Server> {
+    if (!process.operate()) return never();
+    const port = this.#freePort();
+    const { wrapHandler } = this.#options;
+    const listener: Listener = {
+      process,
+      handler: wrapHandler === undefined ? options.handler : wrapHandler(process, options.handler),
+      sessions: new Set(),
+      isClosing: false,
+      onEmpty: () => {},
+    };
+    this.#listeners.set(port, listener);
+    return Promise.resolve({ port, close: () => this.#close(port, listener) });
+  }
+
+  #close(port: number, listener: Listener): Promise<void> {
+    if (!listener.process.operate()) return never();
+    return new Promise((resolve) => {
+      listener.isClosing = true;
+      this.#listeners.delete(port);
+      listener.onEmpty = resolve;
+      for (const session of [...listener.sessions]) session.drain();
+      if (listener.sessions.size === 0) resolve();
+    });
+  }
+
+  #freePort(): number {
+    for (let tries = 0; tries < 10 * PORTS; tries++) {
+      const port = FIRST_PORT + this.dice.whole(0, PORTS - 1);
+      if (!this.#listeners.has(port)) return port;
+    }
+    throw new PaddletError('PortInUse', 'all simulated ports are in use');
+  }
+
+  #connectionsOf(process: SimulatedProcess): Connection[] {
+    return [...this.connections].filter(({ client, server }) => client === process || server === process);
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * A process of the simulated cluster, as its kernel sees it. What it does goes through `operate`, what reaches it through
+ * `deliver`: a dead process does nothing and hears nothing, a stopped one hears everything later.
+ */
+import type { Cancel, Clock, Random } from '../../src/base/seams.ts';
+import type { Dice } from './dice.ts';
+import type { Timeline } from './timeline.ts';
+
+export type RoleName = 'master' | 'pserver' | 'trainer';
+
+export interface ProcessIdentity {
+  /** `trainer 1`: the same for all that run one after the other under one supervisor. */
+  readonly name: string;
+  readonly role: RoleName;
+  /** Counts these, from 1. */
+  readonly life: number;
+}
+
+/** The answer to what a dead process asked for. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+interface Delivery {
+  readonly run: () => void;
+  readonly isTimer: boolean;
+}
+
+export class SimulatedProcess {
+  readonly name: string;
+  readonly role: RoleName;
+  readonly life: number;
+  readonly pid: number;
+  readonly timeline: Timeline;
+  readonly dice: Dice;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Every operation takes so many times longer. */
+  slowness = 1;
+  operations = 0;
+  /** Called before each operation; may kill. */
+  onOperation: (() => void) | undefined;
+  #state: 'running' | 'stopped' | 'dead' = 'running';
+  #backlog: Delivery[] = [];
+
+  constructor(identity: ProcessIdentity, timeline: Timeline, dice: Dice) {
+    this.name = identity.name;
+    this.role = identity.role;
+    this.life = identity.life;
+    this.pid = dice.whole(2, 99_999);
+    this.timeline = timeline;
+    this.dice = dice;
+    // Monotonic clocks of two machines have nothing to do with each other.
+    const zeroMs = dice.between(0, 1e6);
+    const skewSeconds = dice.between(-30, 30);
+    this.clock = {
+      monotonicMs: () => timeline.nowMs + zeroMs,
+      wallSeconds: () => 1_790_000_000 + skewSeconds + timeline.nowMs / 1000,
+      after: (delayMs, fire) => this.#after(delayMs, fire),
+    };
+    this.random = { uuid: () => dice.uuid(), fraction: () => dice.fraction() };
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead';
+  }
+
+  get isStopped(): boolean {
+    return this.#state === 'stopped';
+  }
+
+  /** True when the process lives to do one more thing. */
+  operate(): boolean {
+    if (this.isDead) return false;
+    this.operations += 1;
+    this.onOperation?.();
+    return !this.isDead;
+  }
+
+  /** A duration of this process's own doing. */
+  takes(lowMs: number, highMs: number): number {
+    return this.dice.between(lowMs, highMs) * this.slowness;
+  }
+
+  /** Lets something reach the process: now, or when it runs again; never when it is dead. */
+  deliver(run: () => void, isTimer = false): void {
+    if (this.isDead) return;
+    if (this.isStopped || this.#backlog.length > 0) this.#backlog.push({ run, isTimer });
+    else run();
+  }
+
+  /** SIGSTOP. */
+  stop(): void {
+    if (this.#state === 'running') this.#state = 'stopped';
+  }
+
+  /** SIGCONT. Node runs timers that are due before it reads its sockets. */
+  resume(): void {
+    if (this.#state !== 'stopped') return;
+    this.#state = 'running';
+    this.#backlog = [...this.#backlog.filter((one) => one.isTimer), ...this.#backlog.filter((one) => !one.isTimer)];
+    this.timeline.after(0, () => this.#catchUp());
+  }
+
+  /** Nothing it does from now on has any effect. */
+  die(): void {
+    this.#state = 'dead';
+    this.#backlog = [];
+  }
+
+  #catchUp(): void {
+    if (this.#state !== 'running') return;
+    const next = this.#backlog.shift();
+    if (next === undefined) return;
+    next.run();
+    if (this.#backlog.length > 0) this.timeline.after(0, () => this.#catchUp());
+  }
+
+  #after(delayMs: number, fire: () => void): Cancel {
+    if (this.isDead) return () => {};
+    let isCancelled = false;
+    const cancel = this.timeline.after(delayMs, () =>
+      this.deliver(() => {
+        if (!isCancelled) fire();
+      }, true),
+    );
+    return () => {
+      isCancelled = true;
+      cancel();
+    };
+  }
+}

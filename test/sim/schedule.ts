@@ -1,0 +1,96 @@
+/** One simulated job with its faults, from a seed: runs it, and judges it. */
+import { EXIT } from '../../src/base/errors.ts';
+import type { RequestHandler } from '../../src/protocol/channel.ts';
+import { parseJobEnd } from '../../src/roles/job-watch.ts';
+import { Cluster, KEYS } from './cluster.ts';
+import { createDice } from './dice.ts';
+import { DEFAULT_MIX, type FaultMix, planFaults, unleash } from './faults.ts';
+import type { SimulatedProcess } from './process.ts';
+import { Timeline, turn } from './timeline.ts';
+import { Witness } from './witness.ts';
+import { createWorkload, expectedAccount, type Workload } from './workload.ts';
+
+export interface ScheduleOptions {
+  readonly seed: number;
+  readonly mix?: FaultMix;
+  /** Gets each line of the story. */
+  readonly story?: (line: string) => void;
+  readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
+}
+
+export interface ScheduleReport {
+  readonly seed: number;
+  /** What must never happen and did; empty for a good run. */
+  readonly violations: readonly string[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly events: number;
+  readonly virtualMs: number;
+}
+
+/** After the last fault is mended a job ends within so much virtual time. */
+const LIVENESS_MS = 240_000;
+
+export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
+  const { seed, story, mix = DEFAULT_MIX } = options;
+  const timeline = new Timeline();
+  const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
+  const witness = new Witness(KEYS, tell);
+  const workload = createWorkload(createDice(seed, 'workload'));
+  const { wrapHandler } = options;
+  const cluster = new Cluster({ seed, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
+  const plan = planFaults(createDice(seed, 'faults'), mix, workload);
+  for (const fault of plan) unleash(cluster, fault);
+  const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
+  const onRejection = (reason: unknown): void =>
+    witness.violated(`nobody handles ${reason instanceof Error ? reason.stack : String(reason)}`);
+  process.on('unhandledRejection', onRejection);
+  try {
+    const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
+    const end = await timeline.run(isOver, healedMs + LIVENESS_MS);
+    await turn();
+    if (end !== 'over') witness.violated(stillWaiting(cluster, end));
+    if (witness.violations.length === 0) judge(cluster, workload);
+  } finally {
+    process.off('unhandledRejection', onRejection);
+  }
+  return {
+    seed,
+    violations: witness.violations,
+    counts: witness.counts,
+    events: timeline.events,
+    virtualMs: timeline.nowMs,
+  };
+}
+
+const line = (nowMs: number, who: string, what: string): string =>
+  `${(nowMs / 1000).toFixed(3).padStart(9)} s  ${who.padEnd(10)} ${what}`;
+
+function stillWaiting({ supervisors }: Cluster, end: string): string {
+  const names = supervisors.filter(({ outcome }) => outcome === undefined).map(({ member }) => member.name);
+  return `the job does not end (${end}): ${names.join(', ')} still there`;
+}
+
+/** The job is over: did it do what it promised? */
+function judge(cluster: Cluster, workload: Workload): void {
+  const { witness, store, supervisors } = cluster;
+  const entry = store.data.get(KEYS.result);
+  if (entry === undefined) {
+    witness.violated('the job ended without a result');
+    return;
+  }
+  const end = parseJobEnd(entry.key, entry.value);
+  if ('failure' in end) {
+    witness.violated(`the job failed: ${end.failure.code}: ${end.failure.message}`);
+    return;
+  }
+  for (const { member, outcome } of supervisors) {
+    if (outcome !== EXIT.done) witness.violated(`${member.name} ended with ${outcome} though the job succeeded`);
+  }
+  const expected = expectedAccount(workload);
+  const { records, modelDigest, tasks } = end.result;
+  const found = { ...records, modelDigest, discardedTasks: tasks.discarded };
+  for (const [field, wanted] of Object.entries({ ...expected, lost: 0 })) {
+    const value = found[field as keyof typeof found];
+    if (value !== wanted) witness.violated(`${field} is ${value}, not ${wanted}`);
+  }
+}

@@ -1,0 +1,139 @@
+/** The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them. */
+import { isPaddletError, PaddletError } from '../../src/base/errors.ts';
+import type { Cancel } from '../../src/base/seams.ts';
+import type { Outgoing, RequestHandler, Session } from '../../src/protocol/channel.ts';
+import { fromErrorHeader, toErrorHeader } from '../../src/protocol/error-header.ts';
+import { parseReply, parseRequest, type ReplyHeader, type RequestHeader } from '../../src/protocol/messages.ts';
+import { WAITING_REQUESTS } from '../../src/protocol/wire-options.ts';
+import type { Connection } from './connection.ts';
+import { copyOf, type Parcel, receive } from './parcel.ts';
+import type { SimulatedProcess } from './process.ts';
+
+/** A request on its way, with where its answer goes. `answer` runs in the client's process. */
+export interface SentRequest {
+  readonly parcel: Parcel<RequestHeader>;
+  readonly answer: (outcome: Parcel<ReplyHeader> | PaddletError) => void;
+}
+
+export interface SessionHooks {
+  /** A request was answered, well or not; the answer has not arrived. */
+  answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void;
+  bug(process: SimulatedProcess, error: unknown): void;
+}
+
+export class SimulatedSession implements Session {
+  readonly remoteAddress: string;
+  peer: { readonly role: string; readonly id: string } | undefined;
+  readonly #connection: Connection;
+  readonly #handler: RequestHandler;
+  readonly #hooks: SessionHooks;
+  readonly #queue: SentRequest[] = [];
+  readonly #onClosed = new Set<() => void>();
+  #running = 0;
+  #isBusy = false;
+  #isDraining = false;
+  #isClosed = false;
+
+  constructor(connection: Connection, handler: RequestHandler, hooks: SessionHooks) {
+    this.#connection = connection;
+    this.#handler = handler;
+    this.#hooks = hooks;
+    this.remoteAddress = connection.client.name;
+    connection.joinServer({ ended: () => this.#ended() });
+  }
+
+  onClosed(run: () => void): Cancel {
+    if (this.#isClosed) {
+      run();
+      return () => {};
+    }
+    this.#onClosed.add(run);
+    return () => void this.#onClosed.delete(run);
+  }
+
+  receive(request: SentRequest): void {
+    this.#queue.push(request);
+    this.#pump();
+  }
+
+  /** Refuses what has not begun, lets what runs be answered, then closes. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#pump();
+    this.#closeWhenIdle();
+    this.#connection.server.clock.after(10_000, () => this.#connection.endServer('drain took too long'));
+  }
+
+  #pump(): void {
+    while (!this.#isBusy && !this.#isClosed) {
+      const request = this.#queue.shift();
+      if (request === undefined) return;
+      if (this.#isDraining) this.#answer(request, new PaddletError('Draining', 'this role is closing'));
+      else this.#handle(request);
+    }
+  }
+
+  #handle(request: SentRequest): void {
+    let holdsUp = false;
+    this.#running += 1;
+    try {
+      const { header, segments } = request.parcel;
+      const valid = parseRequest(header);
+      const result = this.#handler(receive({ header: valid, segments }), this);
+      if (!(result instanceof Promise)) {
+        this.#finish(request, result);
+        return;
+      }
+      holdsUp = !WAITING_REQUESTS.has(header.type);
+      if (holdsUp) this.#isBusy = true;
+      void result
+        .then(
+          (outgoing) => this.#finish(request, outgoing),
+          (error: unknown) => this.#fail(request, error),
+        )
+        .finally(() => {
+          if (holdsUp) this.#isBusy = false;
+          this.#pump();
+        });
+    } catch (error) {
+      this.#fail(request, error);
+    }
+  }
+
+  #finish(request: SentRequest, { header, segments = [] }: Outgoing<ReplyHeader>): void {
+    this.#running -= 1;
+    this.#answer(request, { header: parseReply(header), segments: segments.map(copyOf) });
+    this.#closeWhenIdle();
+  }
+
+  #fail(request: SentRequest, error: unknown): void {
+    if (!isPaddletError(error)) {
+      this.#hooks.bug(this.#connection.server, error);
+      return;
+    }
+    this.#running -= 1;
+    this.#answer(request, fromErrorHeader(toErrorHeader(error), 'peer'));
+    this.#closeWhenIdle();
+  }
+
+  #answer({ parcel, answer }: SentRequest, outcome: Parcel<ReplyHeader> | PaddletError): void {
+    if (this.#connection.server.isDead) return;
+    this.#hooks.answered(
+      this.#connection.server,
+      parcel.header,
+      outcome instanceof PaddletError ? outcome : outcome.header,
+    );
+    if (!this.#isClosed) this.#connection.toClient(() => answer(outcome));
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#isDraining && this.#running === 0 && this.#queue.length === 0) this.#connection.endServer('Draining');
+  }
+
+  #ended(): void {
+    this.#isClosed = true;
+    this.#queue.length = 0;
+    for (const run of [...this.#onClosed]) run();
+    this.#onClosed.clear();
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The store of a simulated cluster: the real `MemoryStoreData`, reached by each process over a way of its own that can be
+ * slow, cut, or lose a request or its answer, so that a write happened, or not, or happens later.
+ */
+import { PaddletError } from '../../src/base/errors.ts';
+import type { Cancel, Clock } from '../../src/base/seams.ts';
+import { MemoryStoreData } from '../../src/store/memory-store.ts';
+import type {
+  KeyValue,
+  LeaseGrant,
+  Range,
+  RangeQuery,
+  Store,
+  StoreIdentity,
+  Txn,
+  TxnResult,
+  WatchEvent,
+  WatchHandlers,
+} from '../../src/store/store.ts';
+import type { Dice } from './dice.ts';
+import { never, type SimulatedProcess } from './process.ts';
+import type { Timeline } from './timeline.ts';
+
+export interface StoreObserver {
+  /** A transaction was run for a process, which may be dead by now. */
+  ran(process: SimulatedProcess, txn: Txn, result: TxnResult): void;
+  /** What went wrong on the way, for the count. */
+  trouble(kind: StoreTrouble): void;
+}
+
+export type StoreTrouble = 'unavailable' | 'unknownLanded' | 'unknownLost' | 'unknownLate' | 'compacted';
+
+export class StoreServer {
+  readonly data: MemoryStoreData;
+  readonly timeline: Timeline;
+  readonly dice: Dice;
+  readonly observer: StoreObserver;
+  /** Part of the calls that go wrong. */
+  trouble = 0;
+  readonly #leaseClock: LeaseClock;
+  #outages = 0;
+  readonly #cutOff = new Map<string, number>();
+  #waiting: (() => void)[] = [];
+
+  constructor(timeline: Timeline, dice: Dice, observer: StoreObserver) {
+    this.timeline = timeline;
+    this.dice = dice;
+    this.observer = observer;
+    this.#leaseClock = new LeaseClock(timeline);
+    this.data = new MemoryStoreData({ clock: this.#leaseClock, historyRevisions: 100_000 });
+  }
+
+  isReachable(name: string): boolean {
+    return this.#outages === 0 && (this.#cutOff.get(name) ?? 0) === 0;
+  }
+
+  /** Nobody reaches it. `leasesRun`: leases run out meanwhile; without, the store itself stands still. */
+  outage(leasesRun: boolean): Cancel {
+    this.#outages += 1;
+    const go = leasesRun ? undefined : this.#leaseClock.pause();
+    return () => {
+      this.#outages -= 1;
+      go?.();
+      this.#wake();
+    };
+  }
+
+  /** One process does not reach it, nor do those that come after it. */
+  cutOff(name: string): Cancel {
+    this.#cutOff.set(name, (this.#cutOff.get(name) ?? 0) + 1);
+    return () => {
+      this.#cutOff.set(name, this.#cutOff.get(name)! - 1);
+      this.#wake();
+    };
+  }
+
+  /** Forgets all history: watches that are behind have to begin anew. */
+  compact(): void {
+    this.data.compact(this.data.revision);
+    this.compactions += 1;
+  }
+  compactions = 0;
+
+  /** Runs when somebody reaches the store again. */
+  onReachable(run: () => void): void {
+    this.#waiting.push(run);
+  }
+
+  #wake(): void {
+    for (const run of this.#waiting.splice(0)) run();
+  }
+}
+
+/** Leases run on a clock that can be stopped. */
+class LeaseClock implements Clock {
+  readonly #timeline: Timeline;
+  readonly #timers = new Set<{ leftMs: number; sinceMs: number; fire: () => void; cancel: Cancel }>();
+  #pauses = 0;
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  monotonicMs = (): number => this.#timeline.nowMs;
+  wallSeconds = (): number => this.#timeline.nowMs / 1000;
+
+  after(delayMs: number, fire: () => void): Cancel {
+    const timer = { leftMs: delayMs, sinceMs: 0, fire, cancel: () => {} };
+    this.#timers.add(timer);
+    if (this.#pauses === 0) this.#start(timer);
+    return () => {
+      this.#timers.delete(timer);
+      timer.cancel();
+    };
+  }
+
+  pause(): Cancel {
+    this.#pauses += 1;
+    if (this.#pauses === 1) {
+      for (const timer of this.#timers) {
+        timer.cancel();
+        timer.leftMs -= this.#timeline.nowMs - timer.sinceMs;
+      }
+    }
+    return () => {
+      this.#pauses -= 1;
+      if (this.#pauses === 0) for (const timer of this.#timers) this.#start(timer);
+    };
+  }
+
+  #start(timer: { leftMs: number; sinceMs: number; fire: () => void; cancel: Cancel }): void {
+    timer.sinceMs = this.#timeline.nowMs;
+    timer.cancel = this.#timeline.after(timer.leftMs, () => {
+      this.#timers.delete(timer);
+      timer.fire();
+    });
+  }
+}
+
+const REQUEST_MS = [0.3, 4] as const;
+/** A call gives up after so long. */
+const CALL_TIMEOUT_MS = 2_000;
+/** A write that was given up may still happen so much later. */
+const LATE_MS = [50, 5_000] as const;
+
+type Fate = 'fine' | 'refused' | 'requestLost' | 'answerLost' | 'late';
+
+/** The connection of one process. */
+export class ProcessStore implements Store {
+  readonly url = 'simulated:';
+  readonly #server: StoreServer;
+  readonly #process: SimulatedProcess;
+  readonly #cancels = new Set<Cancel>();
+
+  constructor(server: StoreServer, process: SimulatedProcess) {
+    this.#server = server;
+    this.#process = process;
+  }
+
+  identity = (): Promise<StoreIdentity> =>
+    this.#call('read', (data) => ({ clusterId: data.clusterId, revision: data.revision }));
+  get = (key: string): Promise<KeyValue | undefined> => this.#call('read', (data) => data.get(key));
+  range = (query: RangeQuery): Promise<Range> => this.#call('read', (data) => data.range(query));
+  leaseGrant = (ttlMs: number): Promise<LeaseGrant> => this.#call('write', (data) => data.leaseGrant(ttlMs));
+  leaseKeepAlive = (leaseId: bigint): Promise<{ grantedTtlMs: number }> =>
+    this.#call('read', (data) => data.leaseKeepAlive(leaseId));
+  leaseRevoke = (leaseId: bigint): Promise<void> => this.#call('write', (data) => data.leaseRevoke(leaseId));
+  txn = (txn: Txn): Promise<TxnResult> =>
+    this.#call('write', (data) => {
+      const result = data.txn(txn);
+      this.#server.observer.ran(this.#process, txn, result);
+      return result;
+    });
+
+  watch(prefix: string, fromRevision: bigint, handlers: WatchHandlers): Cancel {
+    if (!this.#process.operate()) return () => {};
+    const watch = new DelayedWatch(this.#server, this.#process, handlers);
+    watch.begin(prefix, fromRevision);
+    const cancel = (): void => {
+      watch.cancel();
+      this.#cancels.delete(cancel);
+    };
+    this.#cancels.add(cancel);
+    return cancel;
+  }
+
+  async close(): Promise<void> {
+    for (const cancel of [...this.#cancels]) cancel();
+  }
+
+  #call<T>(kind: 'read' | 'write', run: (data: MemoryStoreData) => T): Promise<T> {
+    const process = this.#process;
+    if (!process.operate()) return never();
+    const { timeline } = this.#server;
+    return new Promise<T>((resolve, reject) => {
+      const answer = (afterMs: number, settle: () => void): void => {
+        timeline.after(afterMs, () => process.deliver(settle));
+      };
+      timeline.after(process.takes(...REQUEST_MS), () => this.#arrive(kind, run, { resolve, reject, answer }));
+    });
+  }
+
+  #arrive<T>(
+    kind: 'read' | 'write',
+    run: (data: MemoryStoreData) => T,
+    to: { resolve(value: T): void; reject(error: unknown): void; answer(afterMs: number, settle: () => void): void },
+  ): void {
+    const { dice, data, timeline, observer } = this.#server;
+    // What a process asked just before it died may not have left it.
+    if (this.#process.isDead && dice.chance(0.5)) return;
+    const fate = this.#fate(kind);
+    const giveUp = (isUnknown: boolean): void => {
+      const afterMs = dice.chance(0.5) ? dice.between(20, 200) : CALL_TIMEOUT_MS;
+      to.answer(afterMs, () => to.reject(isUnknown ? unknownOutcome() : unavailable()));
+    };
+    if (fate === 'refused' || fate === 'requestLost') {
+      const isUnknown = fate === 'requestLost' && kind === 'write';
+      observer.trouble(isUnknown ? 'unknownLost' : 'unavailable');
+      giveUp(isUnknown);
+      return;
+    }
+    if (fate === 'late') {
+      observer.trouble('unknownLate');
+      timeline.after(dice.between(...LATE_MS), () => attempt(() => run(data)));
+      giveUp(true);
+      return;
+    }
+    const outcome = attempt(() => run(data));
+    if (fate === 'answerLost') {
+      observer.trouble(kind === 'write' ? 'unknownLanded' : 'unavailable');
+      giveUp(kind === 'write');
+      return;
+    }
+    to.answer(this.#process.takes(...REQUEST_MS), () => {
+      if ('error' in outcome) to.reject(outcome.error);
+      else to.resolve(outcome.value);
+    });
+  }
+
+  #fate(kind: 'read' | 'write'): Fate {
+    const { dice, trouble } = this.#server;
+    if (!this.#server.isReachable(this.#process.name)) return dice.chance(0.5) ? 'refused' : 'requestLost';
+    if (!dice.chance(trouble)) return 'fine';
+    return dice.pick(kind === 'write' ? (['refused', 'requestLost', 'answerLost', 'late'] as const) : ['refused']);
+  }
+}
+
+function attempt<T>(run: () => T): { readonly value: T } | { readonly error: unknown } {
+  try {
+    return { value: run() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+const unavailable = (): PaddletError => new PaddletError('StoreUnavailable', 'the store does not answer');
+const unknownOutcome = (): PaddletError =>
+  new PaddletError('StoreUnknownOutcome', 'the store did not answer in time; the write may have happened');
+
+const WATCH_MS = [0.3, 10] as const;
+
+/** Brings events in order, some time later, and as long as the way is cut not at all. */
+class DelayedWatch {
+  readonly #server: StoreServer;
+  readonly #process: SimulatedProcess;
+  readonly #handlers: WatchHandlers;
+  #queue: { readonly events: readonly WatchEvent[]; readonly revision: bigint }[] = [];
+  /** Compactions so far, when the oldest event of the queue came. */
+  #compactions = 0;
+  #isCancelled = false;
+  #isMoving = false;
+  #cancelInner: Cancel = () => {};
+
+  constructor(server: StoreServer, process: SimulatedProcess, handlers: WatchHandlers) {
+    this.#server = server;
+    this.#process = process;
+    this.#handlers = handlers;
+  }
+
+  begin(prefix: string, fromRevision: bigint): void {
+    this.#cancelInner = this.#server.data.watch(prefix, fromRevision, {
+      onEvents: (events, revision) => {
+        if (this.#queue.length === 0) this.#compactions = this.#server.compactions;
+        this.#queue.push({ events, revision });
+        this.#move();
+      },
+      onEnd: (error) => this.#end(error),
+    });
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#queue = [];
+    this.#cancelInner();
+  }
+
+  #move(): void {
+    if (this.#isMoving || this.#isCancelled || this.#process.isDead || this.#queue.length === 0) return;
+    this.#isMoving = true;
+    this.#server.timeline.after(this.#process.takes(...WATCH_MS), () => {
+      this.#isMoving = false;
+      if (this.#isCancelled) return;
+      if (!this.#server.isReachable(this.#process.name)) {
+        this.#server.onReachable(() => this.#move());
+        return;
+      }
+      if (this.#server.compactions > this.#compactions) {
+        this.#server.observer.trouble('compacted');
+        this.#end(new PaddletError('StoreCompacted', 'history is gone'));
+        return;
+      }
+      const next = this.#queue.shift()!;
+      this.#process.deliver(() => {
+        if (!this.#isCancelled) this.#handlers.onEvents(next.events, next.revision);
+      });
+      this.#move();
+    });
+  }
+
+  #end(error: Error): void {
+    if (this.#isCancelled) return;
+    this.cancel();
+    this.#isCancelled = false;
+    this.#server.timeline.after(this.#process.takes(...WATCH_MS), () =>
+      this.#process.deliver(() => {
+        if (!this.#isCancelled) this.#handlers.onEnd(error);
+      }),
+    );
+  }
+}

@@ -1,0 +1,116 @@
+/** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
+import { isPaddletError, type PaddletError } from '../../src/base/errors.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages.ts';
+import type { Keys } from '../../src/store/keys.ts';
+import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
+import { LiveAttempts } from './live-attempts.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { StoreObserver, StoreTrouble } from './store.ts';
+
+export type Tell = (who: string, what: string) => void;
+
+/** Log lines of the roles that stand for something worth counting. */
+const LOGGED: readonly (readonly [RegExp, string])[] = [
+  [/^training: task \d+ goes back/, 'requeued task'],
+  [/^suspended:/, 'suspension'],
+  [/^resumed:/, 'resumption'],
+  [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
+];
+
+export class Witness implements StoreObserver {
+  readonly counts = new Map<string, number>();
+  readonly violations: string[] = [];
+  readonly tell: Tell;
+  readonly #keys: Keys;
+  readonly #attempts: LiveAttempts;
+  #lockOwner: SimulatedProcess | undefined;
+  #locks = 0;
+  #results = 0;
+  readonly #trainers = new Set<string>();
+  /** The latest life of each pserver that applied a push. */
+  readonly #applying = new Map<string, number>();
+
+  constructor(keys: Keys, tell: Tell) {
+    this.#keys = keys;
+    this.tell = tell;
+    this.#attempts = new LiveAttempts(keys);
+  }
+
+  count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  violated(what: string): void {
+    this.violations.push(what);
+    this.tell('WITNESS', `VIOLATION: ${what}`);
+  }
+
+  logged(who: string, level: string, message: string): void {
+    for (const [pattern, what] of LOGGED) if (pattern.test(message)) this.count(what);
+    if (level !== 'debug') this.tell(who, `${level === 'info' ? '' : `${level}: `}${message}`);
+  }
+
+  trouble(kind: StoreTrouble): void {
+    this.count(`store ${kind}`);
+  }
+
+  bug(process: SimulatedProcess, error: unknown): void {
+    this.violated(`${process.name} met a bug: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+
+  ran(process: SimulatedProcess, { then, else: otherwise = [] }: Txn, { succeeded }: TxnResult): void {
+    for (const op of succeeded ? then : otherwise) if (!('get' in op)) this.#wrote(process, op);
+  }
+
+  #wrote(process: SimulatedProcess, op: Exclude<Op, { readonly get: string }>): void {
+    const keys = this.#keys;
+    const key = 'put' in op ? op.put : 'delete' in op ? op.delete : op.deletePrefix;
+    if (key === keys.masterLock && 'put' in op) {
+      this.#lockOwner = process;
+      this.#locks += 1;
+      if (this.#locks > 1) this.count('takeover');
+      this.tell(process.name, 'takes the master lock');
+    }
+    if (key.startsWith(keys.tasksPrefix) || key === keys.clusterStatus || key === keys.masterAddr) {
+      if (process !== this.#lockOwner) this.violated(`${process.name} wrote ${key} without the lock`);
+    }
+    if (!('put' in op)) return;
+    this.#attempts.wrote(key, op.value);
+    if (key === keys.result) {
+      this.#results += 1;
+      this.tell(process.name, `writes the result: ${op.value}`);
+      if (this.#results > 1) this.violated('the result was written twice');
+    } else if (key.startsWith(keys.trainersPrefix)) {
+      if (this.#trainers.has(key)) this.count('registration again');
+      this.#trainers.add(key);
+    } else if (key.startsWith(keys.discardedPrefix)) this.count('discarded task');
+    else if (key === keys.recovery) this.count('recovery');
+    else if (key.startsWith(keys.checkpointsPrefix)) this.count('checkpoint');
+    else if (key.startsWith(keys.parting(0n).slice(0, -1))) this.count('parting snapshot');
+  }
+
+  answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void {
+    if (isPaddletError(outcome)) {
+      this.count(`refused ${outcome.code}`);
+      return;
+    }
+    if (request.type === 'push' && outcome.type === 'push') this.#pushed(server, outcome.outcome);
+    if (request.type === 'finishTask') {
+      this.count('finished task');
+      if (!this.#attempts.mayFinish(request)) {
+        const { task, pass, attempt, trainer } = request;
+        this.violated(
+          `${server.name} accepted the end of attempt ${attempt} of task ${task}, pass ${pass}, by ${trainer}: not live`,
+        );
+      }
+    }
+  }
+
+  #pushed(server: SimulatedProcess, outcome: string): void {
+    this.count(`${outcome} push`);
+    if (outcome !== 'applied') return;
+    const latest = this.#applying.get(server.name) ?? 0;
+    if (server.life < latest) this.violated(`${server.name} applied a push in life ${server.life} after life ${latest}`);
+    this.#applying.set(server.name, Math.max(latest, server.life));
+  }
+}
