@@ -19,6 +19,7 @@ export const EXIT = {
   leaseLost: 5,
   jobFailed: 6,
   parametersLost: 7,
+  tasksDiscarded: 8,
   interrupted: 130,
 } as const;
 
@@ -79,7 +80,7 @@ export const CODES = {
   PassBefore: fact('refresh', EXIT.jobFailed),
   PassAfter: fact('refresh', EXIT.jobFailed),
   OutOfMemory: fact('fatal', EXIT.jobFailed),
-  TaskDiscarded: fact('fatal', EXIT.jobFailed),
+  TaskDiscarded: fact('fatal', EXIT.tasksDiscarded),
   JobFailed: fact('fatal', EXIT.jobFailed),
   // Checkpoints
   CheckpointMissing: fact('fatal', EXIT.parametersLost),

@@ -25,7 +25,13 @@ const SETTLED_MS = 10_000;
 /** Quick deaths in a row, after which the trouble is not one that passes. */
 const MAX_QUICK_DEATHS = 10;
 
-const FATAL: ReadonlySet<number> = new Set([EXIT.usage, EXIT.data, EXIT.jobFailed, EXIT.parametersLost]);
+const FATAL: ReadonlySet<number> = new Set([
+  EXIT.usage,
+  EXIT.data,
+  EXIT.jobFailed,
+  EXIT.parametersLost,
+  EXIT.tasksDiscarded,
+]);
 
 export interface RestartPolicy {
   ended(end: ProcessEnd, livedMs: number): Verdict;

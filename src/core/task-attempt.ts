@@ -9,6 +9,8 @@ export interface Attempt {
   executing: boolean;
   /** How far the task had come when this attempt began. */
   readonly startPosition: number;
+  /** When it was dealt, and from when it was being executed on. */
+  since: number;
   /** How far it has come since: the next push wanted, as its trainer reports it. */
   position: number;
   phase: Phase;
@@ -61,6 +63,8 @@ export interface OpenTasks {
   /** Ends a live attempt; the task stays open. */
   end(attempt: Attempt): OpenTask;
   isLive(attempt: Attempt): boolean;
+  /** Open tasks with their live attempts. */
+  entries(): Iterable<OpenTask>;
   /** Ends all attempts of a task that is done or discarded. */
   close(task: number): void;
 }
@@ -76,6 +80,7 @@ export function createOpenTasks(): OpenTasks {
       trainer,
       executing: false,
       startPosition: entry.position,
+      since: now,
       position: entry.position,
       phase: 'idle',
       ranMs: 0,
@@ -130,6 +135,7 @@ export function createOpenTasks(): OpenTasks {
       drop(attempt);
       return entry;
     },
+    entries: () => tasks.values(),
     isLive: (attempt) => tasks.get(attempt.task)?.attempts.has(attempt) === true,
     close(task) {
       for (const attempt of tasks.get(task)?.attempts ?? []) drop(attempt);

@@ -16,6 +16,10 @@ export interface QueueConfig {
   /** Of work on one task; `auto` is three times the longest completed, never under the floor. */
   readonly timeoutMs: number | 'auto';
   readonly timeoutFloorMs: number;
+  /** With fewer live trainers nothing is dealt. */
+  readonly minTrainers: number;
+  /** More stand by. */
+  readonly maxTrainers: number;
 }
 
 export type Phase = 'start' | 'read' | 'pull' | 'compute' | 'push' | 'wait' | 'idle';
@@ -64,6 +68,8 @@ export type QueueEffect =
   | { readonly type: 'none'; readonly request: number }
   | { readonly type: 'accept'; readonly request: number }
   | { readonly type: 'refuse'; readonly request: number; readonly code: ErrorCode; readonly message: string }
+  /** `trainer` gets a copy of a task that `slow` takes too long for. */
+  | { readonly type: 'speculated'; readonly task: number; readonly slow: string; readonly trainer: string }
   | { readonly type: 'requeued'; readonly task: number; readonly why: string }
   | { readonly type: 'discarded'; readonly task: DiscardedTask }
   | { readonly type: 'passEnded'; readonly pass: number; readonly totals: PassTotals }
@@ -79,6 +85,10 @@ export interface QueueCounts {
   readonly done: number;
   readonly discarded: number;
   readonly waiting: number;
+  /** Trainers that must join before anything is dealt. */
+  readonly missingTrainers: number;
+  /** Copies dealt by this master. */
+  readonly speculations: number;
 }
 
 export interface LiveAttempt extends AttemptRef {
@@ -86,6 +96,8 @@ export interface LiveAttempt extends AttemptRef {
   readonly position: number;
   readonly executing: boolean;
   readonly ranMs: number;
+  /** When it was dealt or begun, on the clock of `step`. */
+  readonly since: number;
 }
 
 export interface TaskQueue {
@@ -97,6 +109,9 @@ export interface TaskQueue {
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
   /** Whether the task was done, not discarded, in a pass up to the current one. */
   isDone(pass: number, task: number): boolean;
+  isLive(ref: AttemptRef): boolean;
+  /** Age from which an attempt counts as slow; undefined while too little is known. */
+  stragglerMs(): number | undefined;
   discarded(): readonly DiscardedTask[];
   attempts(): readonly LiveAttempt[];
 }

@@ -18,6 +18,8 @@ export interface TaskPass {
   readonly tally: Readonly<Record<TaskPlace, number>>;
   /** Begins an attempt on the next task that is to do. */
   deal(trainer: string, now: number): Attempt | undefined;
+  /** Begins one more attempt on a task that is pending. */
+  copy(task: number, trainer: string, now: number): Attempt;
   /** Ends one attempt, as a failure or not; the task stays pending. */
   end(attempt: Attempt, isFailure: boolean): OpenTask;
   /** Moves a pending task without live attempts back to todo. */
@@ -25,6 +27,8 @@ export interface TaskPass {
   finish(task: number): void;
   isDone(task: number): boolean;
   discard(task: number): void;
+  /** Whether this attempt reports its end for the first time: an answer that was lost is asked for again. */
+  isFirstReport(task: number, attempt: number): boolean;
   addSums(task: number, sums: TaskSums): void;
   sums(): TaskSums;
   /** Blocks touched since the last call, to be saved. */
@@ -47,6 +51,8 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
   const open = createOpenTasks();
   const blockSums = Array.from({ length: Math.ceil(tasks / BLOCK_TASKS) }, noSums);
   const touched = new Set<number>();
+  /** One bit for each of eight attempts, so that what was read is never counted twice, at worst not at all. */
+  const heard = new Uint8Array(tasks);
   const order = createTodoOrder({ tasks, seed, number }, (task) => placeOf(task) === 'todo');
 
   for (const task of discarded) move(task, 'discarded');
@@ -84,6 +90,10 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
       touch(task);
       return open.begin(task, trainer, now);
     },
+    copy(task, trainer, now) {
+      touch(task);
+      return open.begin(task, trainer, now);
+    },
     end(attempt, isFailure) {
       const entry = open.end(attempt);
       if (isFailure) entry.failures += 1;
@@ -98,6 +108,12 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
     finish: (task) => close(task, 'done'),
     isDone,
     discard: (task) => close(task, 'discarded'),
+    isFirstReport(task, attempt) {
+      const bit = 1 << ((attempt - 1) & 7);
+      const isFirst = (heard[task]! & bit) === 0;
+      heard[task]! |= bit;
+      return isFirst;
+    },
     addSums(task, sums) {
       const block = blockOf(task);
       blockSums[block] = addSums(blockSums[block]!, sums);

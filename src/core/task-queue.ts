@@ -8,6 +8,7 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { type ErrorCode, PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { createPace, oldestToCopy } from './speculation.ts';
 import { type Attempt, countWork, hasMoved, isWorking } from './task-attempt.ts';
 import type { AttemptRef, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './task-events.ts';
 import { createTaskPass, type TaskPass } from './task-pass.ts';
@@ -44,6 +45,8 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   /** No attempt times out before this; found anew at each tick. */
   let earliestDueMs = Number.POSITIVE_INFINITY;
   let failedJob = false;
+  const pace = createPace();
+  let speculations = 0;
   let pass = saved === undefined ? beginPass(0) : restore(saved);
 
   /** Filled during one step. */
@@ -83,17 +86,45 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     earliestDueMs = Math.min(earliestDueMs, attempt.countedAt + timeoutMs() - attempt.ranMs);
   }
 
-  /** Deals to whoever waits, is live and has room, in the order they asked. */
+  /** Trainers that work: the first ones of those that are live; the others stand by. */
+  function activeTrainers(): ReadonlySet<string> {
+    if (live.size < config.minTrainers) return new Set();
+    return live.size <= config.maxTrainers ? live : new Set([...live].slice(0, config.maxTrainers));
+  }
+
+  /** Deals to whoever waits, is active and has room, in the order they asked. */
   function dealAll(at: number): void {
+    const active = activeTrainers();
     for (const [request, trainer] of waiting) {
-      if (pass.tally.todo === 0) return;
-      if (!live.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
-      const dealt = pass.deal(trainer, at);
-      assert(dealt !== undefined, 'a task that is to do can be dealt');
+      if (!active.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
+      const dealt = pass.tally.todo > 0 ? pass.deal(trainer, at) : copyStraggler(trainer, at);
+      if (dealt === undefined) continue;
       waiting.delete(request);
       const attempt: AttemptRef = { trainer, pass: pass.number, task: dealt.task, attempt: dealt.attempt };
       effects.push({ type: 'deal', request, attempt });
     }
+  }
+
+  /** Only a trainer without any work gets a copy. */
+  function copyStraggler(trainer: string, at: number): Attempt | undefined {
+    const stragglerMs = pace.stragglerMs();
+    if (stragglerMs === undefined || pass.open.countHeldBy(trainer) > 0) return undefined;
+    const oldest = oldestToCopy(pass.open.entries(), trainer, stragglerMs);
+    if (oldest === undefined) return undefined;
+    if (at < oldest.dueMs) {
+      earliestDueMs = Math.min(earliestDueMs, oldest.dueMs);
+      return undefined;
+    }
+    speculations += 1;
+    effects.push({ type: 'speculated', task: oldest.attempt.task, slow: oldest.attempt.trainer, trainer });
+    return pass.copy(oldest.attempt.task, trainer, at);
+  }
+
+  /** What a refused report tells of work that was done all the same. */
+  function observe(event: AttemptRef, read: number, duplicate: number): void {
+    if (phase === 'ended' || event.pass !== pass.number || event.task >= tasks) return;
+    if (!pass.isFirstReport(event.task, event.attempt)) return;
+    pass.addSums(event.task, { ...noSums(), read, duplicate });
   }
 
   /** Ends one attempt; the task goes back when it was the last one, or is discarded. */
@@ -135,15 +166,22 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     if (ref.pass > number) return refuse('PassAfter', `pass ${ref.pass} has not begun; the job is in pass ${number}`);
     if (phase === 'ended' || ref.pass < number) return refuse('PassBefore', `pass ${ref.pass} has ended`);
     const attempt = pass.open.find(ref);
-    if (attempt !== undefined) return attempt;
+    if (attempt !== undefined) {
+      pass.isFirstReport(attempt.task, attempt.attempt);
+      return attempt;
+    }
     return refuse('AttemptNotLive', `attempt ${ref.attempt} of task ${ref.task} by ${ref.trainer} is not live`);
   }
 
   function finish(event: EventOf<'finish'>, at: number): void {
     const attempt = admit(event, event.request);
-    if (attempt === undefined) return;
+    if (attempt === undefined) {
+      observe(event, event.sums.read, event.sums.duplicate);
+      return;
+    }
     countWork(attempt, at);
     longestMs = Math.max(longestMs, attempt.ranMs);
+    pace.finished(at - attempt.since);
     pass.finish(event.task);
     pass.addSums(event.task, event.sums);
     effects.push({ type: 'accept', request: event.request });
@@ -152,7 +190,10 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   /** Its trainer says so itself: of the task being executed, whether that was ever reported or not. */
   function fail(event: EventOf<'fail'>): void {
     const attempt = admit(event, event.request);
-    if (attempt === undefined) return;
+    if (attempt === undefined) {
+      observe(event, event.read, 0);
+      return;
+    }
     pass.addSums(event.task, { ...noSums(), read: event.read });
     endAttempt(attempt, { isFailure: event.data || !hasMoved(attempt), code: event.code, error: event.error });
     effects.push({ type: 'accept', request: event.request });
@@ -160,7 +201,10 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
 
   function handBack(event: EventOf<'return'>): void {
     const attempt = admit(event, event.request);
-    if (attempt === undefined) return;
+    if (attempt === undefined) {
+      observe(event, event.read, 0);
+      return;
+    }
     pass.addSums(event.task, { ...noSums(), read: event.read });
     endAttempt(attempt, { isFailure: false, code: 'Returned', error: `${event.trainer} handed it back` });
     effects.push({ type: 'accept', request: event.request });
@@ -170,8 +214,10 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     for (const attempt of pass.open.heldBy(trainer)) {
       countWork(attempt, at);
       attempt.phase = entered;
+      const wasExecuting = attempt.executing;
       attempt.executing =
         executing?.pass === pass.number && executing.task === attempt.task && executing.attempt === attempt.attempt;
+      if (attempt.executing && !wasExecuting) attempt.since = at;
       if (attempt.executing && executing !== undefined) {
         attempt.position = Math.max(attempt.position, executing.position);
         const entry = pass.open.get(attempt.task)!;
@@ -278,7 +324,10 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
         tick(at);
         return;
       case 'resumed':
-        for (const attempt of pass.open.attempts()) attempt.countedAt = at;
+        for (const attempt of pass.open.attempts()) {
+          attempt.countedAt = at;
+          attempt.since = at;
+        }
         return;
       default:
         unreachable(event);
@@ -288,7 +337,16 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   function counts(): QueueCounts {
     const last = phase === 'ended' ? ended.at(-1) : undefined;
     const tally = last === undefined ? pass.tally : { todo: 0, pending: 0, done: last.done, discarded: last.discarded };
-    return { phase, pass: pass.number, total: tasks, ...tally, waiting: waiting.size };
+    const missing = Math.max(0, config.minTrainers - live.size);
+    return {
+      phase,
+      pass: pass.number,
+      total: tasks,
+      ...tally,
+      waiting: waiting.size,
+      missingTrainers: missing,
+      speculations,
+    };
   }
 
   return {
@@ -313,6 +371,8 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
       if (discard !== undefined && discard.pass <= number) return false;
       return number < pass.number || (number === pass.number && (phase === 'ended' || pass.isDone(task)));
     },
+    isLive: (ref) => phase === 'train' && ref.pass === pass.number && pass.open.find(ref) !== undefined,
+    stragglerMs: () => pace.stragglerMs(),
     discarded: () => [...discards.values()],
     attempts: () =>
       [...pass.open.attempts()].map(({ startPosition: _, countedAt: __, ...attempt }) => ({

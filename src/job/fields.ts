@@ -157,6 +157,10 @@ export const trainingFields = {
 export const clusterCounts = {
   pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
   trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
+  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('With fewer live trainers the job waits.'),
+  maxTrainers: countOf(1, LIMITS.trainers)
+    .default(LIMITS.trainers)
+    .describe('Trainers that work at a time; more stand by.'),
   shards: countOf(1, LIMITS.shards)
     .default(512)
     .describe('Parts that the parameters are cut into; fixed for the life of the job.'),

@@ -12,9 +12,16 @@ export function brokenRules(file: JobFile): RuleBroken[] {
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
-  if (cluster.shards >= cluster.pservers) return [];
-  const message = `${cluster.shards} shards cannot be spread over ${cluster.pservers} pservers: expected at least as many`;
-  return [{ path: ['cluster', 'pservers'], message }];
+  const { shards, pservers, trainers, minTrainers, maxTrainers } = cluster;
+  const broken: RuleBroken[] = [];
+  const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
+  if (shards < pservers) {
+    refuse('pservers', `${shards} shards cannot be spread over ${pservers} pservers: expected at least as many`);
+  }
+  if (minTrainers > maxTrainers) refuse('minTrainers', `expected at most maxTrainers (${maxTrainers})`);
+  else if (trainers < minTrainers) refuse('trainers', `expected at least minTrainers (${minTrainers})`);
+  else if (trainers > maxTrainers) refuse('trainers', `expected at most maxTrainers (${maxTrainers})`);
+  return broken;
 }
 
 const countOf = (paths: string | string[] | undefined): number =>

@@ -221,7 +221,8 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('failTask') }),
   z.strictObject({ type: z.literal('returnTask') }),
   z.strictObject({ type: z.literal('finishEvaluation') }),
-  z.strictObject({ type: z.literal('progress') }),
+  /** `live`: whether the attempt that is executed still counts; if not, another was first or it was given up: stop. */
+  z.strictObject({ type: z.literal('progress'), live: z.boolean() }),
 ]);
 export type ReplyHeader = z.infer<typeof replySchema>;
 export type { MetricSums as WireMetricSums };

@@ -17,8 +17,10 @@ export interface MasterClient {
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
     options: { timeoutMs: number; signal: AbortSignal },
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
-  /** Once, if a master is there: for reports that nobody misses. False when there is none or it does not answer. */
-  tell<T extends RequestHeader['type']>(message: Outgoing<Extract<RequestHeader, { type: T }>>): Promise<boolean>;
+  /** Once, if a master is there: for reports that nobody misses. Undefined when there is none or it does not answer. */
+  tell<T extends RequestHeader['type']>(
+    message: Outgoing<Extract<RequestHeader, { type: T }>>,
+  ): Promise<Extract<ReplyHeader, { type: T }> | undefined>;
   close(): void;
 }
 
@@ -79,13 +81,14 @@ export function createMasterClient(context: RoleContext, onEnd: (error: Error) =
       }
     },
     async tell(message) {
-      if (channel === undefined) return false;
+      if (channel === undefined) return undefined;
       try {
-        (await channel.request(message, { timeoutMs: 5_000 })).free();
-        return true;
+        const answer = await channel.request(message, { timeoutMs: 5_000 });
+        answer.free();
+        return answer.header;
       } catch (error) {
         if (!isPaddletError(error)) throw error;
-        return false;
+        return undefined;
       }
     },
     close() {

@@ -238,6 +238,8 @@ function queueConfig(record: JobRecord, dataset: Dataset) {
     describeTask: (task: number) => describeTask(dataset, task),
     passes: training.passes,
     seed: training.seed,
+    minTrainers: record.job.cluster.minTrainers,
+    maxTrainers: record.job.cluster.maxTrainers,
     ...tasks,
   };
 }

@@ -3,7 +3,7 @@ import { Gauge } from 'prom-client';
 import type { PassTotals } from '../../core/task-state.ts';
 import type { Job } from '../../job/schema.ts';
 import type { RoleContext } from '../context.ts';
-import type { MasterState } from './serve.ts';
+import { type MasterState, waitReason } from './serve.ts';
 
 export type JobPhase = 'starting' | 'training' | 'evaluating' | 'concluding';
 
@@ -48,7 +48,13 @@ export function createMasterInfo(context: RoleContext, job: Job, state: () => Ma
         passes: job.training.passes,
         ended: passes,
         tasks: now.train.desk.queue.counts(),
-        attempts: now.train.desk.queue.attempts(),
+        waiting: waitReason(now),
+        recovery: {
+          number: now.recovery(),
+          reconciled: now.repairs.reconciled(),
+          repairing: now.repairs.round()?.items.length ?? 0,
+        },
+        attempts: attemptsOf(context, now),
         discarded: now.train.desk.queue.discarded(),
         sums: sumsOf(now),
         records: now.record.train.records,
@@ -59,6 +65,16 @@ export function createMasterInfo(context: RoleContext, job: Job, state: () => Ma
       };
     },
   };
+}
+
+/** Live attempts; `slow` marks those far older than tasks take. */
+function attemptsOf(context: RoleContext, { train }: MasterState) {
+  const at = context.host.clock.monotonicMs();
+  const stragglerMs = train.desk.queue.stragglerMs();
+  return train.desk.queue.attempts().map(({ since, ranMs, ...attempt }) => {
+    const ageMs = Math.round(at - since);
+    return { ...attempt, ranMs: Math.round(ranMs), ageMs, slow: stragglerMs !== undefined && ageMs > stragglerMs };
+  });
 }
 
 function sumsOf(state: MasterState) {

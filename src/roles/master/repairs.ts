@@ -153,6 +153,8 @@ function openDesk(options: RepairsOptions, items: readonly PassTask[], onEnded: 
       passes: 1,
       seed: record.job.training.seed,
       ...record.job.tasks,
+      minTrainers: record.job.cluster.minTrainers,
+      maxTrainers: record.job.cluster.maxTrainers,
       // A task that was done before and now cannot be: its records would be missing from some shards only.
       maxDiscarded: 0,
     },

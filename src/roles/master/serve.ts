@@ -71,8 +71,7 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     case 'finishEvaluation':
       return finishEvaluation(state, request as RequestOf<'finishEvaluation'>);
     case 'progress':
-      progress(state, header);
-      return { header: { type: 'progress' } };
+      return { header: { type: 'progress', live: progress(state, header) } };
     default:
       throw new PaddletError('WrongRole', `a master does not answer '${header.type}'`);
   }
@@ -182,9 +181,20 @@ async function changeOf(state: MasterState, closed: AbortSignal): Promise<void> 
   );
 }
 
+/** Why there is nothing to do, for people. */
+export function waitReason({ train, record, repairs, evaluate }: MasterState): string {
+  const { missingTrainers, pending, phase } = train.desk.queue.counts();
+  if (missingTrainers > 0) return `${missingTrainers} more trainers must join (cluster.minTrainers)`;
+  if (phase === 'train' && pending > 0) return `all tasks are dealt; ${pending} are being worked on`;
+  if (repairs.round() !== undefined) return 'tasks are repaired after a pserver was restored';
+  if (evaluate !== undefined) return 'the test file is being evaluated';
+  return phase === 'train'
+    ? `at most ${record.job.cluster.maxTrainers} trainers work at a time`
+    : 'the job is being concluded';
+}
+
 function waitReply(state: MasterState): Reply {
-  const { pending } = state.train.desk.queue.counts();
-  return { header: { type: 'getTask', state: 'wait', reason: `all tasks are dealt; ${pending} are being worked on` } };
+  return { header: { type: 'getTask', state: 'wait', reason: waitReason(state) } };
 }
 
 function dealt(kind: DealtTask['kind'], dataset: Dataset, { attempt }: AttemptRef, of: PassTask): Reply {
@@ -216,7 +226,8 @@ function floats(request: RequestOf<'finishEvaluation'>, segment: number): Float3
   return new Float32Array(new Uint8Array(bytes).buffer);
 }
 
-function progress(state: MasterState, header: Extract<RequestHeader, { type: 'progress' }>): void {
+/** False when the attempt that the trainer executes is not live. */
+function progress(state: MasterState, header: Extract<RequestHeader, { type: 'progress' }>): boolean {
   const { trainer, phase, executing, records, loss } = header;
   const evaluating = executing !== undefined && isEvaluation(state, executing.pass);
   state.trainers.heard(trainer, { phase, records, loss, executing });
@@ -228,4 +239,8 @@ function progress(state: MasterState, header: Extract<RequestHeader, { type: 'pr
   state.train.desk.tell({ type: 'progress', trainer, phase, executing: training });
   const inEvaluation = evaluating ? { ...executing, pass: 0 } : undefined;
   state.evaluate?.desk.tell({ type: 'progress', trainer, phase, executing: inEvaluation });
+  if (executing === undefined) return true;
+  if (evaluating && state.evaluate === undefined) return false;
+  const { desk, ref } = deskOf(state, { trainer, ...executing });
+  return desk.queue.isLive(ref);
 }

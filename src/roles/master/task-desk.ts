@@ -82,6 +82,11 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
         owed.delete(effect.request);
         return () => asker?.answer(effect);
       }
+      case 'speculated': {
+        const { task, slow, trainer } = effect;
+        log.info(`${name}: ${trainer} gets a copy of task ${task}, which ${slow} takes long for`);
+        return undefined;
+      }
       case 'requeued':
         log.info(`${name}: task ${effect.task} goes back: ${effect.why}`);
         return undefined;

@@ -19,7 +19,10 @@ export interface ActivityReport {
 }
 
 export interface Activity {
-  begin(executing: Executing): void;
+  /** The signal aborts when the master says that this attempt no longer counts. */
+  begin(executing: Executing): AbortSignal;
+  /** The master no longer counts this attempt; nothing happens when another is executed by now. */
+  notLive(attempt: Executing): void;
   end(): void;
   enter(phase: Phase): void;
   position(push: number): void;
@@ -31,6 +34,7 @@ export interface Activity {
 
 export function createActivity(clock: Clock): Activity {
   let executing: (Executing & { position: number }) | undefined;
+  let stopping = new AbortController();
   let phase: Phase = 'idle';
   let since = clock.monotonicMs();
   let records = 0;
@@ -46,7 +50,12 @@ export function createActivity(clock: Clock): Activity {
   return {
     begin(next) {
       executing = { ...next, position: 0 };
+      stopping = new AbortController();
       enter('start');
+      return stopping.signal;
+    },
+    notLive({ pass, task, attempt }) {
+      if (executing?.pass === pass && executing.task === task && executing.attempt === attempt) stopping.abort();
     },
     end() {
       executing = undefined;

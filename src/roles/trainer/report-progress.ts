@@ -20,7 +20,7 @@ export function reportProgress(context: RoleContext, options: ReportOptions): Ca
   let cancelTimer: Cancel = () => {};
   const report = async (): Promise<void> => {
     const { executing, phase, records, loss } = activity.report();
-    await master.tell({
+    const answer = await master.tell({
       header: {
         type: 'progress',
         job: record.id,
@@ -32,6 +32,7 @@ export function reportProgress(context: RoleContext, options: ReportOptions): Ca
         ...(loss === undefined || !Number.isFinite(loss) ? {} : { loss }),
       },
     });
+    if (answer?.live === false && executing !== undefined) activity.notLive(executing);
     if (!cancelled) cancelTimer = context.host.clock.after(EVERY_MS, () => void report());
   };
   cancelTimer = context.host.clock.after(EVERY_MS, () => void report());

@@ -105,17 +105,25 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
   const { dealt, records } = task;
   const { activity, context, over } = options;
   const { log } = context.host;
-  activity.begin(refOf(dealt));
+  const notLive = activity.begin(refOf(dealt));
+  const until = AbortSignal.any([over, notLive]);
   const before = activity.report().records;
   try {
     activity.enter('read');
     const parsed = await records;
     for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
-    await (dealt.kind === 'train' ? train(options, dealt, parsed) : evaluate(options, dealt, parsed));
+    await (dealt.kind === 'train' ? train(options, dealt, parsed, until) : evaluate(options, dealt, parsed, until));
   } catch (error) {
     task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
-    if (error.code === 'Interrupted' || over.aborted) throw error;
+    if (over.aborted) throw error;
+    if (notLive.aborted) {
+      log.info(
+        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or this one was given up; dropped`,
+      );
+      await options.master.tell(returned(options, task));
+      return;
+    }
     if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
       log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
       return;
@@ -128,15 +136,15 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
 
 type Records = Awaited<HeldTask['records']>;
 
-async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
-  const { master, record, id, over } = options;
+async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
+  const { master, record, id } = options;
   const { batchSize, pushEvery, pullEvery } = record.job.training;
   const bad = records.bad.length;
   let read = 0;
   let duplicate = 0;
   let metrics = noMetrics;
   for (let tries = 0; ; tries++) {
-    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal: over }, dealt, records);
+    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal }, dealt, records);
     read += trained.read;
     duplicate += trained.duplicate;
     metrics = mergeMetrics(metrics, trained.metrics);
@@ -145,20 +153,25 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
     const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
     const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), ...sums };
     try {
-      (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+      (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
       return;
     } catch (error) {
       // A pserver was restored since: look again what its shards have of this task.
       if (!isPaddletError(error, 'StaleRecovery')) throw error;
     }
-    await pauseOrAborted(options.context.host.clock, backoffMs(tries), over);
+    await pauseOrAborted(options.context.host.clock, backoffMs(tries), signal);
   }
 }
 
-async function evaluate(options: WorkLoopOptions, dealt: DealtTask, records: Records): Promise<void> {
-  const { master, record, id, over, model, client } = options;
+async function evaluate(
+  options: WorkLoopOptions,
+  dealt: DealtTask,
+  records: Records,
+  signal: AbortSignal,
+): Promise<void> {
+  const { master, record, id, model, client } = options;
   options.activity.enter('compute');
-  const { metrics, scores, labels } = await evaluateTask(model, client, records, over);
+  const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
   options.activity.enter('wait');
   const header = {
     type: 'finishEvaluation' as const,
@@ -169,7 +182,7 @@ async function evaluate(options: WorkLoopOptions, dealt: DealtTask, records: Rec
     metrics,
   };
   const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
-  (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
 }
 
 /** Codes that say that the records, not the cluster, are at fault. */
@@ -204,8 +217,9 @@ async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask
 
 /** On the way out: what was not worked goes back at once, without waiting for the lease. */
 async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
-  const { master, record, id } = options;
-  for (const { dealt, read } of held) {
-    await master.tell({ header: { type: 'returnTask', ...jobOf(record), trainer: id, ...refOf(dealt), read } });
-  }
+  for (const task of held) await options.master.tell(returned(options, task));
+}
+
+function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
+  return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), read } };
 }
