@@ -92,6 +92,7 @@ const BANS: readonly Ban[] = [
     pattern: /\bfrom 'node:fs(?:\/promises)?'/,
     within: (path) => outsideHost(path) && layerOf(path) !== 'commands',
     allowed: {
+      'src/protocol/unix-socket.ts': 'part of the real network: makes and finds the files of Unix sockets',
       'src/store/sqlite-file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
     },
   },

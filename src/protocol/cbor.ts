@@ -16,6 +16,8 @@ const options = {
   variableMapSize: true,
   tagUint8Array: false,
   int64AsNumber: true,
+  // Byte strings do not refer to memory that the next read fills.
+  copyBuffers: true,
 };
 const codec = new Encoder(options);
 

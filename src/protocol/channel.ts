@@ -8,6 +8,8 @@ import type { ReplyHeader, RequestHeader } from './messages.ts';
 /** Memory that a payload landed in. `bytes()` is made at each use; `free()` gives the memory back, once. */
 export interface Landing {
   readonly byteLength: number;
+  /** True for memory that stays where it is until it is freed: it can be filled by the operating system. Kernel memory may move. */
+  readonly fixed?: boolean;
   bytes(): Uint8Array;
   free(): void;
 }

@@ -2,19 +2,17 @@
  * One connection of a client, from the handshake to its end: sends requests, matches answers by request id, and bounds
  * what is unanswered. It never comes back; `websocket-channel.ts` makes the next one.
  */
-import type { Socket } from 'node:net';
-import { WebSocket } from 'ws';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel } from '../base/seams.ts';
-import { isLoopback, parseAddress } from './address.ts';
 import type { LandingAllocator, Received } from './channel.ts';
 import { fromErrorHeader } from './error-header.ts';
 import { bad, type FrameHead } from './frame.ts';
 import { type EncodedFrame, FrameSender } from './frame-sender.ts';
+import { dial } from './handshake.ts';
+import type { Link, OpenLink, Place, ReceivedFrame } from './link.ts';
 import { watchLiveness } from './liveness.ts';
 import { parseReply, type ReplyHeader } from './messages.ts';
-import type { Place, ReceivedFrame } from './receiver.ts';
-import { SUBPROTOCOL, type Wire } from './wire-options.ts';
+import type { Wire } from './wire-options.ts';
 
 /** A request on its way. `settle` is called once by whoever ends it; a settled one may stay on the wire, unheard. */
 export interface Call {
@@ -40,7 +38,8 @@ export class ClientConnection {
   readonly #address: string;
   readonly #landing: LandingAllocator | undefined;
   readonly #events: ConnectionEvents;
-  readonly #ws: WebSocket;
+  readonly #giveUp: () => void;
+  #link: Link | undefined;
   readonly #unanswered = new Map<number, Call>();
   #unansweredBytes = 0;
   #sender: FrameSender | undefined;
@@ -55,25 +54,11 @@ export class ClientConnection {
     this.#address = address;
     this.#landing = landing;
     this.#events = events;
-    const zeroMask = wire.masking === 'zero' || (wire.masking === 'auto' && isLoopback(parseAddress(address).host));
-    this.#ws = new WebSocket(`ws://${address}/`, SUBPROTOCOL, {
-      perMessageDeflate: false,
-      maxPayload: wire.limits.frameBytes,
-      followRedirects: false,
-      ...(zeroMask ? { generateMask: (mask: Buffer) => void mask.fill(0) } : {}),
-    });
     const { connectTimeoutMs } = wire.timing;
     this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake in ${connectTimeoutMs} ms`));
-    let socket: Socket | undefined;
-    this.#ws.on('upgrade', (response) => {
-      socket = response.socket;
-    });
-    this.#ws.on('open', () => this.#open(socket!));
-    // Not left to `ws`, which would wait half a minute for the close frame of a server that broke the rules.
-    this.#ws.on('error', (error: NodeJS.ErrnoException) => this.end(error.code ?? error.message));
-    this.#ws.on('close', (code, reason) => {
-      const said = reason.length > 0 ? reason.toString('utf8') : `close code ${code}`;
-      this.#finish(this.#reason ?? said);
+    this.#giveUp = dial(wire, address, {
+      onOpen: (open) => this.#open(open),
+      onFailed: (reason) => this.end(reason),
     });
   }
 
@@ -90,7 +75,7 @@ export class ClientConnection {
    * goodbye: what is not sent to it any more is not lost.
    */
   hasRoom(byteLength: number): boolean {
-    if (this.#ws.readyState !== WebSocket.OPEN) return false;
+    if (this.#link?.isOpen !== true) return false;
     const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
     return this.#unanswered.size < requestsInFlight && this.#unansweredBytes + byteLength <= sendQueueBytes;
   }
@@ -106,7 +91,8 @@ export class ClientConnection {
   /** Cuts the connection at once: nothing is sent any more, so that callers have their memory back. */
   end(reason: string): void {
     this.#reason ??= reason;
-    this.#ws.terminate();
+    this.#giveUp();
+    this.#link?.terminate();
     this.#finish(this.#reason);
   }
 
@@ -117,26 +103,25 @@ export class ClientConnection {
       this.end('closed by this side');
       return;
     }
-    this.#ws.close(1000);
+    this.#link!.close(1000, '');
     this.#stopLiveness();
     this.#stopTimer = this.#wire.clock.after(this.#wire.timing.closeTimeoutMs, () => this.end('closed by this side'));
   }
 
-  #open(socket: Socket): void {
+  #open(open: OpenLink): void {
     this.#stopTimer();
-    socket.setNoDelay(true);
-    const link = { ws: this.#ws, socket };
+    const link = open({
+      place: (head) => this.#place(head),
+      onFrame: (frame) => this.#receive(frame),
+      onBadFrame: (error) => this.end(error.message),
+      // Not waited for: a server that broke the rules may never close.
+      onViolation: (reason) => this.end(reason),
+      onClosed: (code, reason) => this.#finish(this.#reason ?? (reason === '' ? `close code ${code}` : reason)),
+    });
+    this.#link = link;
     this.#sender = new FrameSender(link);
     this.#stopLiveness = watchLiveness(link, this.#wire.clock, this.#wire.timing, () => this.end('peer is silent'));
-    this.#wire.receiver(
-      link,
-      {
-        place: (head) => this.#place(head),
-        onFrame: (frame) => this.#receive(frame),
-        onBadFrame: (error) => this.end(error.message),
-      },
-      this.#wire.limits,
-    );
+    link.start();
     this.#events.onOpen();
   }
 

@@ -4,7 +4,7 @@
  * (SIGSTOP, a long computation) reads what waited for it before it judges its peers.
  */
 import type { Cancel, Clock } from '../base/seams.ts';
-import type { Link } from './receiver.ts';
+import type { Link } from './link.ts';
 
 export interface LivenessOptions {
   readonly pingIntervalMs: number;
@@ -12,19 +12,19 @@ export interface LivenessOptions {
 }
 
 /** Watches until cancelled; calls `dead` at most once. */
-export function watchLiveness({ ws, socket }: Link, clock: Clock, options: LivenessOptions, dead: () => void): Cancel {
-  let seenBytes = socket.bytesRead;
+export function watchLiveness(link: Link, clock: Clock, options: LivenessOptions, dead: () => void): Cancel {
+  let seenBytes = link.bytesRead;
   let silent = 0;
   let cancel: Cancel = () => {};
   const tick = (): void => {
-    if (socket.bytesRead !== seenBytes) silent = 0;
+    if (link.bytesRead !== seenBytes) silent = 0;
     else silent++;
-    seenBytes = socket.bytesRead;
+    seenBytes = link.bytesRead;
     if (silent > options.missedPings) {
       dead();
       return;
     }
-    if (ws.readyState === ws.OPEN) ws.ping();
+    link.ping();
     cancel = clock.after(options.pingIntervalMs, tick);
   };
   cancel = clock.after(options.pingIntervalMs, tick);

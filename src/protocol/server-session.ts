@@ -8,9 +8,9 @@ import type { LandingAllocator, Outgoing, RequestHandler, Session } from './chan
 import { toErrorHeader } from './error-header.ts';
 import { bad, type Frame, type FrameHead } from './frame.ts';
 import { FrameSender, prepare } from './frame-sender.ts';
+import type { Link, OpenLink, Place, ReceivedFrame } from './link.ts';
 import { watchLiveness } from './liveness.ts';
 import { parseRequest, type ReplyHeader } from './messages.ts';
-import type { Link, Place, ReceivedFrame } from './receiver.ts';
 import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 
 export interface SessionOptions {
@@ -40,32 +40,29 @@ export class ServerSession implements Session {
   readonly #stopLiveness: Cancel;
   readonly #onClosed = new Set<() => void>();
 
-  constructor(wire: Wire, link: Link, remoteAddress: string, options: SessionOptions) {
+  constructor(wire: Wire, open: OpenLink, remoteAddress: string, options: SessionOptions) {
     this.#wire = wire;
-    this.#link = link;
     this.remoteAddress = remoteAddress;
     this.#options = options;
-    this.#sender = new FrameSender(link);
     const { firstFrameTimeoutMs } = wire.timing;
     this.#stopFirstFrame = wire.clock.after(firstFrameTimeoutMs, () =>
       this.#cut(`silent for ${firstFrameTimeoutMs} ms`),
     );
-    this.#stopLiveness = watchLiveness(link, wire.clock, wire.timing, () => this.#cut('peer is silent'));
-    link.ws.on('error', (error) => {
-      wire.log.debug('connection failed', { remoteAddress, reason: error.message });
-      // `ws` has sent its close frame where it could.
-      this.#endBy(wire.timing.closeTimeoutMs, 'peer did not close');
-    });
-    link.ws.on('close', () => this.#ended());
-    wire.receiver(
-      link,
-      {
-        place: (head) => this.#place(head),
-        onFrame: (frame) => this.#receive(frame),
-        onBadFrame: (error) => this.#refuseConnection(error),
+    const link = open({
+      place: (head) => this.#place(head),
+      onFrame: (frame) => this.#receive(frame),
+      onBadFrame: (error) => this.#refuseConnection(error),
+      onViolation: (reason) => {
+        wire.log.debug('connection failed', { remoteAddress, reason });
+        // Its close frame has been sent where it could.
+        this.#endBy(wire.timing.closeTimeoutMs, 'peer did not close');
       },
-      wire.limits,
-    );
+      onClosed: () => this.#ended(),
+    });
+    this.#link = link;
+    this.#sender = new FrameSender(link);
+    this.#stopLiveness = watchLiveness(link, wire.clock, wire.timing, () => this.#cut('peer is silent'));
+    link.start();
   }
 
   onClosed(run: () => void): Cancel {
@@ -237,7 +234,7 @@ export class ServerSession implements Session {
   }
 
   #close(code: number, reason: string): void {
-    this.#link.ws.close(code, reason);
+    this.#link.close(code, reason);
     this.#endBy(this.#wire.timing.closeTimeoutMs, 'peer did not close');
   }
 
@@ -248,7 +245,7 @@ export class ServerSession implements Session {
 
   #cut(reason: string): void {
     this.#wire.log.debug('connection cut', { remoteAddress: this.remoteAddress, reason });
-    this.#link.ws.terminate();
+    this.#link.terminate();
   }
 
   #ended(): void {

@@ -1,12 +1,19 @@
 /** One port of a role: WebSocket connections of subprotocol `paddlet.v1`, and plain HTTP for probes and metrics. */
 import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createSocketServer,
+  type Socket,
+  type Server as SocketServer,
+} from 'node:net';
 import { WebSocketServer } from 'ws';
 import { PaddletError } from '../base/errors.ts';
-import { formatAddress, parseAddress } from './address.ts';
+import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
 import type { ListenOptions, Server } from './channel.ts';
+import { accept, chooseSubprotocol } from './handshake.ts';
 import { answerHttp } from './http-answers.ts';
 import { ServerSession } from './server-session.ts';
+import { claimUnixSocket } from './unix-socket.ts';
 import { SUBPROTOCOL, type Wire } from './wire-options.ts';
 
 /** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
@@ -15,7 +22,8 @@ const SPARE_CONNECTIONS = 64;
 export async function listen(wire: Wire, options: ListenOptions): Promise<Server> {
   const { host, port } = parseAddress(options.listen, { allowPortZero: true });
   const server = new WebSocketRoleServer(wire, options);
-  await server.bind(host, port);
+  await server.bind({ host, port });
+  if (wire.unixSockets) await server.bindUnixSocket(host);
   return server;
 }
 
@@ -25,7 +33,11 @@ class WebSocketRoleServer implements Server {
   readonly #http: HttpServer;
   readonly #upgrades: WebSocketServer;
   readonly #sessions = new Set<ServerSession>();
-  /** TCP connections, whatever they talk. */
+  /** Hands its connections to `#http`. */
+  #unix: SocketServer | undefined;
+  readonly #unixSockets = new WeakSet<Socket>();
+  #unixConnections = 0;
+  /** Connections that are no sessions yet, whatever they talk. */
   readonly #sockets = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
@@ -37,7 +49,8 @@ class WebSocketRoleServer implements Server {
       perMessageDeflate: false,
       clientTracking: false,
       maxPayload: wire.limits.frameBytes,
-      handleProtocols: () => SUBPROTOCOL,
+      handleProtocols: (offered, { socket }) =>
+        chooseSubprotocol(wire, offered, this.#isLocal(socket as Socket)) ?? false,
     });
     // Node's own time limits are off: `#limitHandshake` has one for everything before the first whole request.
     this.#http = createServer({ headersTimeout: 0, requestTimeout: 0, connectionsCheckingInterval: 2 ** 30 });
@@ -55,7 +68,7 @@ class WebSocketRoleServer implements Server {
     return (this.#http.address() as AddressInfo).port;
   }
 
-  bind(host: string, port: number): Promise<void> {
+  bind({ host, port }: Address): Promise<void> {
     return new Promise((resolve, reject) => {
       const failed = (error: NodeJS.ErrnoException): void => reject(listenError(error, formatAddress({ host, port })));
       this.#http.once('error', failed);
@@ -68,9 +81,33 @@ class WebSocketRoleServer implements Server {
     });
   }
 
+  /** A second door for clients on this host; without it they use TCP. */
+  async bindUnixSocket(host: string): Promise<void> {
+    const path = claimUnixSocket(host, this.port);
+    if (path === undefined) return;
+    const unix = createSocketServer((socket) => {
+      this.#unixSockets.add(socket);
+      this.#http.emit('connection', socket);
+    });
+    unix.maxConnections = this.#http.maxConnections;
+    this.#unix = unix;
+    await new Promise<void>((resolve) => {
+      unix.on('error', (error) => {
+        this.#wire.log.warn('no Unix socket', { path, reason: error.message });
+        resolve();
+      });
+      unix.listen({ path }, resolve);
+    });
+  }
+
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
-      this.#http.close(() => resolve());
+      // First, and with its file: while the port is bound nobody else makes one of this name.
+      const unixClosed = new Promise<void>((closed) => {
+        if (this.#unix?.listening === true) this.#unix.close(() => closed());
+        else closed();
+      });
+      this.#http.close(() => void unixClosed.then(resolve));
       for (const session of [...this.#sessions]) session.drain();
       // What has not become a session has nothing running; a probe that is being answered loses little.
       for (const socket of this.#sockets) socket.destroySoon();
@@ -95,7 +132,7 @@ class WebSocketRoleServer implements Server {
     const onError = (): void => void socket.destroy();
     socket.on('error', onError);
     const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
-    if (!protocols.includes(SUBPROTOCOL)) {
+    if (chooseSubprotocol(this.#wire, new Set(protocols), this.#isLocal(socket)) === undefined) {
       refuse(socket, 400, 'Bad Request', `subprotocol must be ${SUBPROTOCOL}\n`);
       return;
     }
@@ -108,16 +145,30 @@ class WebSocketRoleServer implements Server {
       refuse(socket, 503, 'Service Unavailable', 'too many connections\n');
       return;
     }
-    this.#upgrades.handleUpgrade(request, socket, head, (ws) => {
+    if (this.#unixSockets.has(socket) && !(request.headers.host ?? '').endsWith(`:${this.port}`)) {
+      refuse(socket, 421, 'Misdirected Request', 'this is another role\n');
+      return;
+    }
+    // Asked for while the socket still knows.
+    const remote = this.#nameOf(socket);
+    accept(this.#wire, this.#upgrades, { request, socket, head }, (open) => {
       socket.off('error', onError);
       this.#sockets.delete(socket);
-      socket.setNoDelay(true);
-      const remote = formatAddress({ host: socket.remoteAddress ?? 'unknown', port: socket.remotePort ?? 0 });
       const { handler, landing } = this.#options;
-      const session = new ServerSession(this.#wire, { ws, socket }, remote, { handler, landing });
+      const session = new ServerSession(this.#wire, open, remote, { handler, landing });
       this.#sessions.add(session);
       session.onClosed(() => this.#sessions.delete(session));
     });
+  }
+
+  #nameOf(socket: Socket): string {
+    if (this.#unixSockets.has(socket)) return `unix:${++this.#unixConnections}`;
+    return formatAddress({ host: socket.remoteAddress ?? 'unknown', port: socket.remotePort ?? 0 });
+  }
+
+  /** From this machine. */
+  #isLocal(socket: Socket): boolean {
+    return this.#unixSockets.has(socket) || isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
   }
 }
 

@@ -1,15 +1,17 @@
 /** What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs. */
 import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { Clock, Log, Random } from '../base/seams.ts';
 import type { BackoffOptions } from './backoff.ts';
 import type { FrameLimits } from './frame.ts';
+import { LandingPool } from './landing-pool.ts';
 import type { LivenessOptions } from './liveness.ts';
 import type { RequestHeader } from './messages.ts';
-import type { AttachReceiver } from './receiver.ts';
-import { attachWsReceiver } from './ws-receiver.ts';
 
 export const SUBPROTOCOL = 'paddlet.v1';
+/** The same; a server that chooses it has agreed that this client's masks are zeros. */
+export const ZERO_MASK_SUBPROTOCOL = 'paddlet.v1.zero-mask';
 
 /** Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them. */
 export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
@@ -39,11 +41,18 @@ export interface WireTiming extends LivenessOptions {
 }
 
 /**
- * How a client masks what it sends. RFC 6455 wants unpredictable masks, against proxies that could be made to mistake
- * payload for HTTP; masking costs nine tenths of the speed. `auto`: zeros to loopback addresses, where there is no
- * proxy, and random masks elsewhere. `zero`: for networks known to have no intermediaries.
+ * How clients mask what they send. RFC 6455 wants unpredictable masks, against proxies that could be made to mistake
+ * payload for HTTP; masking costs most of the speed. Both ends have to agree on zeros. `auto`: between loopback
+ * addresses, where there is no proxy, else not. `zero`: always, for networks known to have no intermediaries.
  */
 export type Masking = 'auto' | 'random' | 'zero';
+
+/**
+ * Who reads the sockets. `direct`: paddlet, payloads straight to where they are used. `data`: paddlet, by `data` events,
+ * where Node's `onread` cannot be had. `ws`: the library, collecting and copying. The environment variable PADDLET_RECEIVE sets the default.
+ */
+export const RECEIVE = ['direct', 'data', 'ws'] as const;
+export type Receive = (typeof RECEIVE)[number];
 
 export interface WebSocketNetworkOptions {
   readonly clock: Clock;
@@ -54,13 +63,17 @@ export interface WebSocketNetworkOptions {
   readonly onBug?: (error: unknown) => void;
   readonly limits?: Partial<WireLimits>;
   readonly timing?: Partial<WireTiming>;
-  readonly receiver?: AttachReceiver;
+  readonly receive?: Receive;
+  /** Between roles on one host; PADDLET_UNIX_SOCKETS=off turns them off. */
+  readonly unixSockets?: boolean;
 }
 
 /** The options with nothing left open. */
 export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 'timing'>> {
   readonly limits: WireLimits;
   readonly timing: WireTiming;
+  /** For payloads without a landing. */
+  readonly pool: LandingPool;
 }
 
 const DEFAULT_TIMING: WireTiming = {
@@ -89,8 +102,20 @@ export function resolveWire(options: WebSocketNetworkOptions): Wire {
     random: options.random,
     masking: options.masking ?? 'auto',
     onBug: options.onBug ?? crash,
-    receiver: options.receiver ?? attachWsReceiver,
+    receive: options.receive ?? choice('PADDLET_RECEIVE', RECEIVE, 'direct'),
+    unixSockets: options.unixSockets ?? choice('PADDLET_UNIX_SOCKETS', ['on', 'off'], 'on') === 'on',
     limits,
     timing: { ...DEFAULT_TIMING, ...options.timing },
+    pool: new LandingPool(limits.frameBytes),
   };
+}
+
+function choice<T extends string>(variable: string, choices: readonly T[], otherwise: T): T {
+  const text = process.env[variable];
+  if (text === undefined || text === '') return otherwise;
+  const chosen = choices.find((one) => one === text);
+  if (chosen !== undefined) return chosen;
+  throw new PaddletError('Usage', `${variable} is ${JSON.stringify(text)}`, {
+    hint: `set it to ${choices.join(' or ')}`,
+  });
 }

@@ -1,14 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Channel } from '../../src/protocol/channel.ts';
 import type { WebSocketChannel } from '../../src/protocol/websocket-channel.ts';
-import { applied, holding, numbered, rig } from './rig.ts';
+import { applied, describeOnEveryPath, holding, numbered, rig } from './rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
 const push = (channel: Channel, n: number, bytes = 0) =>
   channel.request(numbered(n, bytes === 0 ? [] : [new Uint8Array(bytes)]), LONG).then((answer) => answer.free());
 
-describe('bounds', () => {
+describeOnEveryPath('bounds', () => {
   it('requests wait while too many bytes or requests are unanswered', async () => {
     const limits = { frameBytes: 64 << 10, sendQueueBytes: 128 << 10, requestsInFlight: 10 };
     let most = 0;

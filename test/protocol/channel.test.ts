@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Outgoing, RequestHandler } from '../../src/protocol/channel.ts';
 import type { ReplyHeader } from '../../src/protocol/messages.ts';
-import { deferred, getTask, info, numbered, rig } from './rig.ts';
+import { deferred, describeOnEveryPath, getTask, info, numbered, rig } from './rig.ts';
 
 const LONG = { timeoutMs: 30_000 };
 const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied', recovery: 0 } };
@@ -14,7 +14,7 @@ const echo: RequestHandler = (request) => ({
   segments: Array.from({ length: request.segmentCount }, (_, i) => request.segment(i)),
 });
 
-describe('requests and answers', () => {
+describeOnEveryPath('requests and answers', () => {
   it('carries segments there and back, each at a multiple of 8', async () => {
     const { connect } = await rig({ handler: echo });
     const segments = [new Uint8Array([1, 2, 3]), new Uint8Array(0), new Uint8Array(new Float32Array([1.5, -2]).buffer)];

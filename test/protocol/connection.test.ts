@@ -1,11 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Channel } from '../../src/protocol/channel.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import { relayTo } from './proxy.ts';
 import {
   applied,
   deferred,
+  describeOnEveryPath,
   fixedRandom,
   getTask,
   holding,
@@ -23,7 +24,7 @@ const LONG = { timeoutMs: 30_000 };
 const push = (channel: Channel, n: number, bytes = 0) =>
   channel.request(numbered(n, bytes === 0 ? [] : [new Uint8Array(bytes)]), LONG).then((answer) => answer.free());
 
-describe('lost connections', () => {
+describeOnEveryPath('lost connections', () => {
   it('fail what was sent with ConnectionLost; what waited is sent over the next one', async () => {
     const { handler, seen, release } = holding();
     const served: number[] = [];
@@ -126,7 +127,7 @@ describe('lost connections', () => {
   });
 });
 
-describe('time limits', () => {
+describeOnEveryPath('time limits', () => {
   it('end a request that could not be sent, saying why', async () => {
     const clock = new ManualClock();
     const { address, server } = await rig({ handler: () => applied });
@@ -186,7 +187,7 @@ describe('time limits', () => {
   });
 });
 
-describe('closing', () => {
+describeOnEveryPath('closing', () => {
   it('a channel fails what is unanswered and what comes after', async () => {
     const { handler, seen } = holding();
     const { connect } = await rig({ handler });

@@ -3,10 +3,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel } from '../../src/protocol/channel.ts';
-import { type Rig, rig } from './rig.ts';
+import { describeOnEveryPath, type Rig, rig } from './rig.ts';
 import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
@@ -48,7 +48,7 @@ async function bytesHeld(): Promise<number> {
   return process.memoryUsage().arrayBuffers;
 }
 
-describe('a role lives on', () => {
+describeOnEveryPath('a role lives on', () => {
   it('under random bytes on its port', async () => {
     const { server, unharmed } = await besieged();
     const bytes = fc.oneof(

@@ -1,9 +1,9 @@
 /** Memory for payloads is asked for once a frame and given back exactly once, however the request ends. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import type { LandingAllocator, Outgoing, RequestHandler } from '../../src/protocol/channel.ts';
 import type { ReplyHeader } from '../../src/protocol/messages.ts';
-import { deferred, ManualClock, numbered, rig } from './rig.ts';
+import { deferred, describeOnEveryPath, ManualClock, numbered, rig } from './rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
@@ -48,7 +48,7 @@ async function server(handler: RequestHandler) {
   return { ...started, memory, settle };
 }
 
-describe('landing of requests', () => {
+describeOnEveryPath('landing of requests', () => {
   it('puts the payload there, with views at multiples of 8', async () => {
     let seen: unknown;
     const { connect, settle } = await server((request) => {
@@ -157,7 +157,7 @@ describe('landing of requests', () => {
   });
 });
 
-describe('landing of answers', () => {
+describeOnEveryPath('landing of answers', () => {
   const withPayload: RequestHandler = () => ({ ...applied, segments: [payload()] });
 
   it('is the caller’s, who frees it', async () => {

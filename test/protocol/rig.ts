@@ -1,5 +1,5 @@
 /** A server, channels and a clock under the test's control, on real loopback sockets. */
-import { onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, onTestFinished, vi } from 'vitest';
 import type { Cancel, Clock, Log } from '../../src/base/seams.ts';
 import type {
   Channel,
@@ -80,6 +80,26 @@ export class MemoryLog implements Log {
     this.lines.push(line);
     for (const waiter of this.#waiters) if (waiter.pattern.test(line)) waiter.resolve();
   }
+}
+
+/** Every way that bytes come to a role; what networks take when they are told nothing is set by each. */
+const PATHS = [
+  { receive: 'direct', unixSockets: 'on' },
+  { receive: 'direct', unixSockets: 'off' },
+  { receive: 'data', unixSockets: 'off' },
+  { receive: 'ws', unixSockets: 'on' },
+] as const;
+
+/** A suite that has to pass on every receive path, also in the processes that it starts. */
+export function describeOnEveryPath(name: string, suite: () => void): void {
+  describe.each(PATHS)(`${name} (receive $receive, Unix sockets $unixSockets)`, ({ receive, unixSockets }) => {
+    beforeEach(() => {
+      vi.stubEnv('PADDLET_RECEIVE', receive);
+      vi.stubEnv('PADDLET_UNIX_SOCKETS', unixSockets);
+    });
+    afterEach(() => vi.unstubAllEnvs());
+    suite();
+  });
 }
 
 export const fixedRandom = { uuid: () => crypto.randomUUID(), fraction: () => 0.5 };

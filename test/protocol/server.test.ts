@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { RequestHandler } from '../../src/protocol/channel.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
-import { fixedRandom, ManualClock, MemoryLog, realClock, rig } from './rig.ts';
+import { describeOnEveryPath, fixedRandom, ManualClock, MemoryLog, realClock, rig } from './rig.ts';
 import { everythingFrom, frameBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
 
 const handler: RequestHandler = () => ({ header: { type: 'info', info: {} } });
@@ -12,7 +12,7 @@ const http = async (path: string) => {
   return path === '/healthz' ? { status: 200, contentType: 'text/plain', body: 'ok é\n' } : undefined;
 };
 
-describe('HTTP on the same port', () => {
+describeOnEveryPath('HTTP on the same port', () => {
   it('answers GET and HEAD, refuses the rest, and reports bugs', async () => {
     const { address, bugs } = await rig({ handler, http });
     const ask = async (path: string, method = 'GET') => {
@@ -29,7 +29,7 @@ describe('HTTP on the same port', () => {
   });
 });
 
-describe('listening', () => {
+describeOnEveryPath('listening', () => {
   it('says which port is in use, and what to do', async () => {
     const { address, log } = await rig({ handler });
     const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log });
@@ -86,7 +86,7 @@ describe('listening', () => {
   });
 });
 
-describe('time limits of strangers', () => {
+describeOnEveryPath('time limits of strangers', () => {
   it.each([
     ['say nothing', ''],
     ['never end a request line', 'GET /heal'],

@@ -1,0 +1,98 @@
+/**
+ * Ordinary memory for payloads that nobody else found a place for. Fresh memory costs more than filling it (the kernel
+ * maps and clears each page), so large blocks that were given back are used again. What was not needed for a while is let go of.
+ */
+import type { Landing } from './channel.ts';
+
+/** Up to here a payload is cut from a slab, which lives as long as something refers to it. */
+const SLAB_PAYLOAD_BYTES = 16 * 1024;
+const SLAB_BYTES = 256 * 1024;
+
+interface SizeClass {
+  readonly blocks: Buffer[];
+  /** The fewest blocks that lay here since the last trim: so many were not needed. */
+  spare: number;
+}
+
+export class LandingPool {
+  readonly #maxKeptBytes: number;
+  readonly #classes = new Map<number, SizeClass>();
+  #keptBytes = 0;
+  #inUse = 0;
+  #slab: Buffer = Buffer.alloc(0);
+  #slabUsed = 0;
+
+  /** Keeps at most `maxKeptBytes` of free blocks. */
+  constructor(maxKeptBytes: number) {
+    this.#maxKeptBytes = maxKeptBytes;
+  }
+
+  /** Bytes of free blocks. */
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  /** Large blocks handed out and not freed. */
+  get inUse(): number {
+    return this.#inUse;
+  }
+
+  /** Memory with any content, its first byte at a multiple of 8. Free it once. */
+  allocate(byteLength: number): Landing {
+    if (byteLength <= SLAB_PAYLOAD_BYTES) {
+      const memory = this.#cut(byteLength);
+      return { byteLength, fixed: true, bytes: () => memory, free: () => {} };
+    }
+    const size = classOf(byteLength);
+    const block = this.#take(size);
+    const memory = block.subarray(0, byteLength);
+    this.#inUse++;
+    return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBack(size, block) };
+  }
+
+  /** Lets go of the blocks that were not needed since the last call. */
+  trim(): void {
+    for (const [size, sizeClass] of this.#classes) {
+      this.#keptBytes -= size * sizeClass.blocks.splice(0, sizeClass.spare).length;
+      sizeClass.spare = sizeClass.blocks.length;
+      if (sizeClass.blocks.length === 0) this.#classes.delete(size);
+    }
+  }
+
+  #cut(byteLength: number): Buffer {
+    if (this.#slabUsed + byteLength > this.#slab.length) {
+      this.#slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+      this.#slabUsed = 0;
+    }
+    const memory = this.#slab.subarray(this.#slabUsed, this.#slabUsed + byteLength);
+    this.#slabUsed += Math.ceil(byteLength / 8) * 8;
+    return memory;
+  }
+
+  #take(size: number): Buffer {
+    const sizeClass = this.#classes.get(size);
+    const block = sizeClass?.blocks.pop();
+    if (sizeClass === undefined || block === undefined) return Buffer.allocUnsafeSlow(size);
+    this.#keptBytes -= size;
+    sizeClass.spare = Math.min(sizeClass.spare, sizeClass.blocks.length);
+    return block;
+  }
+
+  #giveBack(size: number, block: Buffer): void {
+    this.#inUse--;
+    if (this.#keptBytes + size > this.#maxKeptBytes) return;
+    let sizeClass = this.#classes.get(size);
+    if (sizeClass === undefined) {
+      sizeClass = { blocks: [], spare: 0 };
+      this.#classes.set(size, sizeClass);
+    }
+    sizeClass.blocks.push(block);
+    this.#keptBytes += size;
+  }
+}
+
+/** Eight sizes to each doubling: at most an eighth is wasted. */
+function classOf(byteLength: number): number {
+  const step = 2 ** Math.max(12, Math.floor(Math.log2(byteLength)) - 3);
+  return Math.ceil(byteLength / step) * step;
+}

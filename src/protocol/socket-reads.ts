@@ -1,0 +1,174 @@
+/**
+ * Reading a bare socket whose handshake somebody else has done, in two ways:
+ *
+ * - `direct`: the operating system writes where the reader says, with Node's `onread`: into the place of the payload, or
+ *   into one scratch buffer that all connections share. For connections of ours this is documented; one that was
+ *   accepted is moved to a new `net.Socket` made of the old one's handle, which is not, and is done only where Node
+ *   looks as expected.
+ * - `data`: `data` events, whose buffers Node allocates for each read.
+ */
+import { connect, type NetConnectOpts, Socket } from 'node:net';
+
+export interface ReadHandlers {
+  /** Where the next bytes may be read to; undefined for anywhere. Asked once before each read. */
+  room(): Uint8Array | undefined;
+  /** So many bytes were read there. */
+  filled(byteLength: number): void;
+  /** Other bytes, which the handler may change; not valid after the call. */
+  feed(bytes: Buffer): void;
+  /** The peer sends nothing more. */
+  onEnd(): void;
+  onClosed(): void;
+}
+
+export interface Reads {
+  readonly socket: Socket;
+  readonly bytesRead: number;
+  /** Hands over what came before, then reads. */
+  start(): void;
+}
+
+/** Takes a socket over. Nothing is handed to `handlers` before `start`. */
+export type OpenReads = (handlers: ReadHandlers) => Reads;
+
+const SCRATCH_BYTES = 256 * 1024;
+/** Bytes in it are used up before the next read of any connection, which is why one is enough. */
+const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+
+/** What `onread` calls: until a reader takes over, bytes go the usual way, as `data` events. */
+class DirectReads {
+  #handlers: ReadHandlers | undefined;
+  #place: Uint8Array = scratch;
+  bytesRead = 0;
+  /** Gets bytes as long as there are no handlers. */
+  onEarly: (bytes: Buffer) => void = () => {};
+
+  readonly onread = {
+    buffer: (): Uint8Array => {
+      this.#place = this.#handlers?.room() ?? scratch;
+      return this.#place;
+    },
+    callback: (byteLength: number): boolean => {
+      this.bytesRead += byteLength;
+      if (this.#handlers === undefined) this.onEarly(Buffer.from(scratch.subarray(0, byteLength)));
+      else if (this.#place === scratch) this.#handlers.feed(scratch.subarray(0, byteLength));
+      else this.#handlers.filled(byteLength);
+      return true;
+    },
+  };
+
+  handOver(handlers: ReadHandlers): void {
+    this.#handlers = handlers;
+  }
+}
+
+/** A connection being made, that can be taken over once its handshake is done. */
+export interface Dialed {
+  readonly socket: Socket;
+  readonly open: OpenReads;
+}
+
+/** Connects so that `open` reads directly. Before it, the socket is like any other. */
+export function dialDirect(options: NetConnectOpts): Dialed {
+  const direct = new DirectReads();
+  const socket = connect({ ...options, onread: direct.onread });
+  direct.onEarly = (bytes) => void socket.push(bytes);
+  return {
+    socket,
+    open: (handlers) => ({
+      socket,
+      get bytesRead() {
+        return direct.bytesRead;
+      },
+      start: () => {
+        watchEnd(socket, handlers);
+        const early = drain(socket);
+        direct.handOver(handlers);
+        if (early !== undefined) handlers.feed(early);
+        // Without this its end would not be told.
+        socket.resume();
+      },
+    }),
+  };
+}
+
+/** Reads by `data` events. `head` came with the handshake. */
+export const openByData =
+  (socket: Socket, head?: Buffer): OpenReads =>
+  (handlers) => {
+    let bytesRead = head?.length ?? 0;
+    return {
+      socket,
+      get bytesRead() {
+        return bytesRead;
+      },
+      start: () => {
+        watchEnd(socket, handlers);
+        if (head !== undefined && head.length > 0) handlers.feed(head);
+        socket.on('data', (bytes: Buffer) => {
+          bytesRead += bytes.length;
+          handlers.feed(bytes);
+        });
+        socket.resume();
+      },
+    };
+  };
+
+interface Handle {
+  readonly useUserBuffer?: unknown;
+  readonly reading?: unknown;
+}
+
+/** Reads directly from a socket that was accepted, or by `data` events where Node is not as we know it. */
+export const openAccepted =
+  (accepted: Socket, head: Buffer): OpenReads =>
+  (handlers) => {
+    const moved = moveHandle(accepted);
+    if (moved === undefined) return openByData(accepted, head)(handlers);
+    const { socket, direct } = moved;
+    return {
+      socket,
+      get bytesRead() {
+        return direct.bytesRead + head.length;
+      },
+      start: () => {
+        // The server counts its connections by the sockets that it made.
+        socket.once('close', () => accepted.destroy());
+        watchEnd(socket, handlers);
+        direct.handOver(handlers);
+        if (head.length > 0) handlers.feed(head);
+        socket.resume();
+      },
+    };
+  };
+
+/** True where an accepted socket can be read directly. */
+export const canReadAccepted = (socket: Socket): boolean => {
+  const handle = (socket as unknown as { _handle?: Handle | null })._handle;
+  const known = typeof handle?.useUserBuffer === 'function' && typeof handle.reading === 'boolean';
+  // Bytes on their way in either direction belong to the old socket.
+  return known && socket.writableLength === 0 && socket.readableLength === 0;
+};
+
+function moveHandle(accepted: Socket): { socket: Socket; direct: DirectReads } | undefined {
+  if (!canReadAccepted(accepted)) return undefined;
+  const owner = accepted as unknown as { _handle: Handle | null };
+  const direct = new DirectReads();
+  const options = { handle: owner._handle, onread: direct.onread };
+  owner._handle = null;
+  return { socket: new Socket(options as unknown as ConstructorParameters<typeof Socket>[0]), direct };
+}
+
+/** What a socket has read and nobody has taken. */
+function drain(socket: Socket): Buffer | undefined {
+  const chunks: Buffer[] = [];
+  for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk as Buffer);
+  return chunks.length === 0 ? undefined : Buffer.concat(chunks);
+}
+
+function watchEnd(socket: Socket, handlers: ReadHandlers): void {
+  socket.on('end', () => handlers.onEnd());
+  // 'close' follows.
+  socket.on('error', () => {});
+  socket.on('close', () => handlers.onClosed());
+}
