@@ -47,9 +47,9 @@ describe('a valid job', () => {
       model: { type: 'lr', task: 'binary' },
       optimizer: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 },
       training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, seed: 1 },
-      cluster: { pservers: 1, trainers: 1, shards: 512, leaseTtlMs: 5000 },
+      cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
-      checkpoint: {},
+      checkpoint: { keep: 1, intervalMs: 600_000 },
     });
   });
 
