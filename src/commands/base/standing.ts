@@ -17,7 +17,25 @@ const masterSchema = z.object({
     discarded: z.number(),
   }),
   sums: z.object({ read: z.number(), good: z.number(), bad: z.number(), duplicate: z.number() }),
+  attempts: z.array(
+    z.object({
+      trainer: z.string(),
+      task: z.number(),
+      attempt: z.number(),
+      phase: z.string(),
+      position: z.number(),
+      executing: z.boolean(),
+      ageMs: z.number(),
+      slow: z.boolean(),
+    }),
+  ),
+  discarded: z.array(
+    z.object({ task: z.number(), pass: z.number(), where: z.string(), code: z.string(), error: z.string() }),
+  ),
+  waiting: z.string(),
+  recovery: z.object({ number: z.number(), reconciled: z.number(), repairing: z.number() }),
 });
+type MasterStanding = z.infer<typeof masterSchema>;
 
 const masterOf = ({ processes }: JobStanding) =>
   masterSchema.safeParse(processes.find(({ role }) => role === 'master')?.info).data;
@@ -55,6 +73,9 @@ export function standingJson(standing: JobStanding): object {
     pass,
     tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
     records: master.sums,
+    attempts: master.attempts,
+    recovery: master.recovery,
+    waiting: master.waiting,
   };
 }
 
@@ -78,12 +99,33 @@ export function standingText(standing: JobStanding, table: Table): string {
       `pass ${Math.min(pass + 1, master.passes)} of ${master.passes}, ${total} tasks: ${todo} todo, ${pending} pending, ${done} done, ${discarded} discarded`,
     );
     lines.push(`records: ${master.sums.read} read, ${master.sums.bad} bad, ${master.sums.duplicate} duplicate`);
+    lines.push(...troubles(master));
   }
   const status = z.object({ cluster_status: z.string(), reason: z.string() }).safeParse(cluster).data;
   if (status !== undefined) lines.push(`cluster: ${status.cluster_status}${status.reason && `, ${status.reason}`}`);
   if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'doing'].map((head) => ({ head }));
   return [...lines, '', table(columns, processes.map(processCells))].join('\n');
+}
+
+/** What goes otherwise than smoothly: who is slow and at what, what is being repaired, what was given up, why nothing moves. */
+function troubles({ attempts, discarded, recovery, tasks, waiting }: MasterStanding): string[] {
+  const lines = attempts
+    .filter(({ slow }) => slow)
+    .map(({ trainer, task, attempt, phase, position, executing, ageMs }) => {
+      const doing = executing ? `in ${phase}, at push ${position}` : 'held, not begun';
+      return `slow: task ${task} (attempt ${attempt}) on trainer ${trainer}, ${doing}, for ${(ageMs / 1000).toFixed(1)} s`;
+    });
+  if (recovery.reconciled < recovery.number) {
+    lines.push(
+      `recovery ${recovery.number}: ${recovery.repairing} tasks are worked again after a pserver was restored`,
+    );
+  }
+  for (const { task, pass, where, code, error } of discarded) {
+    lines.push(`discarded in pass ${pass + 1}: task ${task} (${where}): ${code}: ${error}`);
+  }
+  if (tasks.todo > 0 && tasks.pending === 0) lines.push(`waiting: ${waiting}`);
+  return lines;
 }
 
 function processCells(process: ProcessRow): string[] {
