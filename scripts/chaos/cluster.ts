@@ -1,0 +1,180 @@
+/**
+ * A cluster started by hand: each role a process of the executable, started again when it ends, as docs/operations.md
+ * tells a cluster manager to. How each process ended is held to what is documented.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { EXIT } from '../../src/base/errors.ts';
+
+export type RoleName = 'master' | 'pserver' | 'trainer';
+
+export interface RoleSpec {
+  readonly name: string;
+  readonly role: RoleName;
+  readonly args: readonly string[];
+}
+
+/** What was done to a process, so that its end can be judged. */
+export type Ask = 'kill' | 'term';
+
+interface Proc {
+  readonly child: ChildProcess;
+  readonly ended: Promise<void>;
+  asked: Ask | undefined;
+  isPaused: boolean;
+  /** Another process was started in its place: it is not started again. */
+  isReplaced: boolean;
+}
+
+export interface Slot {
+  readonly spec: RoleSpec;
+  proc: Proc | undefined;
+  /** It ended with 0: the job is over for it. */
+  isDone: boolean;
+  starts: number;
+}
+
+export interface ClusterOptions {
+  readonly paddlet: string;
+  readonly folder: string;
+  readonly logs: string;
+  readonly storeUrl: string;
+  readonly specs: readonly RoleSpec[];
+  readonly restartAfterMs: () => number;
+  readonly say: (line: string) => void;
+}
+
+export class Cluster {
+  readonly slots: readonly Slot[];
+  /** Ends that are not documented. */
+  readonly violations: string[] = [];
+  /** Exit codes other than 0 and their number, by role. */
+  readonly ends = new Map<string, number>();
+  readonly #options: ClusterOptions;
+  readonly #children = new Set<ChildProcess>();
+  readonly #allDone = Promise.withResolvers<void>();
+  #isOver = false;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+    this.slots = options.specs.map((spec) => ({ spec, proc: undefined, isDone: false, starts: 0 }));
+    process.once('exit', () => this.killAll());
+  }
+
+  start(): void {
+    for (const slot of this.slots) this.#start(slot);
+  }
+
+  /** Resolves when every slot has ended with 0, or as soon as one ended against the documents. */
+  get allDone(): Promise<void> {
+    return this.#allDone.promise;
+  }
+
+  /** Processes of these roles that run and are not paused. */
+  awake(role: RoleName): Slot[] {
+    return this.slots.filter(({ spec, proc }) => spec.role === role && proc !== undefined && !proc.isPaused);
+  }
+
+  kill(slot: Slot): void {
+    this.#signal(slot.proc!, 'kill', 'SIGKILL');
+  }
+
+  term(slot: Slot): void {
+    this.#signal(slot.proc!, 'term', 'SIGTERM');
+  }
+
+  /** The function returned wakes it. */
+  pause(slot: Slot): () => void {
+    const proc = slot.proc!;
+    proc.isPaused = true;
+    proc.child.kill('SIGSTOP');
+    return () => {
+      proc.isPaused = false;
+      proc.child.kill('SIGCONT');
+    };
+  }
+
+  /** Pauses it and starts another process in its place, which waits until the lease has run out. */
+  replace(slot: Slot): () => void {
+    const wake = this.pause(slot);
+    slot.proc!.isReplaced = true;
+    this.#start(slot);
+    return wake;
+  }
+
+  killAll(): void {
+    this.#isOver = true;
+    for (const child of this.#children) child.kill('SIGKILL');
+  }
+
+  #signal(proc: Proc, asked: Ask, signal: NodeJS.Signals): void {
+    proc.asked = asked;
+    proc.child.kill(signal);
+  }
+
+  #start(slot: Slot): void {
+    const { paddlet, folder, logs, storeUrl } = this.#options;
+    const { name, args } = slot.spec;
+    const file = join(logs, name.replace(' ', '-'));
+    const [out, err] = [openSync(`${file}.out`, 'a'), openSync(`${file}.log`, 'a')];
+    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', PADDLET_STORE: storeUrl, ...passedOn() };
+    const child = spawn(paddlet, args, { cwd: folder, env, stdio: ['ignore', out, err] });
+    for (const fd of [out, err]) closeSync(fd);
+    slot.starts += 1;
+    this.#children.add(child);
+    const ended = Promise.withResolvers<void>();
+    const proc: Proc = { child, ended: ended.promise, asked: undefined, isPaused: false, isReplaced: false };
+    slot.proc = proc;
+    child.once('error', (error) => this.#violation(`${name} could not be started: ${error.message}`));
+    child.once('exit', (code, signal) => {
+      this.#children.delete(child);
+      this.#judge(slot, proc, code, signal);
+      ended.resolve();
+    });
+  }
+
+  #judge(slot: Slot, proc: Proc, code: number | null, signal: NodeJS.Signals | null): void {
+    const { name, role } = slot.spec;
+    const isCurrent = slot.proc === proc;
+    if (isCurrent) slot.proc = undefined;
+    if (this.#isOver) return;
+    const how = signal ?? `exit code ${code}`;
+    this.#count(`${role} ${how}`);
+    if (code === EXIT.done) {
+      if (isCurrent) slot.isDone = true;
+      if (this.slots.every(({ isDone }) => isDone)) this.#allDone.resolve();
+      return;
+    }
+    this.#options.say(`${name} (pid ${proc.child.pid}) ended: ${how}`);
+    if (!isDocumented(role, proc.asked, code, signal)) this.#violation(`${name} ended against the documents: ${how}`);
+    if (proc.isReplaced || !isCurrent) return;
+    setTimeout(() => {
+      if (!this.#isOver && slot.proc === undefined) this.#start(slot);
+    }, this.#options.restartAfterMs());
+  }
+
+  #count(what: string): void {
+    this.ends.set(what, (this.ends.get(what) ?? 0) + 1);
+  }
+
+  #violation(what: string): void {
+    this.violations.push(what);
+    this.#allDone.resolve();
+  }
+}
+
+/** docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does. */
+function isDocumented(
+  role: RoleName,
+  asked: Ask | undefined,
+  code: number | null,
+  signal: NodeJS.Signals | null,
+): boolean {
+  if (signal === 'SIGKILL') return asked === 'kill';
+  if (code === EXIT.interrupted || signal === 'SIGTERM') return asked === 'term';
+  return code === EXIT.leaseLost && role !== 'trainer';
+}
+
+const passedOn = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PADDLET_LOG')));
