@@ -1,16 +1,10 @@
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
-import { Registry } from 'prom-client';
 import { PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
-import { createWebSocketNetwork } from '../protocol/websocket-network.ts';
-import type { RoleContext } from '../roles/context.ts';
 import { evaluateFiles } from '../roles/evaluate.ts';
 import { type JobRecord, modelOf, readJobRecord } from '../roles/job-record.ts';
 import { createParameterClient, type ParameterClient } from '../roles/parameter-client.ts';
-import { followPlacement } from '../roles/placement-view.ts';
-import { createPserverGroup } from '../roles/pserver-group.ts';
 import { openStoredModel } from '../roles/stored-model.ts';
 import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
@@ -18,10 +12,10 @@ import { retryWhileAway } from '../store/retry-while-away.ts';
 import type { Store } from '../store/store.ts';
 import { createIdRouter } from '../tensor/id-router.ts';
 import { findChroot, findStore } from './base/find-store.ts';
+import { type JobInStore, openLiveCluster } from './base/live-cluster.ts';
 import { metricsText } from './base/result-text.ts';
 import { checkpointFolder } from './base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand } from './base-command.ts';
-import { VERSION } from './version.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
   static override summary = 'Score a file with a trained model';
@@ -123,11 +117,7 @@ checkpoints afterwards. Changes nothing.`;
   }
 }
 
-interface Found {
-  readonly host: Host;
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly record: JobRecord;
+interface Found extends JobInStore {
   readonly folder: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -138,31 +128,15 @@ interface Source {
   readonly close: () => void;
 }
 
-function liveModel({ host, store, keys, record, signal }: Found): Source {
-  const { cluster } = record.job;
-  const context: RoleContext = {
-    host,
-    store,
-    keys,
-    network: createWebSocketNetwork(host),
-    listen: '',
-    advertise: undefined,
-    registry: new Registry(),
-    health: () => async () => undefined,
-    stop: signal,
-    hostName: hostname(),
-    pid: process.pid,
-    version: VERSION,
-  };
-  const view = followPlacement(context, cluster, (error) => {
-    throw error;
+function liveModel(found: Found): Source {
+  const { record } = found;
+  const { shards } = record.job.cluster;
+  const { group, close } = openLiveCluster(found);
+  const client = createParameterClient({
+    spec: modelOf(record).parameters,
+    shards,
+    group,
+    router: createIdRouter({ shards }),
   });
-  const group = createPserverGroup(context, record, view);
-  const router = createIdRouter({ shards: cluster.shards });
-  const spec = modelOf(record).parameters;
-  const close = (): void => {
-    group.close();
-    view.cancel();
-  };
-  return { from: 'pservers', client: createParameterClient({ spec, shards: cluster.shards, group, router }), close };
+  return { from: 'pservers', client, close };
 }

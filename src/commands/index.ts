@@ -33,6 +33,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'trainer', 'Train: work the tasks that the master deals', () => import('./trainer.ts')),
   entry('cluster', 'status', 'Show where a job stands, or wait for it', () => import('./status.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to go on later', () => import('./stop.ts')),
+  entry(
+    'checkpoints',
+    'checkpoint:save',
+    'Have the pservers of a running job save now',
+    () => import('./checkpoint/save.ts'),
+  ),
   entry('checkpoints', 'checkpoint:inspect', 'Show what is in a checkpoint', () => import('./checkpoint/inspect.ts')),
   entry(
     'checkpoints',

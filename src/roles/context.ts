@@ -13,11 +13,15 @@ export interface Readiness {
   readonly reason?: string;
 }
 
-export interface RoleContext {
+/** Enough to reach the processes of a job. */
+export interface ClusterContext {
   readonly host: Host;
   readonly network: Network;
   readonly store: Store;
   readonly keys: Keys;
+}
+
+export interface RoleContext extends ClusterContext {
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that others reach this process by, when it is not the one bound. */

@@ -5,7 +5,7 @@
 import { type PlacementStamp, stampOf } from '../core/placement.ts';
 import { follow } from '../store/follow.ts';
 import type { KeyValue } from '../store/store.ts';
-import type { RoleContext } from './context.ts';
+import type { ClusterContext } from './context.ts';
 import { type Head, parseHead } from './heads.ts';
 import { createSignal, type Signal } from './waiting.ts';
 
@@ -46,7 +46,7 @@ interface Mirror {
 }
 
 export function followPlacement(
-  context: RoleContext,
+  context: ClusterContext,
   job: { shards: number; pservers: number },
   onEnd: (error: Error) => void,
 ): PlacementView {
@@ -103,14 +103,14 @@ export function followPlacement(
   };
 }
 
-function liveIndexes(context: RoleContext, pservers: number, owners: ReadonlyMap<string, KeyValue>): number[] {
+function liveIndexes(context: ClusterContext, pservers: number, owners: ReadonlyMap<string, KeyValue>): number[] {
   const live: number[] = [];
   for (let index = 0; index < pservers; index++) if (owners.has(context.keys.ps(index))) live.push(index);
   return live;
 }
 
 function build(
-  context: RoleContext,
+  context: ClusterContext,
   job: { shards: number; pservers: number },
   owners: ReadonlyMap<string, KeyValue>,
   heads: ReadonlyMap<string, KeyValue>,

@@ -8,7 +8,7 @@ import type { Cancel } from '../base/seams.ts';
 import type { Channel, Received } from '../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../protocol/messages.ts';
 import { backoffMs, pause } from '../store/backoff.ts';
-import type { RoleContext } from './context.ts';
+import type { ClusterContext } from './context.ts';
 import type { JobRecord } from './job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from './placement-view.ts';
 import { sayWaiting, throwIfAborted } from './waiting.ts';
@@ -50,7 +50,7 @@ export interface PserverGroup {
   close(): void;
 }
 
-export function createPserverGroup(context: RoleContext, record: JobRecord, view: PlacementView): PserverGroup {
+export function createPserverGroup(context: ClusterContext, record: JobRecord, view: PlacementView): PserverGroup {
   const { clock, log } = context.host;
   /** By index and token: the next owner of an index is another peer. */
   const channels = new Map<string, { readonly to: PlacedPserver; readonly channel: Channel }>();

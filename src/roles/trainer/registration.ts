@@ -5,7 +5,7 @@
 import type { PaddletError } from '../../base/errors.ts';
 import { isPaddletError } from '../../base/errors.ts';
 import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease, holdLease } from '../ownership.ts';
+import { claimKey, type HeldLease, holdLease, patiently } from '../ownership.ts';
 
 export interface RegistrationOptions {
   readonly id: string;
@@ -38,7 +38,10 @@ export async function keepRegistered(context: RoleContext, options: Registration
   };
   const follow = (): void => {
     const { lost } = lease;
-    lost.addEventListener('abort', () => void again(lost.reason as PaddletError), { once: true });
+    const onLost = (): void => void again(lost.reason as PaddletError);
+    // Lost before anybody listened: no event comes any more.
+    if (lost.aborted) onLost();
+    else lost.addEventListener('abort', onLost, { once: true });
   };
   follow();
   return async () => {
@@ -47,13 +50,27 @@ export async function keepRegistered(context: RoleContext, options: Registration
   };
 }
 
+/** Begins anew with another lease when one runs out before it owns the key, as in a long outage of the store. */
 async function register(context: RoleContext, options: RegistrationOptions): Promise<HeldLease> {
-  const lease = await holdLease(context, options.ttlMs);
+  for (;;) {
+    const lease = await holdLease(context, options.ttlMs);
+    try {
+      await claim(context, options, lease);
+      return lease;
+    } catch (error) {
+      if (!isPaddletError(error, 'LeaseGone')) throw error;
+      await lease.release();
+    }
+  }
+}
+
+async function claim(context: RoleContext, options: RegistrationOptions, lease: HeldLease): Promise<void> {
   const key = context.keys.trainer(options.id);
   for (;;) {
-    const claim = await claimKey(context, { key, value: options.address, lease });
-    if (claim.outcome === 'owned') return lease;
+    const claimed = await claimKey(context, { key, value: options.address, lease });
+    if (claimed.outcome === 'owned') return;
     // Our own former key, whose lease the store has not yet let go of: end that lease.
-    await context.store.leaseRevoke(claim.by.leaseId);
+    const { leaseId } = claimed.by;
+    await patiently(context, () => context.store.leaseRevoke(leaseId));
   }
 }

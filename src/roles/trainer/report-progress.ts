@@ -14,7 +14,13 @@ export interface ReportOptions {
   readonly activity: Activity;
 }
 
-export function reportProgress(context: RoleContext, options: ReportOptions): Cancel {
+export interface ProgressReports {
+  /** Sends one now, without waiting for it. */
+  send(): void;
+  readonly cancel: Cancel;
+}
+
+export function reportProgress(context: RoleContext, options: ReportOptions): ProgressReports {
   const { record, id, master, activity } = options;
   let cancelled = false;
   let cancelTimer: Cancel = () => {};
@@ -33,11 +39,16 @@ export function reportProgress(context: RoleContext, options: ReportOptions): Ca
       },
     });
     if (answer?.live === false && executing !== undefined) activity.notLive(executing);
-    if (!cancelled) cancelTimer = context.host.clock.after(EVERY_MS, () => void report());
   };
-  cancelTimer = context.host.clock.after(EVERY_MS, () => void report());
-  return () => {
-    cancelled = true;
-    cancelTimer();
+  const later = (): void => {
+    if (!cancelled) cancelTimer = context.host.clock.after(EVERY_MS, () => void report().then(later));
+  };
+  later();
+  return {
+    send: () => void report(),
+    cancel: () => {
+      cancelled = true;
+      cancelTimer();
+    },
   };
 }

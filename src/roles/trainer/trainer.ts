@@ -124,13 +124,14 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
       folder: service.options.dataDir ?? record.dataDir,
       cacheFolder: service.options.cacheDir,
     };
-    const silent = reportProgress(context, { record, id, master, activity });
+    const reports = reportProgress(context, { record, id, master, activity });
+    const report = reports.send;
     try {
-      await workLoop({ context, record, id, model, place, master, client, router, activity, over: either });
+      await workLoop({ context, record, id, model, place, master, client, router, activity, report, over: either });
       // The job needs no more work; its result is about to be published.
       await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
     } finally {
-      silent();
+      reports.cancel();
     }
   } catch (error) {
     if (crash.signal.aborted && isPaddletError(error, 'Interrupted')) throw crash.signal.reason;

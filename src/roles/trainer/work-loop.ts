@@ -13,7 +13,7 @@ import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { MasterClient } from '../master-client.ts';
 import type { ParameterClient } from '../parameter-client.ts';
-import { pauseOrAborted } from '../waiting.ts';
+import { interrupted, pauseOrAborted } from '../waiting.ts';
 import type { Activity } from './activity.ts';
 import { beginReading, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
@@ -32,6 +32,8 @@ export interface WorkLoopOptions {
   readonly client: ParameterClient;
   readonly router: IdRouter;
   readonly activity: Activity;
+  /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
+  readonly report: () => void;
   /** Aborts when the trainer is to end. */
   readonly over: AbortSignal;
 }
@@ -42,6 +44,8 @@ export async function workLoop(options: WorkLoopOptions): Promise<void> {
   const { over } = options;
   const stopFetching = (): void => fetching.abort();
   over.addEventListener('abort', stopFetching, { once: true });
+  // Over before it began: no event comes any more.
+  if (over.aborted) stopFetching();
   const fetch = async (): Promise<HeldTask | undefined> => {
     const dealt = await nextTask(options, held, fetching.signal);
     if (dealt === undefined) return undefined;
@@ -106,6 +110,7 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
   const { activity, context, over } = options;
   const { log } = context.host;
   const notLive = activity.begin(refOf(dealt));
+  options.report();
   const until = AbortSignal.any([over, notLive]);
   const before = activity.report().records;
   try {
@@ -116,7 +121,8 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
   } catch (error) {
     task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
-    if (over.aborted) throw error;
+    // What else went wrong with the task is nobody's business any more.
+    if (over.aborted) throw interrupted();
     if (notLive.aborted) {
       log.info(
         `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or this one was given up; dropped`,

@@ -1,0 +1,34 @@
+/** The live pservers of a job, for commands that ask them something. */
+import type { Host } from '../../base/seams.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
+import type { JobRecord } from '../../roles/job-record.ts';
+import { followPlacement, type PlacementView } from '../../roles/placement-view.ts';
+import { createPserverGroup, type PserverGroup } from '../../roles/pserver-group.ts';
+import type { Keys } from '../../store/keys.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface LiveCluster {
+  readonly view: PlacementView;
+  readonly group: PserverGroup;
+  readonly close: () => void;
+}
+
+export interface JobInStore {
+  readonly host: Host;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly record: JobRecord;
+}
+
+export function openLiveCluster({ host, store, keys, record }: JobInStore): LiveCluster {
+  const context = { host, store, keys, network: createWebSocketNetwork(host) };
+  const view = followPlacement(context, record.job.cluster, (error) => {
+    throw error;
+  });
+  const group = createPserverGroup(context, record, view);
+  const close = (): void => {
+    group.close();
+    view.cancel();
+  };
+  return { view, group, close };
+}
