@@ -1,15 +1,13 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../base/errors.ts';
-import type { Host } from '../base/seams.ts';
 import { evaluateFiles } from '../roles/evaluate.ts';
-import { type JobRecord, modelOf, readJobRecord } from '../roles/job-record.ts';
+import { modelOf, readJobRecord } from '../roles/job-record.ts';
 import { createParameterClient, type ParameterClient } from '../roles/parameter-client.ts';
 import { openStoredModel } from '../roles/stored-model.ts';
-import { type Keys, keysOf } from '../store/keys.ts';
+import { keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
 import { retryWhileAway } from '../store/retry-while-away.ts';
-import type { Store } from '../store/store.ts';
 import { createIdRouter } from '../tensor/id-router.ts';
 import { findChroot, findStore } from './base/find-store.ts';
 import { type JobInStore, openLiveCluster } from './base/live-cluster.ts';
