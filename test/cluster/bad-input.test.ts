@@ -1,0 +1,73 @@
+/** What users get wrong is told clearly, with the right exit code, before anything is lost. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { openPlace, type Place, resultOf } from './harness.ts';
+import { JOB, plantedJob } from './planted-job.ts';
+
+const USAGE = 2;
+const DATA = 3;
+const PASSES = 2;
+const RECORDS = 16_000;
+const SMALL = { ...JOB, training: { ...JOB.training, passes: PASSES } };
+
+test('a misspelt field of the job file: its line, its name, and the right one', async () => {
+  const place = openPlace();
+  const job = place.path('job.yaml');
+  writeFileSync(
+    job,
+    [
+      'name: misspelt',
+      'data: { train: train.libsvm, format: libsvm }',
+      'model: { type: lr }',
+      'training:',
+      '  passes: 2',
+      '  batchsize: 50',
+    ].join('\n'),
+  );
+  for (const role of ['run', 'master']) {
+    const { code, out, err } = await place.paddlet(role, 'job.yaml', '--store', 'sqlite:store.db');
+    expect({ code, out }).toEqual({ code: USAGE, out: '' });
+    expect(err).toMatch(/^error JobInvalid: .*job\.yaml:6/s);
+    expect(err).toContain('batchsize');
+    expect(err).toContain('batchSize');
+  }
+});
+
+test('a data file that is not there is named', async () => {
+  const place = openPlace();
+  const job = place.writeJob(SMALL);
+  const { code, err } = await place.paddlet('run', job);
+  expect(code).toBe(DATA);
+  expect(err).toMatch(new RegExp(`^error DataMissing: .*${place.path('train.libsvm')}`, 'm'));
+  expect(place.alive()).toEqual([]);
+});
+
+/** Breaks three lines of the training data, all in one task. */
+async function withBrokenLines(place: Place, maxBadRecords: number): Promise<string> {
+  const job = await plantedJob(place, { ...SMALL, data: { ...JOB.data, maxBadRecords } });
+  const path = place.path('train.libsvm');
+  const lines = readFileSync(path, 'utf8').split('\n');
+  lines[41] = '1 5:x';
+  lines[42] = 'two 5:1';
+  lines[43] = '1 5';
+  writeFileSync(path, lines.join('\n'));
+  return job;
+}
+
+test('broken lines, more than a task may have: the job fails, showing them with file and line', async () => {
+  const place = openPlace();
+  const { code, err } = await place.paddlet('run', await withBrokenLines(place, 2));
+  expect(code).toBe(DATA);
+  expect(err).toMatch(/^error TooManyBadRecords: .*3 bad records in one task, data\.maxBadRecords is 2/m);
+  for (const line of [42, 43, 44]) expect(err).toContain(`train.libsvm:${line}: `);
+});
+
+test('broken lines, as many as a task may have: they are in the account and in the log, and nothing is lost', async () => {
+  const place = openPlace();
+  const job = await withBrokenLines(place, 3);
+  const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
+  const bad = PASSES * 3;
+  expect(result.records).toMatchObject({ applied: PASSES * RECORDS - bad, bad, discarded: 0, lost: 0 });
+  const logs = [0, 1].map((trainer) => readFileSync(place.path(`job/logs/trainer-${trainer}.log`), 'utf8')).join('\n');
+  for (const line of [42, 43, 44]) expect(logs).toMatch(new RegExp(`bad record: .*train\\.libsvm:${line}: `));
+});

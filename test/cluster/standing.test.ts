@@ -1,0 +1,123 @@
+/** What a running cluster and a finished one tell of themselves: HTTP, status, evaluate. */
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { jobResultSchema } from '../../src/roles/job-result.ts';
+import { openPlace, resultOf } from './harness.ts';
+import { JOB, PASSES, plantedJob, TASKS } from './planted-job.ts';
+import { expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, startRun } from './run.ts';
+
+const JOB_FAILED = 6;
+const SHARDS_EACH = JOB.cluster.shards / 2;
+
+const positive = z.int().min(1);
+const live = {
+  address: z.string(),
+  lease: z.string().regex(/^[1-9a-f][0-9a-f]*$/),
+  pid: positive,
+  host: z.string(),
+  answers: z.literal(true),
+};
+const pserver = (index: number) =>
+  z.object({
+    role: z.literal('pserver'),
+    index: z.literal(index),
+    shards: z.literal(SHARDS_EACH),
+    rows: positive,
+    bytes: positive,
+    updates: positive,
+    ...live,
+  });
+const trainer = z.object({ role: z.literal('trainer'), id: z.uuid(), ...live });
+
+/** What `status --json` says in mid-run (DESIGN §11). */
+const runningSchema = z.object({
+  job: z.literal(JOB.name),
+  mode: z.literal('async'),
+  passes: z.literal(PASSES),
+  phase: z.literal('training'),
+  tasks: z.object({ total: z.literal(TASKS), done: positive.max(TASKS - 1), discarded: z.literal(0) }),
+  records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int() }),
+  cluster: z.strictObject({
+    cluster_status: z.literal('OK'),
+    reason: z.literal(''),
+    nodes: z.tuple([z.literal(0), z.literal(1)]),
+  }),
+  processes: z.tuple([z.object({ role: z.literal('master'), ...live }), pserver(0), pserver(1), trainer, trainer]),
+});
+
+const evaluationSchema = z.object({
+  model: z.enum(['pservers', 'checkpoints']),
+  records: z.literal(5_000),
+  auc: z.number().min(0.5).max(1),
+  logloss: z.number(),
+  accuracy: z.number(),
+});
+
+/** Series that tell how far each role is. */
+const SERIES = {
+  master: [
+    /^paddlet_master_tasks\{queue="done",role="master"\} \d+$/m,
+    /^paddlet_master_pass\{role="master"\} [1-9]\d*$/m,
+  ],
+  pserver: [
+    /^paddlet_pserver_pushes_total\{outcome="applied",role="pserver \d"\} [1-9]\d*$/m,
+    new RegExp(`^paddlet_pserver_shards\\{role="pserver \\d"\\} ${SHARDS_EACH}$`, 'm'),
+  ],
+  trainer: [/^paddlet_trainer_records_total\{role="trainer"\} [1-9]\d*$/m],
+};
+
+async function get(address: string, path: string): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`http://${address}${path}`);
+  return { status: answer.status, text: await answer.text() };
+}
+
+async function expectHealth({ role, address }: LiveProcess): Promise<void> {
+  const healthy = await get(address, '/healthz');
+  expect({ ...healthy, text: JSON.parse(healthy.text) }).toMatchObject({ status: 200, text: { status: 'ok' } });
+  const ready = await get(address, '/readyz');
+  expect({ ...ready, text: JSON.parse(ready.text) }).toMatchObject({ status: 200, text: { status: 'ready' } });
+  const { status, text } = await get(address, '/metrics');
+  expect(status).toBe(200);
+  for (const series of [...SERIES[role], /^process_resident_memory_bytes\{/m]) expect(text).toMatch(series);
+}
+
+test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
+  const place = openPlace();
+  const { running, store } = await startRun(place, await plantedJob(place));
+  const where = ['--dir', JOB_FOLDER];
+  expect(await place.json('status', ...where, '--wait', 'running')).toMatchObject({ job: JOB.name });
+  await store.passesOver(1, running);
+  const [status, evaluated] = await Promise.all([
+    place.json('status', ...where),
+    place.json('evaluate', ...where),
+    liveProcesses(place).then((processes) => Promise.all(processes.map(expectHealth))),
+  ]);
+  runningSchema.parse(status);
+  expect(evaluationSchema.parse(evaluated).model).toBe('pservers');
+  await expectMidRun(store);
+
+  const tooShort = await place.paddlet('status', ...where, '--wait', 'done', '--timeout', '50ms');
+  expect(tooShort.code).toBe(JOB_FAILED);
+  expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
+  await expectMidRun(store);
+
+  const done = await place.json('status', ...where, '--wait', 'done');
+  const result = await resultOf(running);
+  expect(done).toMatchObject({ ...result, phase: 'done' });
+  // Each result's field is there under its own name.
+  expect(Object.keys(done as object)).toEqual(expect.arrayContaining(Object.keys(jobResultSchema.shape)));
+  const after = evaluationSchema.parse(await place.json('evaluate', ...where));
+  expect(after.model).toBe('checkpoints');
+  const { auc, accuracy } = result.metrics.test!;
+  expect({ auc: after.auc, accuracy: after.accuracy }).toEqual({ auc, accuracy });
+});
+
+test('status of nothing: a job that is not there, a wait that ends in time', async () => {
+  const place = openPlace();
+  const nowhere = await place.paddlet('status');
+  expect(nowhere.code).toBe(2);
+  expect(nowhere.err).toMatch(/^error JobUnknown: /m);
+  const waited = await place.paddlet('status', '--store', 'sqlite:empty.db', '--wait', 'running', '--timeout', '100ms');
+  expect(waited.code).toBe(JOB_FAILED);
+  expect(waited.err).toMatch(/^error RequestTimeout: the job was not running within 0\.1 s/m);
+});
