@@ -27,8 +27,8 @@ export interface TaskPass {
   finish(task: number): void;
   isDone(task: number): boolean;
   discard(task: number): void;
-  /** Whether this attempt reports its end for the first time: an answer that was lost is asked for again. */
-  isFirstReport(task: number, attempt: number): boolean;
+  /** Notes that an attempt reported its end; false when it had before: an answer that was lost is asked for again. */
+  noteReport(task: number, attempt: number): boolean;
   addSums(task: number, sums: TaskSums): void;
   sums(): TaskSums;
   /** Blocks touched since the last call, to be saved. */
@@ -108,7 +108,7 @@ export function createTaskPass({ number, tasks, seed, discarded }: PassOptions):
     finish: (task) => close(task, 'done'),
     isDone,
     discard: (task) => close(task, 'discarded'),
-    isFirstReport(task, attempt) {
+    noteReport(task, attempt) {
       const bit = 1 << ((attempt - 1) & 7);
       const isFirst = (heard[task]! & bit) === 0;
       heard[task]! |= bit;

@@ -123,7 +123,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
   /** What a refused report tells of work that was done all the same. */
   function observe(event: AttemptRef, read: number, duplicate: number): void {
     if (phase === 'ended' || event.pass !== pass.number || event.task >= tasks) return;
-    if (!pass.isFirstReport(event.task, event.attempt)) return;
+    if (!pass.noteReport(event.task, event.attempt)) return;
     pass.addSums(event.task, { ...noSums(), read, duplicate });
   }
 
@@ -167,7 +167,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     if (phase === 'ended' || ref.pass < number) return refuse('PassBefore', `pass ${ref.pass} has ended`);
     const attempt = pass.open.find(ref);
     if (attempt !== undefined) {
-      pass.isFirstReport(attempt.task, attempt.attempt);
+      pass.noteReport(attempt.task, attempt.attempt);
       return attempt;
     }
     return refuse('AttemptNotLive', `attempt ${ref.attempt} of task ${ref.task} by ${ref.trainer} is not live`);

@@ -83,6 +83,8 @@ export function configOf({ tasks, ...rest }: RigOptions): QueueConfig {
     maxDiscarded: 0,
     timeoutMs: 1_000,
     timeoutFloorMs: 1_000,
+    minTrainers: 1,
+    maxTrainers: 100_000,
     ...rest,
   };
 }

@@ -226,6 +226,7 @@ describe('what is saved', () => {
     const state = { phase: 'train', pass: 1 } as const;
     const saved: SavedQueue = { state, blocks, totals: new Map([[0, ended[0]!]]), discarded: queue.discarded() };
     const restored = createTaskQueue(config, saved, 0);
+    restored.step({ type: 'roster', trainers: ['ann'] }, 0);
     expect(restored.counts()).toEqual(queue.counts());
     expect(restored.counts()).toMatchObject({ pass: 1, pending: 1, todo: TASKS - 2, discarded: 1 });
   });
