@@ -3,6 +3,7 @@
  * position and ledger belong together; what is not yet captured may change meanwhile (DESIGN: rolling capture).
  */
 import { PaddletError } from '../base/errors.ts';
+import { failPoint } from '../base/fail-points.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import type { Parameters } from '../tensor/parameters.ts';
 import type { CapturedShard } from './extent.ts';
@@ -58,15 +59,21 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
   const path = checkpointPath(place, meta.uuid);
   await makeDurableFolder(disk, indexFolder(place));
   try {
-    const written = await withFile(await disk.create(temporary), (file) => writeShards(file, options));
+    const written = await withFile(await disk.create(temporary), (file) => {
+      failPoint('checkpoint.begun');
+      return writeShards(file, options);
+    });
     // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
     // does not give back what it took.
     const digest = await withFile(await openFile(disk, temporary), (file) => digestFile(file, temporary));
     if (digest.bytes !== written.bytes) {
       throw new PaddletError('CheckpointCorrupt', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
     }
+    failPoint('checkpoint.digested');
     await disk.rename(temporary, path);
+    failPoint('checkpoint.renamed');
     await disk.syncFolder(indexFolder(place));
+    failPoint('checkpoint.folder-synced');
     const { rows, positions } = written;
     return { uuid: meta.uuid, md5: digest.md5, bytes: digest.bytes, rows, positions };
   } catch (error) {
@@ -85,7 +92,10 @@ async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Pro
     ...(pace === undefined ? {} : { pace }),
     ...(extentBytes === undefined ? {} : { extentBytes }),
   });
-  for (const shard of shards) await writer.add(captureShard(parameters, meta, momentOf(shard)));
+  for (const shard of shards) {
+    await writer.add(captureShard(parameters, meta, momentOf(shard)));
+    failPoint('checkpoint.captured');
+  }
   return writer.finish();
 }
 

@@ -3,6 +3,7 @@
  * A writer that lost its ownership can neither publish nor, therefore, delete.
  */
 import { isPaddletError, PaddletError } from '../base/errors.ts';
+import { failPoint } from '../base/fail-points.ts';
 import type { Clock, Disk } from '../base/seams.ts';
 import { type Fence, fencedTxn } from '../store/fence.ts';
 import { settle } from '../store/settle.ts';
@@ -130,6 +131,7 @@ export async function deleteDropped(
     const path = checkpointPath(place, uuid);
     try {
       await disk.remove(path);
+      failPoint('checkpoint.deleted');
     } catch (error) {
       failures.push({ path, error });
     }

@@ -5,6 +5,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { assert } from '../base/assert.ts';
+import { failPoint } from '../base/fail-points.ts';
 import type { DiskFile } from '../base/seams.ts';
 import {
   DTYPE_BYTES,
@@ -111,7 +112,9 @@ export async function createSafetensorsWriter(options: {
     async finish(metadata) {
       await flush();
       await writeHeader(metadata);
+      failPoint('checkpoint.written');
       await file.sync();
+      failPoint('checkpoint.synced');
       return written;
     },
   };

@@ -1,6 +1,7 @@
 /** A save from beginning to end, in the only order that is safe: write, publish, delete. */
 import { assert } from '../base/assert.ts';
 import { isPaddletError } from '../base/errors.ts';
+import { failPoint } from '../base/fail-points.ts';
 import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from './capture.ts';
 import { generationOf } from './entry.ts';
 import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
@@ -28,6 +29,7 @@ export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
       throw error;
     },
   );
+  failPoint('checkpoint.published');
   const undeleted = await deleteDropped(disk, place, published.dropped);
   return { ...published, file, undeleted };
 }

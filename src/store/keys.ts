@@ -48,6 +48,9 @@ export interface Keys {
   checkpoint(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;
+  readonly partingPrefix: string;
+  /** The last `paddlet restore`: heads older than this key count as those of its files. */
+  readonly restored: string;
 }
 
 export function keysOf(chroot: string): Keys {
@@ -84,5 +87,7 @@ export function keysOf(chroot: string): Keys {
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     parting: (token) => at(`parting/${token}`),
+    partingPrefix: at('parting/'),
+    restored: at('restored'),
   };
 }

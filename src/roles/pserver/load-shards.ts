@@ -15,7 +15,7 @@ import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../..
 import { parseStoreValue } from '../../core/task-state.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { RoleContext } from '../context.ts';
-import type { Owner } from '../heads.ts';
+import { type Owner, sameOwner } from '../heads.ts';
 import { patiently } from '../ownership.ts';
 import { formerOwners, type PlannedHead } from './own-shards.ts';
 
@@ -46,7 +46,9 @@ export async function loadShards(options: LoadShardsOptions): Promise<LoadedShar
   const owners = formerOwners(heads, me);
   const parts: LoadedShards[] = [];
   for (const owner of owners) {
-    const shards = heads.filter(({ head }) => head?.primary.token === owner.token).map(({ shard }) => shard);
+    const shards = heads
+      .filter(({ head }) => head !== undefined && sameOwner(head.primary, owner))
+      .map(({ shard }) => shard);
     parts.push(await loadFrom(options, owner, shards));
   }
   // What a former owner took and never wrote down is as lost as what it died with.

@@ -4,12 +4,14 @@
  * with that owner's exact last state, by a transaction that finds the head unchanged and our own token alive.
  */
 import { PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import { type PlacementStamp, plannedShards, stampOf } from '../../core/placement.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { RoleContext } from '../context.ts';
 import { type Head, type Owner, parseHead, type ReplicaRecord, sameOwner } from '../heads.ts';
 import { patiently } from '../ownership.ts';
+import { readRestored } from './restored.ts';
 
 export interface PlannedHead {
   readonly shard: number;
@@ -26,12 +28,13 @@ export async function readPlannedHeads(
   const { keys } = context;
   const range = await patiently(context, () => context.store.range({ prefix: keys.headsPrefix }));
   const byKey = new Map<string, KeyValue>(range.entries.map((entry) => [entry.key, entry]));
+  const restored = await readRestored(context);
   return plannedShards(plan.index, plan.pservers, plan.shards).map((shard) => {
     const entry = byKey.get(keys.head(shard));
     return {
       shard,
       modRevision: entry?.modRevision ?? 0n,
-      head: entry === undefined ? undefined : parseHead(entry.key, entry.value),
+      head: restored.headOf(shard, entry),
     };
   });
 }
@@ -72,6 +75,7 @@ export async function takeShards(
       const taken = await takeShard(context, fence, me, planned);
       revisions.push(taken.revision);
       epochs.set(planned.shard, taken.epoch);
+      failPoint('pserver.shard-taken');
     }
   };
   await Promise.all(Array.from({ length: TAKING_AT_ONCE }, taker));
