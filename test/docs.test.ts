@@ -65,6 +65,13 @@ test('a link to nothing is found', () => {
   ]);
 });
 
+test.each(documents)('%s names files of the source that are there', (document) => {
+  const named = read(document).match(
+    /(?<![\w./-])(?:bin|src|test|scripts|docs|examples)\/[\w./-]+\.(?:ts|sh|md|ya?ml|json)\b/g,
+  );
+  expect((named ?? []).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
 test('every document is linked from the README, directly or through one that is', () => {
   const seen = new Set<string>();
   const visit = (document: string): void => {
