@@ -81,8 +81,8 @@ export class TopRows {
 
   /** Whether `add` would keep a row of these squares, so that its id need not be made for nothing. */
   wants(squares: number): boolean {
-    if (this.#rows.length < this.#size) return this.#size > 0;
-    return squares >= this.#rows.at(-1)!.squares;
+    if (this.#rows.length < this.#size) return true;
+    return this.#size > 0 && squares >= this.#rows.at(-1)!.squares;
   }
 
   add(id: bigint, squares: number): void {

@@ -52,6 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     'List the checkpoints of a job: generations, sizes, ages',
     () => import('./checkpoint/ls.ts'),
   ),
+  entry('checkpoints', 'restore', 'Deal a checkpoint to another number of pservers', () => import('./restore.ts')),
   entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
   entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
   entry(
