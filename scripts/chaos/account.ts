@@ -28,7 +28,9 @@ export async function checkAccount(
   want('tasks.done', result.tasks.done, result.tasks.total);
   want('revision of /result', end.result.modRevision, end.result.createRevision);
   for (const name of readdirSync(end.logs).filter((file) => /^master.*\.out$/.test(file))) {
-    for (const line of readFileSync(join(end.logs, name), 'utf8').split('\n').filter(Boolean)) {
+    for (const line of readFileSync(join(end.logs, name), 'utf8').split('\n')) {
+      // A master that lost its lock says so and ends with 5.
+      if (line === '' || line.includes('"code":"LeaseGone"')) continue;
       want(`what ${name} printed`, line, end.result.value);
     }
   }

@@ -21,7 +21,7 @@ export type Ask = 'kill' | 'term';
 interface Proc {
   readonly child: ChildProcess;
   readonly ended: Promise<void>;
-  asked: Ask | undefined;
+  readonly asked: Set<Ask>;
   isPaused: boolean;
   /** Another process was started in its place: it is not started again. */
   isReplaced: boolean;
@@ -71,9 +71,11 @@ export class Cluster {
     return this.#allDone.promise;
   }
 
-  /** Processes of these roles that run and are not paused. */
+  /** Processes of this role that run, and are neither paused nor being killed. */
   awake(role: RoleName): Slot[] {
-    return this.slots.filter(({ spec, proc }) => spec.role === role && proc !== undefined && !proc.isPaused);
+    return this.slots.filter(
+      ({ spec, proc }) => spec.role === role && proc !== undefined && !proc.isPaused && !proc.asked.has('kill'),
+    );
   }
 
   kill(slot: Slot): void {
@@ -109,7 +111,7 @@ export class Cluster {
   }
 
   #signal(proc: Proc, asked: Ask, signal: NodeJS.Signals): void {
-    proc.asked = asked;
+    proc.asked.add(asked);
     proc.child.kill(signal);
   }
 
@@ -124,7 +126,7 @@ export class Cluster {
     slot.starts += 1;
     this.#children.add(child);
     const ended = Promise.withResolvers<void>();
-    const proc: Proc = { child, ended: ended.promise, asked: undefined, isPaused: false, isReplaced: false };
+    const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false, isReplaced: false };
     slot.proc = proc;
     child.once('error', (error) => this.#violation(`${name} could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
@@ -167,12 +169,12 @@ export class Cluster {
 /** docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does. */
 function isDocumented(
   role: RoleName,
-  asked: Ask | undefined,
+  asked: ReadonlySet<Ask>,
   code: number | null,
   signal: NodeJS.Signals | null,
 ): boolean {
-  if (signal === 'SIGKILL') return asked === 'kill';
-  if (code === EXIT.interrupted || signal === 'SIGTERM') return asked === 'term';
+  if (signal === 'SIGKILL') return asked.has('kill');
+  if (code === EXIT.interrupted || signal === 'SIGTERM') return asked.has('term');
   return code === EXIT.leaseLost && role !== 'trainer';
 }
 

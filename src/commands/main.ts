@@ -1,5 +1,7 @@
 /** From the command line to a subcommand and back to an exit code. */
 import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
+import { armFailPoints } from '../base/fail-points.ts';
+import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
 import { nearest } from '../job/complaints.ts';
 import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
@@ -11,6 +13,7 @@ import { COMMANDS, type CommandEntry } from './index.ts';
 export async function main(argv: readonly string[]): Promise<ExitCode> {
   const target = resolveTarget(argv);
   try {
+    armFailPoints(process.env.PADDLET_FAIL, failHands);
     return await run(target, argv);
   } catch (thrown) {
     const error = fromOclif(thrown, target.kind === 'command' ? target.entry.id : '');

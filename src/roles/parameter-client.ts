@@ -1,5 +1,6 @@
 /** Pulls values and pushes gradients by parameter; where each block and row lives is the placement's business. */
 import { assert } from '../base/assert.ts';
+import { failPoint } from '../base/fail-points.ts';
 import type { PulledValues } from '../model/model.ts';
 import { blockLength, blockShards, denseBlockFloats, elementCount } from '../tensor/blocks.ts';
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
@@ -157,6 +158,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
               };
               const reply = await group.ask(pserver, 'push', asked, segments);
               reply.free();
+              failPoint('trainer.pserver-acknowledged');
               return reply.header;
             }),
           );

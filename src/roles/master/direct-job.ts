@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { assert } from '../../base/assert.ts';
 import { isErrorCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { createTaskQueue } from '../../core/task-queue.ts';
 import { type DiscardedTask, parseStoreValue } from '../../core/task-state.ts';
@@ -151,6 +152,7 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       const testMetrics = await evaluate({ ...work, over: signal }, state);
       info.enters('concluding');
       const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, trainedSeconds });
+      failPoint('result.publishing');
       if (await publishResult(work, result, recovery)) {
         state.isOver = true;
         state.changed.notify();

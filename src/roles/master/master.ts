@@ -3,6 +3,7 @@
  * tasks until the passes are over, has the test file evaluated, and publishes the result.
  */
 import { CODES, isPaddletError, type PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
@@ -40,6 +41,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     info.waits('the master lock');
     const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
     const fence = await takeLock(context, lease, holder);
+    failPoint('master.locked');
     const there = await patiently(context, () => context.store.get(context.keys.result));
     if (there !== undefined) return parseJobEnd(there.key, there.value);
     return await act(context, options, { lease, fence, address, info, show: (next) => (state = next) });

@@ -6,6 +6,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { bitmapFromText } from '../../core/bitmap.ts';
 import { createTaskQueue } from '../../core/task-queue.ts';
@@ -67,9 +68,11 @@ export function startRepairs(options: RepairsOptions): Repairs {
 
   async function repair(number: number): Promise<void> {
     const items = await findUnclosed(options, number);
+    failPoint('repair.found');
     await closeDiscarded(options.group, options.record, options.training.queue.discarded(), over);
     if (items.length > 0) await workAgain(items, number);
     if ((recoveries.current()?.number ?? 0) > number) return;
+    failPoint('repair.done');
     await patiently(
       context,
       () =>

@@ -2,6 +2,7 @@
  * Writes the queue's changes and lets answers go only after what they rest on is saved. While one transaction is on its
  * way the next one gathers: a value changed twice is written once.
  */
+import { failPoint } from '../../base/fail-points.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { QueueChange } from '../../core/task-state.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
@@ -44,6 +45,7 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
     running = true;
     try {
       while (ops.size > 0 || thens.length > 0) {
+        if (ops.size > 0) failPoint('tasks.saving');
         const writing = [...ops.values()];
         const releasing = thens;
         ops = new Map();
@@ -53,6 +55,7 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
           // Puts and deletes of whole values: a try whose outcome is unknown can be repeated.
           await patiently(context, () => fencedTxn(context.store, fence, { then }), over);
         }
+        if (writing.length > 0) failPoint('tasks.saved');
         for (const release of releasing) release();
       }
       running = false;

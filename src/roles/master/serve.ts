@@ -1,5 +1,6 @@
 /** What the master answers to trainers. Evaluation tasks travel as tasks of the pass after the last. */
 import { PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { AttemptRef } from '../../core/task-events.ts';
 import { noSums } from '../../core/task-state.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
@@ -104,7 +105,9 @@ async function finishTask(state: MasterState, header: Extract<RequestHeader, { t
   }
   const { desk, ref } = deskOf(state, header);
   const { read, good, bad, duplicate, metrics } = header;
+  failPoint('finish.received');
   await desk.finish(ref, { read, good, bad, duplicate, metrics });
+  failPoint('finish.recorded');
 }
 
 /** Each queue numbers its own passes; the evaluation's has one, number 0. */

@@ -1,4 +1,5 @@
 /** What a pserver holds once its shards are taken: parameters, ledgers, checkpoints, and the means to serve them. */
+import { failPoint } from '../../base/fail-points.ts';
 import type { ShardMoment } from '../../checkpoint/capture.ts';
 import { readEntry } from '../../checkpoint/entry.ts';
 import { removeOrphans } from '../../checkpoint/orphans.ts';
@@ -53,9 +54,12 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
   const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters });
+  failPoint('pserver.loaded');
   // Before anybody can be answered from these shards, everybody can know that acknowledgements are gone.
   const recovery = loaded.exact ? 0 : await raiseRecovery(context, fence);
+  failPoint('pserver.recovery-raised');
   const taken = await takeShards(context, fence, me, heads);
+  failPoint('pserver.shards-taken');
   await sweep(options);
   const held = heads.map(({ shard }) => shard);
   context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });
@@ -151,6 +155,7 @@ function opener({ context, fence, index }: HoldOptions, loaded: LoadedShards): S
   return () => {
     if (opened) return undefined;
     opening ??= markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) }).then(() => {
+      failPoint('pserver.opened');
       opened = true;
     });
     return opening;

@@ -3,6 +3,7 @@
  * pulls and pushes while its lease holds, and writes its parameters down when it leaves.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext, RoleEnd } from '../context.ts';
 import { type JobRecord, modelOf } from '../job-record.ts';
@@ -61,6 +62,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         over: watch.over,
       });
+      failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, fail);
       const recovered = recoveries;

@@ -2,6 +2,7 @@
 
 import { unreachable } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { CheckpointFile } from '../../checkpoint/capture.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
 import type { ShardLedgers } from '../../core/shard-ledgers.ts';
@@ -175,6 +176,7 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   checkTask(serving, header.pass, header.task);
   checkStamp(serving, header.placement);
   checkSegments(request, 2 * (header.dense.length + header.sparse.length));
+  failPoint('push.received');
   const verdict = serving.ledger.judge(header);
   if (verdict.outcome === 'early') {
     throw new PaddletError(
@@ -196,8 +198,10 @@ function push(serving: Serving, request: Request<'push'>): Reply {
     return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
   });
   serving.parameters.push(sparse, dense, actionsOf(serving, verdict.shards));
+  failPoint('push.applied');
   serving.ledger.advance(header);
   serving.applied(verdict.shards);
+  failPoint('push.advanced');
   serving.metrics.pushed('applied', segmentBytes(request));
   return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
 }

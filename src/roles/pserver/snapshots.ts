@@ -1,5 +1,6 @@
 /** Writes and publishes this pserver's checkpoints: now and again, at the end of the job, on a clean stop, in parting. */
 import { PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import { type CheckpointFile, type ShardMoment, writeCheckpointFile } from '../../checkpoint/capture.ts';
 import { generationOf } from '../../checkpoint/entry.ts';
 import type { CheckpointMeta } from '../../checkpoint/format.ts';
@@ -106,6 +107,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       const shards = parameters.shards();
       const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
       await publishParting({ store, clock, key: keys.parting(fence.token), generation: generationOf(file, meta) });
+      failPoint('checkpoint.parted');
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
       return file;
     },

@@ -4,6 +4,7 @@
  * begin anywhere and be repeated.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { TaskRecords } from '../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
@@ -111,6 +112,7 @@ async function trainFrom(
       progress.recovery = recovery;
       if (duplicate) progress.duplicate += count;
       activity.position(push + 1);
+      failPoint('trainer.pushed');
     });
     // Awaited before the next one; a failure in between is not unhandled.
     pushing.catch(() => {});

@@ -3,6 +3,7 @@
  * is reported under its attempt; only what concerns the whole job, or a stop, ends the loop.
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { Model } from '../../model/model.ts';
@@ -49,6 +50,7 @@ export async function workLoop(options: WorkLoopOptions): Promise<void> {
   const fetch = async (): Promise<HeldTask | undefined> => {
     const dealt = await nextTask(options, held, fetching.signal);
     if (dealt === undefined) return undefined;
+    failPoint('trainer.dealt');
     const task = beginReading(options.place, options.record, options.model, dealt);
     held.push(task);
     return task;
@@ -155,11 +157,13 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
     duplicate += trained.duplicate;
     metrics = mergeMetrics(metrics, trained.metrics);
     options.activity.enter('wait');
+    failPoint('trainer.finishing');
     const { recovery, good } = trained;
     const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
     const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), ...sums };
     try {
       (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
+      failPoint('trainer.finished');
       return;
     } catch (error) {
       // A pserver was restored since: look again what its shards have of this task.

@@ -1,0 +1,127 @@
+/**
+ * Named places in the code where a test with real processes can strike: `PADDLET_FAIL=point:action[@hit][,…]`
+ * (docs/fail-points.md). Unset, a place costs one comparison with undefined.
+ */
+import { isErrorCode, PaddletError } from './errors.ts';
+
+/** Every point, with the moment that it marks. */
+export const FAIL_POINTS = {
+  'checkpoint.begun': 'the temporary file is made and empty',
+  'checkpoint.captured': 'a shard was copied and given to the writer',
+  'checkpoint.written': 'all is written, header included, and not yet synced',
+  'checkpoint.synced': 'the temporary file is on stable storage',
+  'checkpoint.digested': 'its MD5 is known',
+  'checkpoint.renamed': 'it has its name, and the folder is not yet synced',
+  'checkpoint.folder-synced': 'the file is durable, and nobody knows of it',
+  'checkpoint.published': 'its key is in the store, and what it replaced is not yet deleted',
+  'checkpoint.deleted': 'a file that it replaced is deleted',
+  'checkpoint.parted': 'the snapshot of an owner that lost its index is announced',
+  'pserver.claimed': 'the index is owned, nothing is loaded',
+  'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
+  'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
+  'pserver.shard-taken': 'the head of one more shard names this pserver',
+  'pserver.shards-taken': 'all heads name it, it does not serve yet',
+  'pserver.opened': 'the file loaded is marked as no longer the last state, nothing is applied',
+  'push.received': 'a push is about to be judged',
+  'push.applied': 'the parameters have it, the ledger does not',
+  'push.advanced': 'the ledger has it, no answer is given',
+  'master.locked': 'the lock is owned',
+  'tasks.saving': 'changes of the queue are about to be saved',
+  'tasks.saved': 'they are saved, no answer that rests on them is given',
+  'finish.received': 'a finished task is about to be recorded',
+  'finish.recorded': 'it is saved, no answer is given',
+  'repair.found': 'the tasks to be repaired are known',
+  'repair.done': 'they are repaired, the number reconciled is not yet saved',
+  'result.publishing': 'the result is about to be published',
+  'trainer.dealt': 'a task was dealt to this trainer',
+  'trainer.pserver-acknowledged': 'one pserver acknowledged a push, others may not have',
+  'trainer.pushed': 'every pserver acknowledged a push',
+  'trainer.finishing': 'a task is closed in every shard, the master is not told',
+  'trainer.finished': 'the master answered that it is done',
+} as const satisfies Record<string, string>;
+
+export type FailPoint = keyof typeof FAIL_POINTS;
+
+/** What the process can have done to it. */
+export interface FailHands {
+  /** Ends the process as SIGKILL does: nothing is run after it. */
+  kill(): void;
+  /** Stops the process whole, as SIGSTOP does. */
+  stop(forMs: number): void;
+  say(message: string): void;
+}
+
+interface Armed {
+  readonly act: () => void;
+  readonly from: number;
+  readonly to: number;
+}
+
+let armed: ReadonlyMap<FailPoint, readonly Armed[]> | undefined;
+const hits = new Map<FailPoint, number>();
+
+/** Strikes here when the point is armed: may not return, may return late, may throw. */
+export function failPoint(point: FailPoint): void {
+  if (armed !== undefined) hit(armed, point);
+}
+
+function hit(points: NonNullable<typeof armed>, point: FailPoint): void {
+  const number = (hits.get(point) ?? 0) + 1;
+  hits.set(point, number);
+  for (const { act, from, to } of points.get(point) ?? []) if (number >= from && number <= to) act();
+}
+
+/** Arms what the text says, instead of what was armed before; nothing when it is undefined or empty. `Usage` when it is wrong. */
+export function armFailPoints(text: string | undefined, hands: FailHands): void {
+  armed = undefined;
+  hits.clear();
+  if (text === undefined || text === '') return;
+  const points = new Map<FailPoint, Armed[]>();
+  for (const item of text.split(',')) {
+    const { point, ...one } = parseItem(item.trim(), hands);
+    points.set(point, [...(points.get(point) ?? []), one]);
+  }
+  armed = points;
+  hands.say(`fail points are armed: ${text}`);
+}
+
+const ITEM =
+  /^(?<point>[a-z.-]+):(?<action>kill|delay|error)(?:=(?<value>\w+))?(?:@(?<hit>[1-9]\d{0,8})(?<more>\+)?)?$/;
+const MAX_DELAY_MS = 3_600_000;
+
+function parseItem(item: string, hands: FailHands): Armed & { readonly point: FailPoint } {
+  const { point = '', action, value, hit: first, more } = ITEM.exec(item)?.groups ?? {};
+  const wrong = (why: string): PaddletError =>
+    new PaddletError('Usage', `PADDLET_FAIL: ${JSON.stringify(item)}: ${why}`, {
+      hint: 'point:kill, point:delay=MS or point:error[=CODE], each with @N or @N+ for the Nth hit; points are in docs/fail-points.md',
+    });
+  if (action === undefined) throw wrong('not of the form point:action');
+  if (!isFailPoint(point)) throw wrong(`there is no point ${point}`);
+  const from = first === undefined ? 1 : Number(first);
+  const to = first === undefined || more !== undefined ? Number.POSITIVE_INFINITY : from;
+  const struck = (act: () => void) => (): void => {
+    hands.say(`fail point ${item}`);
+    act();
+  };
+  if (action === 'kill') {
+    if (value !== undefined) throw wrong('kill takes no value');
+    return { point, from, to, act: struck(hands.kill) };
+  }
+  if (action === 'delay') {
+    const forMs = Number(value);
+    if (!/^\d+$/.test(value ?? '') || forMs > MAX_DELAY_MS) throw wrong(`delay=MS, at most ${MAX_DELAY_MS}`);
+    return { point, from, to, act: struck(() => hands.stop(forMs)) };
+  }
+  if (value !== undefined && !isErrorCode(value)) throw wrong(`there is no error code ${value}`);
+  return {
+    point,
+    from,
+    to,
+    act: struck(() => {
+      if (value !== undefined) throw new PaddletError(value, `fail point ${point}`);
+      throw Object.assign(new Error(`EIO: fail point ${point}`), { code: 'EIO' });
+    }),
+  };
+}
+
+const isFailPoint = (name: string): name is FailPoint => Object.hasOwn(FAIL_POINTS, name);
