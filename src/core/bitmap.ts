@@ -1,4 +1,6 @@
-/** A set of small integers, one bit each. */
+import { assert } from '../base/assert.ts';
+
+/** A set of integers from 0 to `size` − 1, one bit each. */
 export interface Bitmap {
   readonly size: number;
   has(index: number): boolean;
@@ -13,6 +15,7 @@ export function createBitmap(size: number, words: Uint8Array = new Uint8Array((s
     words,
     has: (index) => ((words[index >> 3] ?? 0) & (1 << (index & 7))) !== 0,
     add(index) {
+      assert(index >= 0 && index < size, `${index} is below ${size}`);
       words[index >> 3] = (words[index >> 3] ?? 0) | (1 << (index & 7));
     },
     count() {

@@ -55,7 +55,10 @@ export interface Ledger {
   judge(push: PushPosition): Judgement;
   /** Records a push that `judge` answered with `apply`. */
   advance(push: PushPosition): void;
-  /** Closes a discarded task of `records` records where it stands: its later pushes are duplicates. */
+  /**
+   * Closes a discarded task of `records` records where it stands: its later pushes are duplicates. `BadMessage` when
+   * more of them are applied already; a task that is closed stays as it is.
+   */
   close(pass: number, task: number, records: number): void;
   /** The next push wanted, or CLOSED. */
   position(pass: number, task: number): number;
@@ -97,21 +100,16 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
 
   function load(bytes: Uint8Array): void {
     const value = parseSaved(bytes);
-    if (value.tasks !== tasks || value.watermark !== value.collapsed.length) {
-      throw new PaddletError('CheckpointCorrupt', `ledger: made for ${value.tasks} tasks a pass, the job has ${tasks}`);
-    }
-    collapsed.push(...value.collapsed);
-    for (const saved of value.passes) {
-      const closed = bitmapFromText(saved.closed, tasks);
-      if (closed === undefined) throw new PaddletError('CheckpointCorrupt', `ledger: pass ${saved.pass}: bad bitmap`);
-      const open = new Map(saved.open.map(([task, next, good]) => [task, { next, good }]));
-      passes.set(saved.pass, {
-        open,
-        closed,
-        closedCount: closed.count(),
-        closedGood: saved.closedGood,
-        discarded: saved.discarded,
-      });
+    if (value.tasks !== tasks) throw corrupt(`made for ${value.tasks} tasks a pass, the job has ${tasks}`);
+    if (value.watermark !== value.collapsed.length) throw corrupt('the watermark is not the number of complete passes');
+    for (const complete of value.collapsed) collapsed.push(complete);
+    let previous = collapsed.length - 1;
+    for (const one of value.passes) {
+      if (one.pass <= previous) throw corrupt(`pass ${one.pass} comes after pass ${previous}`);
+      previous = one.pass;
+      const ledger = decodePass(one, tasks);
+      if (one.pass === collapsed.length && ledger.closedCount === tasks) throw corrupt(`pass ${one.pass} is complete`);
+      passes.set(one.pass, ledger);
     }
   }
 
@@ -167,6 +165,12 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
     close(pass, task, records) {
       if (position(pass, task) === CLOSED) return;
       const good = passes.get(pass)?.open.get(task)?.good ?? 0;
+      if (good > records) {
+        throw new PaddletError(
+          'BadMessage',
+          `task ${task} of pass ${pass} is closed as one of ${records} records; ${good} of it are applied`,
+        );
+      }
       shut(pass, task, good, records - good);
     },
     position,
@@ -218,15 +222,34 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
   };
 }
 
+type SavedPass = z.infer<typeof savedSchema>['passes'][number];
+
+function decodePass(saved: SavedPass, tasks: number): PassLedger {
+  const closed = bitmapFromText(saved.closed, tasks);
+  if (closed === undefined) throw corrupt(`pass ${saved.pass}: the bitmap is not one of ${tasks} tasks`);
+  const open = new Map<number, OpenTask>();
+  for (const [task, next, good] of saved.open) {
+    if (task >= tasks || closed.has(task) || open.has(task)) {
+      throw corrupt(`pass ${saved.pass}: task ${task} is not there, closed, or open twice`);
+    }
+    open.set(task, { next, good });
+  }
+  const { closedGood, discarded } = saved;
+  return { open, closed, closedCount: closed.count(), closedGood, discarded };
+}
+
 function parseSaved(bytes: Uint8Array): z.infer<typeof savedSchema> {
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new PaddletError('CheckpointCorrupt', 'ledger: not JSON', { cause });
+    throw corrupt('not JSON', cause);
   }
   const parsed = savedSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  throw new PaddletError('CheckpointCorrupt', `ledger: ${issue?.path.join('.')}: ${issue?.message}`);
+  throw corrupt(`${issue?.path.join('.')}: ${issue?.message}`);
 }
+
+const corrupt = (what: string, cause?: unknown): PaddletError =>
+  new PaddletError('CheckpointCorrupt', `ledger: ${what}`, { cause });
