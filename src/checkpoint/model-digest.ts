@@ -61,7 +61,7 @@ export function createModelHasher(): ModelHasher {
 
 /** Feeds a hash in large pieces: one call a row would cost more than the hashing. */
 function gathered(hash: Hash): { add(bytes: Uint8Array): void; digest(): string } {
-  const buffer = new Uint8Array(1 << 20);
+  const buffer = new Uint8Array(1 << 16);
   let used = 0;
   const flush = (): void => {
     hash.update(buffer.subarray(0, used));

@@ -48,7 +48,7 @@ export interface SafetensorsWriter {
 }
 
 /** Small parts are gathered before they are written: a shard's arrays can be a few bytes long. */
-const GATHER_BYTES = 1024 * 1024;
+const GATHER_BYTES = 128 * 1024;
 
 export async function createSafetensorsWriter(options: {
   readonly file: DiskFile;

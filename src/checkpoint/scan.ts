@@ -19,7 +19,9 @@ export async function digestFile(
   progress?: Progress,
 ): Promise<{ readonly md5: string; readonly bytes: number }> {
   const hash = createHash('md5');
-  const chunk = new Uint8Array(CHUNK_BYTES);
+  // One byte at least, so that the end of the file is told from a full chunk.
+  const size = await asCorrupt(name, () => file.size());
+  const chunk = new Uint8Array(Math.min(CHUNK_BYTES, size + 1));
   let bytes = 0;
   for (;;) {
     const count = await asCorrupt(name, () => file.read(chunk, bytes));

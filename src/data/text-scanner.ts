@@ -26,7 +26,8 @@ export async function scanText(
   bufferBytes = BUFFER_BYTES,
 ): Promise<void> {
   const scanner = new TextScanner(cutter, bounds);
-  let buffer = new Uint8Array(bufferBytes);
+  // For the whole content, where it is smaller: it ends where a buffer is not filled.
+  let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
   let held = 0;
   for (let offset = 0; ; ) {
     // One byte is kept free: the scanner puts a line break after the last byte.
