@@ -72,11 +72,23 @@ export function standingJson(standing: JobStanding): object {
     ...failed,
     pass,
     tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
-    records: master.sums,
+    records: { ...master.sums, ...appliedBy(standing) },
     attempts: master.attempts,
     recovery: master.recovery,
     waiting: master.waiting,
   };
+}
+
+const accountSchema = z.object({ account: z.object({ applied: z.number(), discarded: z.number() }) });
+
+/** From the ledgers, of the pserver that applied least; nothing unless all pservers answered. */
+function appliedBy({ record, processes }: JobStanding): { applied?: number; discarded?: number } {
+  const accounts = processes
+    .filter(({ role }) => role === 'pserver')
+    .map(({ info }) => accountSchema.safeParse(info).data?.account)
+    .filter((account) => account !== undefined);
+  if (accounts.length < record.job.cluster.pservers) return {};
+  return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
 }
 
 function processJson({ role, id, address, lease, info }: ProcessRow): object {
