@@ -185,8 +185,10 @@ export class MemoryStoreData {
       watcher.handlers.onEnd(compacted(watcher.next, this.#compacted));
       return;
     }
-    const first = this.#history.findIndex((past) => past.revision >= watcher.next);
-    if (first < 0) return;
+    const oldest = this.#history[0];
+    if (oldest === undefined) return;
+    // One entry a revision, without gaps.
+    const first = Math.max(0, Number(watcher.next - oldest.revision));
     for (const past of this.#history.slice(first)) {
       if (!this.#watchers.has(watcher)) return;
       watcher.next = past.revision + 1n;
