@@ -4,6 +4,10 @@
  * polling (SIGSTOP, a suspended machine, a long stall) may have stopped the owner as well, so the count starts again:
  * stopping everything expires nothing. Pure.
  *
+ * An owner that is locked out of the file cannot renew either. So a write of the observer's own must go through late in
+ * that TTL (`wantsProof`, `proven`), and a write that had to wait long starts the count again (`lockedOut`): whoever holds
+ * the lock, stopped in the middle of a write, ends nobody's lease.
+ *
  * The owner's deadline is sooner: it counts from when it sent the renewal, the observer from when it had read it.
  */
 export interface ObservedLease {
@@ -15,10 +19,14 @@ export interface ObservedLease {
 interface Count extends ObservedLease {
   /** Since when it has been seen unchanged. */
   sinceMs: number;
+  /** The file could be written to, late in the count. */
+  isProven: boolean;
 }
 
 /** A gap in the polling that is larger than this part of the TTL interrupts it. */
 const LONGEST_GAP_OF_TTL = 1 / 4;
+/** The part of the TTL after which a write proves something: the owner then has the rest of it for its own. */
+const PROOF_FROM_OF_TTL = 3 / 4;
 
 export class LeaseObserver {
   #counts = new Map<bigint, Count>();
@@ -32,14 +40,37 @@ export class LeaseObserver {
   observe(beforeMs: number, afterMs: number, leases: readonly ObservedLease[] | undefined): ObservedLease[] {
     this.#restartAfterGap(afterMs);
     if (leases !== undefined) this.#take(leases, afterMs);
-    return [...this.#counts.values()].filter((count) => beforeMs - count.sinceMs >= count.ttlMs);
+    return [...this.#counts.values()].filter((count) => isDue(count, beforeMs));
+  }
+
+  /** Whether the lease is still to be expired, asked with the lock held. */
+  isDue({ id, renewals }: ObservedLease, nowMs: number): boolean {
+    const count = this.#counts.get(id);
+    return count !== undefined && count.renewals === renewals && isDue(count, nowMs);
+  }
+
+  /** A lease nears its end, and it is not known whether its owner could have written. */
+  wantsProof(nowMs: number): boolean {
+    return [...this.#counts.values()].some((count) => !count.isProven && isLate(count, nowMs));
+  }
+
+  /** A write that was asked for at `askedMs` has gone through. */
+  proven(askedMs: number): void {
+    for (const count of this.#counts.values()) count.isProven ||= isLate(count, askedMs);
+  }
+
+  /** Somebody else held the lock from `sinceMs` to `nowMs`: owners could not renew. */
+  lockedOut(sinceMs: number, nowMs: number): void {
+    for (const count of this.#counts.values()) {
+      if (nowMs - sinceMs > count.ttlMs * LONGEST_GAP_OF_TTL) restart(count, nowMs);
+    }
   }
 
   #restartAfterGap(nowMs: number): void {
     const gapMs = this.#lastMs === undefined ? 0 : nowMs - this.#lastMs;
     this.#lastMs = nowMs;
     for (const count of this.#counts.values()) {
-      if (gapMs > count.ttlMs * LONGEST_GAP_OF_TTL) count.sinceMs = nowMs;
+      if (gapMs > count.ttlMs * LONGEST_GAP_OF_TTL) restart(count, nowMs);
     }
   }
 
@@ -47,8 +78,17 @@ export class LeaseObserver {
     const counts = new Map<bigint, Count>();
     for (const lease of leases) {
       const old = this.#counts.get(lease.id);
-      counts.set(lease.id, old?.renewals === lease.renewals ? old : { ...lease, sinceMs: nowMs });
+      counts.set(lease.id, old?.renewals === lease.renewals ? old : { ...lease, sinceMs: nowMs, isProven: false });
     }
     this.#counts = counts;
   }
+}
+
+const isLate = ({ sinceMs, ttlMs }: Count, nowMs: number): boolean => nowMs - sinceMs >= ttlMs * PROOF_FROM_OF_TTL;
+
+const isDue = (count: Count, nowMs: number): boolean => count.isProven && nowMs - count.sinceMs >= count.ttlMs;
+
+function restart(count: Count, nowMs: number): void {
+  count.sinceMs = nowMs;
+  count.isProven = false;
 }

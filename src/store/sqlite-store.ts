@@ -61,6 +61,7 @@ export class SqliteStore implements Store {
   readonly #writer: SqliteWriter;
   readonly #observer = new LeaseObserver();
   readonly #expiring = new Set<bigint>();
+  #isProving = false;
   readonly #watchers = new Set<Watcher>();
   #isClosed = false;
   #cancelPoll: Cancel = () => {};
@@ -89,6 +90,7 @@ export class SqliteStore implements Store {
       history: options.history ?? DEFAULT_HISTORY,
       checkFile: () => this.#checkFile(),
       onCommitted: () => this.#committed(),
+      onLockedOut: (sinceMs, nowMs) => this.#observer.lockedOut(sinceMs, nowMs),
     });
     this.#armPoll();
   }
@@ -212,6 +214,7 @@ export class SqliteStore implements Store {
     this.#isChanged = false;
     this.#dataVersion = version;
     for (const lease of this.#observer.observe(beforeMs, this.#clock.monotonicMs(), leases)) void this.#expire(lease);
+    if (this.#observer.wantsProof(beforeMs)) void this.#prove();
   }
 
   #readEvents(): ReturnType<SqliteTables['history']> | undefined {
@@ -259,11 +262,31 @@ export class SqliteStore implements Store {
     for (const watcher of [...this.#watchers]) this.#endWatch(watcher, failure);
   }
 
+  /** Shows that the file can be written to; writes nothing. */
+  async #prove(): Promise<void> {
+    if (this.#isProving) return;
+    this.#isProving = true;
+    const askedMs = this.#clock.monotonicMs();
+    try {
+      await this.#writer.write(() => undefined);
+      this.#observer.proven(askedMs);
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      if (!this.#isClosed) this.#log.debug('the store cannot be written to', { error });
+    } finally {
+      this.#isProving = false;
+    }
+  }
+
   async #expire(lease: ObservedLease): Promise<void> {
     if (this.#expiring.has(lease.id)) return;
     this.#expiring.add(lease.id);
     try {
-      await this.#writer.write((at) => this.#tables.leaseEnd(lease.id, at, lease.renewals));
+      await this.#writer.write((at) => {
+        // The lock may have been another's for long: then the owner could not renew.
+        if (!this.#observer.isDue(lease, this.#clock.monotonicMs())) return;
+        this.#tables.leaseEnd(lease.id, at, lease.renewals);
+      });
     } catch (error) {
       // It stays due: the next poll tries again, or another process does.
       if (!isPaddletError(error)) throw error;

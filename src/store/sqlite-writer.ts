@@ -33,6 +33,8 @@ export interface SqliteWriterOptions {
   /** Throws what every call is to answer when the file is no longer the one that was opened. */
   readonly checkFile: () => void;
   readonly onCommitted: () => void;
+  /** Before the writes that had to wait for the lock are run. */
+  readonly onLockedOut: (sinceMs: number, nowMs: number) => void;
 }
 
 export class SqliteWriter {
@@ -40,6 +42,8 @@ export class SqliteWriter {
   #queue: Write[] = [];
   #cancelFlush: Cancel | undefined;
   #untrimmed = 0n;
+  /** Since when the lock has been refused. */
+  #lockedSinceMs: number | undefined;
 
   constructor(options: SqliteWriterOptions) {
     this.#options = options;
@@ -80,6 +84,7 @@ export class SqliteWriter {
       this.#failedToBegin(error);
       return;
     }
+    this.#hasLock();
     const group = this.#queue.splice(0, GROUP_LIMIT);
     let outcomes: Outcome[];
     try {
@@ -100,10 +105,17 @@ export class SqliteWriter {
       return;
     }
     const now = this.#options.clock.monotonicMs();
+    this.#lockedSinceMs ??= now;
     const late = this.#queue.filter((write) => write.limitMs <= now);
     this.#queue = this.#queue.filter((write) => write.limitMs > now);
     for (const write of late) write.reject(lockedTooLong(this.#options.path, error));
     this.#cancelFlush = this.#options.clock.after(LOCK_RETRY_MS, () => this.#flush());
+  }
+
+  #hasLock(): void {
+    const sinceMs = this.#lockedSinceMs;
+    this.#lockedSinceMs = undefined;
+    if (sinceMs !== undefined) this.#options.onLockedOut(sinceMs, this.#options.clock.monotonicMs());
   }
 
   #runGroup(group: readonly Write[]): Outcome[] {

@@ -8,6 +8,7 @@ const lease = (renewals: bigint, id = 1n) => ({ id, ttlMs: TTL, renewals });
 function poll(observer: LeaseObserver, from: number, to: number): number | undefined {
   for (let now = from; now <= to; now += 20) {
     if (observer.observe(now, now, undefined).length > 0) return now;
+    if (observer.wantsProof(now)) observer.proven(now);
   }
   return undefined;
 }
@@ -41,7 +42,7 @@ describe('LeaseObserver', () => {
   it('counts from after the reading and up to before it', () => {
     const observer = new LeaseObserver();
     observer.observe(0, 100, [lease(0n)]);
-    for (let now = 120; now < 1_080; now += 20) observer.observe(now, now, undefined);
+    expect(poll(observer, 120, 1_080)).toBeUndefined();
     expect(observer.observe(1_099, 1_150, undefined)).toEqual([]);
     expect(observer.observe(1_160, 1_160, undefined)).toHaveLength(1);
   });
@@ -52,6 +53,29 @@ describe('LeaseObserver', () => {
     expect(poll(observer, 20, 900)).toBeUndefined();
     expect(observer.observe(920, 5_000, undefined)).toEqual([]);
     expect(poll(observer, 5_020, 9_000)).toBe(6_000);
+  });
+
+  it('expires nothing without a write of its own late in the TTL', () => {
+    const observer = new LeaseObserver();
+    observer.observe(0, 0, [lease(0n)]);
+    for (let now = 20; now <= 5_000; now += 20) expect(observer.observe(now, now, undefined)).toEqual([]);
+    expect(observer.wantsProof(740)).toBe(false);
+    expect(observer.wantsProof(760)).toBe(true);
+    observer.proven(740);
+    expect(observer.observe(5_020, 5_020, undefined)).toEqual([]);
+    observer.proven(760);
+    expect(observer.observe(5_040, 5_040, undefined)).toHaveLength(1);
+  });
+
+  it('starts again when it was locked out for long: so was the owner', () => {
+    const observer = new LeaseObserver();
+    observer.observe(0, 0, [lease(0n)]);
+    expect(poll(observer, 20, 980)).toBeUndefined();
+    observer.lockedOut(800, 990);
+    expect(observer.isDue(lease(0n), 1_000)).toBe(true);
+    observer.lockedOut(700, 1_000);
+    expect(observer.isDue(lease(0n), 1_500)).toBe(false);
+    expect(poll(observer, 1_020, 5_000)).toBe(2_000);
   });
 
   it('forgets leases that are gone', () => {

@@ -42,15 +42,17 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
   ): Promise<R | undefined> {
     const host = this.host(role);
     const stop = this.stopSignal(host);
-    const store = await openStore(options.url, host);
+    let store: Store | undefined;
     try {
-      const chroot = await waitForStore(host, store, stop, () => waitForChroot(store, options.chroot, host, stop));
+      store = await openPatiently(options.url, host, stop);
+      const opened = store;
+      const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       return await run(makeContext(role, options.flags, { host, store, chroot, stop }));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
     } finally {
-      await store.close();
+      await store?.close();
     }
   }
 
@@ -92,6 +94,12 @@ function makeContext(
 async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
   const { retryWhileAway } = await import('../../store/retry-while-away.ts');
   return retryWhileAway({ ...host, store, signal: stop }, call);
+}
+
+/** A SQLite file that another process holds the lock of is waited for, as a cluster's store that is away is. */
+async function openPatiently(url: string, host: Host, signal: AbortSignal): Promise<Store> {
+  const { retryWhileAway } = await import('../../store/retry-while-away.ts');
+  return retryWhileAway({ ...host, store: { url }, signal }, () => openStore(url, host));
 }
 
 /** The store of a role's flags; a role started by hand makes no folder of its own. */
