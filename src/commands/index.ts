@@ -52,6 +52,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     'List the checkpoints of a job: generations, sizes, ages',
     () => import('./checkpoint/ls.ts'),
   ),
+  entry(
+    'checkpoints',
+    'checkpoint:diff',
+    'Compare the values of two checkpoints',
+    () => import('./checkpoint/diff.ts'),
+  ),
+  entry(
+    'checkpoints',
+    'checkpoint:export',
+    'Write a checkpoint as one model file: safetensors, npz or CSV',
+    () => import('./checkpoint/export.ts'),
+  ),
   entry('checkpoints', 'restore', 'Deal a checkpoint to another number of pservers', () => import('./restore.ts')),
   entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
   entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),

@@ -1,0 +1,77 @@
+import { Args } from '@oclif/core';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/content.ts';
+import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/diff.ts';
+import { PaddletCommand } from '../base-command.ts';
+import { findCheckpoint, ofJobFlags, varsFlags } from './find-checkpoint.ts';
+import { bytesText } from './inspection-text.ts';
+
+export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
+  static override summary = 'Compare the values of two checkpoints';
+  static override description =
+    `Rows added, removed and changed, and the Euclidean distance over the rows in both, for each table and dense
+parameter. The two may be of different jobs and numbers of pservers; optimizer state is left out. Bounded memory.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> checkpoint diff /backup/ctr .paddlet/ctr',
+      description: 'What training has changed since the copy was made.',
+    },
+    {
+      command: '<%= config.bin %> checkpoint diff a/0/5f0c… a/0/77e1… --vars "emb*" --json',
+      description: 'Two files of one pserver, some tables, for a script.',
+    },
+  ];
+  static override args = {
+    before: Args.string({
+      required: true,
+      description: 'A checkpoint file, a checkpoint folder, or a folder of a job.',
+    }),
+    after: Args.string({ required: true, description: 'What it is compared with.' }),
+  };
+  static override flags = { ...ofJobFlags, ...varsFlags };
+
+  override async execute(): Promise<void> {
+    const { flags, args } = this;
+    const host = this.host('checkpoint');
+    const signal = this.interruption();
+    const find = (path: string) => findCheckpoint({ path, flags, host, signal, which: 'newest' });
+    const [first, second] = [await find(args.before), await find(args.after)];
+    const before = await openCheckpointSet(host.disk, first.files);
+    try {
+      const after = await openCheckpointSet(host.disk, second.files);
+      const progress = this.progress('comparing');
+      try {
+        const variables = chooseVariables(before.facts.parameters, flags.vars);
+        const total = (await contentBytes(before, variables)) * 2;
+        let done = 0;
+        const onBytes = (bytes: number): void => {
+          done += bytes;
+          progress.update(Math.min(done, total), total, bytesText(done));
+        };
+        const diff = await diffCheckpoints({ before, after, variables, signal, onBytes });
+        progress.end();
+        this.output({ before: first.from, after: second.from, ...diff }, () => this.describe(diff));
+      } finally {
+        progress.end();
+        await after.close();
+      }
+    } finally {
+      await before.close();
+    }
+  }
+
+  private describe({ same, tables, dense, unlike }: CheckpointDiff): string {
+    const right = { align: 'right' } as const;
+    const heads = ['before', 'after', 'added', 'removed', 'changed', 'distance'];
+    const columns = [{ head: 'name' }, ...heads.map((head) => ({ head, ...right }))];
+    const distance = (value: number): string => String(Number(value.toPrecision(6)));
+    const rows = [
+      ...dense.map((one) => [one.name, one.elements, one.elements, 0, 0, one.changed, distance(one.distance)]),
+      ...tables.map((one) => [
+        ...[one.name, one.rowsBefore, one.rowsAfter, one.added, one.removed, one.changed],
+        distance(one.distance),
+      ]),
+    ];
+    return [this.table(columns, rows), ...unlike, same ? 'the same values' : 'not the same'].join('\n');
+  }
+}

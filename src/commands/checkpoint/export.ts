@@ -1,0 +1,72 @@
+import { resolve } from 'node:path';
+import { Flags } from '@oclif/core';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/content.ts';
+import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export-file.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
+import { bytesText } from './inspection-text.ts';
+
+export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
+  static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';
+  static override description =
+    `Merges the files of all pservers; the rows of each table are sorted by id. Arrays are named sparse/TABLE/ids,
+sparse/TABLE/values, dense/NAME/values; with --state also slot.NAME and steps. CSV is one file for each variable, in a new folder.
+The source files are checked for damage first. Bounded memory; the output appears whole or not at all.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> checkpoint export --format safetensors --out model.safetensors',
+      description: 'The newest checkpoints of the only job under ./.paddlet.',
+    },
+    {
+      command: '<%= config.bin %> checkpoint export /backup/ctr --format npz --out ctr.npz --state',
+      description: 'With optimizer state, for NumPy: numpy.load("ctr.npz")["sparse/emb/values"].',
+    },
+    {
+      command: '<%= config.bin %> checkpoint export --format csv --vars w --out w.csv --json',
+      description: 'One table as text: id, v0, v1, …',
+    },
+  ];
+  static override args = pathArg;
+  static override flags = {
+    ...jobFlags,
+    ...ofJobFlags,
+    ...varsFlags,
+    format: Flags.option({ options: EXPORT_FORMATS, required: true, description: 'Format of the output.' })(),
+    out: Flags.string({ required: true, helpValue: 'PATH', description: 'File, or with csv a folder, to write.' }),
+    state: Flags.boolean({ description: 'Also the optimizer state and update counts.' }),
+    replace: Flags.boolean({ description: 'Replace files that are there.' }),
+  };
+
+  override async execute(): Promise<void> {
+    const { flags, args } = this;
+    const { state, format, replace } = flags;
+    const host = this.host('checkpoint');
+    const signal = this.interruption();
+    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'newest' });
+    const set = await openCheckpointSet(host.disk, found.files);
+    const progress = this.progress('exporting');
+    try {
+      const variables = chooseVariables(set.facts.parameters, flags.vars);
+      const total = await contentBytes(set, variables);
+      let done = 0;
+      const onBytes = (bytes: number): void => {
+        done += bytes;
+        progress.update(Math.min(done, total), total, bytesText(done));
+      };
+      const out = resolve(flags.out);
+      const exported = await exportFile({ ...host, set, variables, state, format, replace, out, signal, onBytes });
+      progress.end();
+      this.output({ job: set.facts.jobName, from: found.from, format, state, ...exported }, () =>
+        [
+          ...exported.dense.map(({ name, shape }) => `${name}: [${shape.join(', ')}]`),
+          ...exported.tables.map(({ name, rows, width }) => `${name}: ${rows} rows of ${width}`),
+          ...exported.paths,
+        ].join('\n'),
+      );
+    } finally {
+      progress.end();
+      await set.close();
+    }
+  }
+}
