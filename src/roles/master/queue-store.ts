@@ -12,7 +12,7 @@ import {
   totalsSchema,
 } from '../../core/task-state.ts';
 import type { Keys } from '../../store/keys.ts';
-import type { KeyValue, Op, Store } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 
 /** Undefined when there is no queue yet. */
 export async function loadQueue(store: Store, keys: Keys): Promise<SavedQueue | undefined> {
@@ -49,7 +49,9 @@ async function rangeAll(store: Store, prefix: string): Promise<KeyValue[]> {
 
 const numberAtEnd = (key: string): number => Number(key.slice(key.lastIndexOf('/') + 1));
 
-export function opOf(keys: Keys, change: QueueChange): Op {
+export type QueueOp = { readonly put: string; readonly value: string } | { readonly deletePrefix: string };
+
+export function opOf(keys: Keys, change: QueueChange): QueueOp {
   switch (change.kind) {
     case 'state':
       return { put: keys.tasksState, value: JSON.stringify(change.value) };

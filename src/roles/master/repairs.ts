@@ -54,6 +54,7 @@ export interface RepairsOptions {
   readonly roster: () => readonly string[];
   readonly reconciled: number;
   readonly over: AbortSignal;
+  readonly isHeld: () => boolean;
   readonly onFailed: (discarded: DiscardedTask) => void;
   readonly onEnd: (error: unknown) => void;
   /** A round began or ended, or a number is reconciled. */
@@ -169,6 +170,7 @@ function openDesk(options: RepairsOptions, items: readonly PassTask[], onEnded: 
     name: 'repair',
     queue,
     pipeline: undefined,
+    isHeld: options.isHeld,
     onEnded,
     onFailed: options.onFailed,
     onDiscarded: () => {},

@@ -23,6 +23,7 @@ export interface TaskDesk {
   tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' }>): void;
   /** Answers `wait` to all who wait: they are to ask again. */
   release(): void;
+  /** Nothing is decided any more; whoever is not answered yet, or asks later, is told `NotReady`. */
   close(): void;
 }
 
@@ -32,40 +33,62 @@ export interface TaskDeskOptions {
   readonly queue: TaskQueue;
   /** Undefined for a queue that is not saved. */
   readonly pipeline: SavePipeline | undefined;
+  /** False while the master is cut off from the store: then no time counts against anyone. */
+  readonly isHeld: () => boolean;
   readonly onEnded: () => void;
   readonly onFailed: (discarded: DiscardedTask) => void;
   readonly onDiscarded: (discarded: DiscardedTask) => void;
   readonly onPassEnded: (pass: number, totals: PassTotals) => void;
 }
 
-interface Owed {
+/** A request that waits for its answer. */
+interface Asker {
   readonly answer: (effect: QueueEffect) => void;
+  readonly refuse: (error: PaddletError) => void;
 }
+
+/** A tick so late means that this process stood still, and heard nothing of what trainers did meanwhile. */
+const STOOD_STILL_MS = 1_000;
+
+const ending = (): PaddletError => new PaddletError('NotReady', 'this master is ending; another one takes over');
 
 export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
   const { context, queue, pipeline, name } = options;
   const { clock, log } = context.host;
-  const owed = new Map<number, Owed>();
+  const askers = new Map<number, Asker>();
+  /** Requests that the queue has not answered yet: an answer that waits for its save can no longer be cancelled. */
+  const cancellable = new Set<number>();
   let lastRequest = 0;
   let cancelTick: Cancel = () => {};
+  let tickDueMs = Number.POSITIVE_INFINITY;
   let closed = false;
   const waiting = new Set<() => void>();
 
   function submit(event: QueueEvent): void {
     if (closed) return;
-    const effects = queue.step(event, clock.monotonicMs());
+    const now = clock.monotonicMs();
+    if (now > tickDueMs + STOOD_STILL_MS) run({ type: 'resumed' }, now);
+    run(event, now);
+    armTick();
+  }
+
+  function run(event: QueueEvent, now: number): void {
+    const effects = queue.step(event, now);
     const thens = effects.map((effect) => thenOf(effect)).filter((then) => then !== undefined);
     const save = effects[0]?.type === 'save' ? effects[0].changes : [];
     if (pipeline === undefined) for (const then of thens) then();
     else if (save.length > 0 || thens.length > 0) pipeline.save(save, thens);
-    armTick();
   }
 
   function armTick(): void {
     cancelTick();
     const due = queue.nextDeadline();
-    if (due === undefined) return;
-    cancelTick = clock.after(Math.max(0, due - clock.monotonicMs()), () => submit({ type: 'tick' }));
+    tickDueMs = due ?? Number.POSITIVE_INFINITY;
+    if (due === undefined || closed) return;
+    cancelTick = clock.after(Math.max(0, due - clock.monotonicMs()), () => {
+      // Once the store answers again, `resumed` comes and the next tick is set.
+      if (options.isHeld()) submit({ type: 'tick' });
+    });
   }
 
   /** What to do once the effect's foundation is saved. */
@@ -76,12 +99,9 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
       case 'deal':
       case 'none':
       case 'accept':
-      case 'refuse': {
-        // Taken out at once: a deal that waits for its save can no longer be cancelled.
-        const asker = owed.get(effect.request);
-        owed.delete(effect.request);
-        return () => asker?.answer(effect);
-      }
+      case 'refuse':
+        cancellable.delete(effect.request);
+        return () => answer(effect.request, effect);
       case 'speculated': {
         const { task, slow, trainer } = effect;
         log.info(`${name}: ${trainer} gets a copy of task ${task}, which ${slow} takes long for`);
@@ -107,12 +127,19 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
   }
 
   function ask(makeEvent: (request: number) => QueueEvent): Promise<QueueEffect> {
-    return new Promise((resolve) => {
+    if (closed) return Promise.reject(ending());
+    return new Promise((resolve, reject) => {
       lastRequest += 1;
       const request = lastRequest;
-      owed.set(request, { answer: resolve });
+      askers.set(request, { answer: resolve, refuse: reject });
+      cancellable.add(request);
       submit(makeEvent(request));
     });
+  }
+
+  function answer(request: number, effect: QueueEffect): void {
+    askers.get(request)?.answer(effect);
+    askers.delete(request);
   }
 
   async function accepted(effect: Promise<QueueEffect>): Promise<void> {
@@ -126,12 +153,11 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
     async getTask(trainer, held, maxWaitMs, sessionClosed) {
       let request = 0;
       const giveUp = (): void => {
-        const asked = owed.get(request);
-        if (asked === undefined) return;
-        owed.delete(request);
+        if (!cancellable.delete(request)) return;
         submit({ type: 'cancel', request });
-        asked.answer({ type: 'none', request: 0 });
+        answer(request, { type: 'none', request: 0 });
       };
+      if (sessionClosed.aborted) return 'wait';
       const asked = ask((number) => {
         request = number;
         return { type: 'get', trainer, held, request };
@@ -140,10 +166,10 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
       const cancelTimer = clock.after(maxWaitMs, giveUp);
       sessionClosed.addEventListener('abort', giveUp, { once: true });
       try {
-        const answer = await asked;
-        if (answer.type === 'deal') return { attempt: answer.attempt };
-        assert(answer.type === 'none', 'a request for a task is dealt one or none');
-        return answer.request === 0 ? 'wait' : 'none';
+        const effect = await asked;
+        if (effect.type === 'deal') return { attempt: effect.attempt };
+        assert(effect.type === 'none', 'a request for a task is dealt one or none');
+        return effect.request === 0 ? 'wait' : 'none';
       } finally {
         waiting.delete(giveUp);
         cancelTimer();
@@ -160,6 +186,8 @@ export function createTaskDesk(options: TaskDeskOptions): TaskDesk {
     close() {
       closed = true;
       cancelTick();
+      for (const asker of askers.values()) asker.refuse(ending());
+      askers.clear();
     },
   };
 }
