@@ -132,6 +132,15 @@ export interface Variables {
   readonly sparse: readonly number[];
 }
 
+/** What matches the names that a pattern means: `*` is any text, `?` any character. */
+export function nameExpression(pattern: string): RegExp {
+  const text = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${text}$`, 's');
+}
+
 /**
  * Those whose names match one of the patterns (`*` is any text, `?` any character); all of them without patterns. Throws
  * `Usage` for a pattern that matches nothing.
@@ -139,11 +148,7 @@ export interface Variables {
 export function chooseVariables(spec: ParameterSpec, patterns: readonly string[]): Variables {
   const names = [...spec.dense, ...spec.sparse].map(({ name }) => name);
   const expressions = patterns.map((pattern) => {
-    const text = pattern
-      .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-      .replaceAll('*', '.*')
-      .replaceAll('?', '.');
-    const expression = new RegExp(`^${text}$`, 's');
+    const expression = nameExpression(pattern);
     if (!names.some((name) => expression.test(name))) {
       throw new PaddletError('Usage', `--vars ${pattern}: no parameter or table of that name`, {
         hint: `there are ${names.join(', ')}`,

@@ -202,3 +202,21 @@ export const checkpointInterval = z
   .union([z.literal('off'), duration(100, 24 * HOUR_MS)])
   .default('10m')
   .describe('Time from one checkpoint of a pserver to the next; `off` for none by time.');
+
+export const warmStartFields = {
+  from: path.describe('Checkpoint folder of the job to begin from. A relative path starts at the data folder.'),
+  vars: z
+    .array(z.string().min(1).max(LIMITS.parameterNameBytes))
+    .min(1)
+    .max(LIMITS.parameters)
+    .default(['*'])
+    .describe('Parameters and tables to take over: names, `*` is any text and `?` any character.'),
+  optimizerState: z
+    .boolean()
+    .default(true)
+    .describe("Take over the optimizer's state too; needs an optimizer of the same type."),
+  missing: z
+    .enum(['fail', 'initialize', 'zero'])
+    .default('fail')
+    .describe('What to do with chosen parameters and tables that the checkpoint lacks.'),
+};

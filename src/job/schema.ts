@@ -19,6 +19,7 @@ import {
   taskTimeout,
   timeoutFloor,
   trainingFields,
+  warmStartFields,
 } from './fields.ts';
 
 export type { ModelSpec } from './fields.ts';
@@ -42,6 +43,7 @@ export const jobFileSchema = z.strictObject({
     { ...checkpointFields, interval: checkpointInterval },
     'When and where parameters are kept.',
   ),
+  warmStart: z.strictObject(warmStartFields).optional().describe("Begin with another job's parameters."),
 });
 export type JobFile = z.output<typeof jobFileSchema>;
 
@@ -68,6 +70,7 @@ const jobSchema = z.strictObject({
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
   checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
+  warmStart: z.strictObject(warmStartFields).optional(),
 });
 
 type Frozen<T> = T extends readonly (infer E)[]
@@ -120,6 +123,7 @@ export function resolveJob(file: JobFile): Job {
       timeoutFloorMs: durationMs(floor),
     },
     checkpoint: { ...kept, intervalMs: interval === 'off' ? interval : durationMs(interval) },
+    ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The key `/job`: what all roles must agree on. Created once by the first master, never changed. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { warmPlanSchema, withZeros } from '../checkpoint/warm-plan.ts';
 import { parseStoreValue } from '../core/task-state.ts';
 import type { LabelRule } from '../data/labels.ts';
 import { type Job, parseJob } from '../job/schema.ts';
@@ -35,6 +36,8 @@ const recordSchema = z.strictObject({
   cut: z.string(),
   train: dataFactsSchema,
   test: dataFactsSchema.optional(),
+  /** What is taken over from another job's checkpoint, for jobs with a warm start. */
+  warmStart: warmPlanSchema.optional(),
   job: z.unknown(),
 });
 
@@ -59,8 +62,10 @@ export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord
 
 /** The model of a job: a function of its record, so that every role makes the same one. */
 export function modelOf(record: JobRecord, context: Pick<RoleContext, 'makeModel'> = {}): Model {
-  if (context.makeModel !== undefined) return context.makeModel(record);
-  return createModel(record.job.model, { inputWidth: record.train.featureBound, classes: classesOf(record) });
+  const facts = { inputWidth: record.train.featureBound, classes: classesOf(record) };
+  const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
+  const zeroed = record.warmStart?.zeroed ?? [];
+  return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }
 
 export function labelRuleOf(record: JobRecord, model: Model): LabelRule {

@@ -29,6 +29,14 @@ export const jobResultSchema = z.strictObject({
   }),
   /** `train`: over the last pass, each record before it was learnt from; `test`: the test file with the final model. */
   metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
+  /** What the job began with, for jobs with a warm start: rows of tables, blocks of dense parameters. */
+  warmStart: z
+    .strictObject({
+      from: z.string(),
+      job: z.string(),
+      loaded: z.array(z.strictObject({ name: z.string(), rows: count, bytes: count })),
+    })
+    .optional(),
   /** SHA-256 over all values in canonical order, and over the optimizer's state. */
   modelDigest: z.string(),
   stateDigest: z.string(),

@@ -98,6 +98,8 @@ export interface Parameters {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
+  /** Of rows of any shards puts in those that belong to the given present ones. Ids are distinct. */
+  adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
 
   stats(shard?: number): ParameterMemoryStats;
 }

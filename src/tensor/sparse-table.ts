@@ -35,6 +35,12 @@ export interface TableOptions {
   readonly workspace: Workspace;
 }
 
+/** Shards that rows are read from or put into, and what becomes of rows of others: refused or passed over. */
+interface Target {
+  readonly shards: readonly number[];
+  readonly others: typeof SHARD_ACTION.absent | typeof SHARD_ACTION.skip;
+}
+
 interface Field {
   readonly name: string;
   readonly offset: number;
@@ -171,7 +177,7 @@ export class SparseTable {
 
   #readChunk(shards: readonly number[], rows: ShardRows, from: number, to: number): void {
     const { content, located } = this.#areas;
-    this.#locateChunk(shards, rows.ids.subarray(from, to));
+    this.#locateChunk({ shards, others: SHARD_ACTION.absent }, rows.ids.subarray(from, to));
     this.#assertAllFound(located, to - from);
     for (const [field, array] of this.#fieldsOf(rows)) {
       const length = (to - from) * field.byteLength;
@@ -182,22 +188,31 @@ export class SparseTable {
 
   /** Puts rows into a present shard. Throws `BadMessage`, `WrongShard` or `OutOfMemory`, with nothing changed. */
   import(shard: number, rows: ShardRows): void {
+    this.#import({ shards: [shard], others: SHARD_ACTION.absent }, rows);
+  }
+
+  /** Puts in the rows that belong to these present shards and passes over the others. Throws like `import`. */
+  adopt(shards: readonly number[], rows: ShardRows): void {
+    this.#import({ shards, others: SHARD_ACTION.skip }, rows);
+  }
+
+  #import(into: Target, rows: ShardRows): void {
     this.#checkRows(rows);
     const { kernels } = this.#heap;
     const chunks = this.#chunks(rows.ids.length);
     try {
-      for (const [from, to] of chunks) this.#locateChunk([shard], rows.ids.subarray(from, to));
+      for (const [from, to] of chunks) this.#locateChunk(into, rows.ids.subarray(from, to));
       if (kernels.reservePending() === 0) throw outOfMemory(`rows of ${this.spec.name}`, this.#heap.reservedBytes);
-      for (const [from, to] of chunks) this.#importChunk(shard, rows, from, to);
+      for (const [from, to] of chunks) this.#importChunk(into, rows, from, to);
     } finally {
       kernels.forgetPending();
     }
   }
 
-  #importChunk(shard: number, rows: ShardRows, from: number, to: number): void {
+  #importChunk(into: Target, rows: ShardRows, from: number, to: number): void {
     const { kernels } = this.#heap;
     const { ids, located, content } = this.#areas;
-    this.#locateChunk([shard], rows.ids.subarray(from, to));
+    this.#locateChunk(into, rows.ids.subarray(from, to));
     kernels.addLocated(this.#table, ids, to - from, located);
     for (const [field, array] of this.#fieldsOf(rows)) {
       const some = bytesOf(array).subarray(from * field.byteLength, to * field.byteLength);
@@ -233,11 +248,11 @@ export class SparseTable {
     );
   }
 
-  #locateChunk(shards: readonly number[], some: BigUint64Array): void {
+  #locateChunk({ shards, others }: Target, some: BigUint64Array): void {
     const { ids, located, actions } = this.#areas;
     const { bytes } = this.#heap;
     bytes.set(bytesOf(some), ids);
-    bytes.fill(SHARD_ACTION.absent, actions, actions + this.#shards);
+    bytes.fill(others, actions, actions + this.#shards);
     for (const shard of shards) bytes[actions + shard] = SHARD_ACTION.apply;
     this.locate(ids, some.length, actions, located);
   }

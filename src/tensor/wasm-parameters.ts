@@ -165,6 +165,12 @@ class WasmParameters implements Parameters {
     this.#parameter(block.parameter).import(shard, block);
   }
 
+  adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void {
+    const into = this.#table(table);
+    for (const shard of shards) this.#requireShard(into.spec.name, shard);
+    into.adopt(shards, rows);
+  }
+
   stats(shard?: number): ParameterMemoryStats {
     let rows = 0;
     let bytes = 0;

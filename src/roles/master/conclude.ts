@@ -3,6 +3,7 @@
  * taken from the shards' ledgers, the digests, and the result.
  */
 import { assert } from '../../base/assert.ts';
+import type { WarmPlan } from '../../checkpoint/warm-plan.ts';
 import type { DiscardedTask } from '../../core/task-state.ts';
 import { addSums, noSums } from '../../core/task-state.ts';
 import { finishMetrics } from '../../model/metrics.ts';
@@ -97,6 +98,12 @@ async function takeAccount(group: PserverGroup, signal: AbortSignal): Promise<Ac
   return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
 }
 
+const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
+  from,
+  job,
+  loaded: loaded.map(({ name, rows, bytes }) => ({ name, rows, bytes })),
+});
+
 function makeResult(
   options: ConcludeOptions,
   account: Account,
@@ -122,6 +129,7 @@ function makeResult(
     },
     records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
     metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
+    ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
     modelDigest: made.modelDigest,
     stateDigest: made.stateDigest,
     recordsPerSecond: Math.round(applied / Math.max(options.trainedSeconds, 0.001)),

@@ -1,10 +1,12 @@
 /** Puts the job into the store once, or finds that it is there already and the same. */
+import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
+import { planWarmStart } from '../../checkpoint/warm-plan.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext } from '../context.ts';
-import { cutId, type JobRecord, readJobRecord } from '../job-record.ts';
+import { cutId, type JobRecord, modelOf, readJobRecord } from '../job-record.ts';
 import { patiently } from '../ownership.ts';
 import { factsOf, type JobData } from './dataset.ts';
 
@@ -28,7 +30,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
     return { record: there, data };
   }
   const data = await options.loadData();
-  const record = makeRecord(options, data);
+  const record = await warmed(options, makeRecord(options, data));
   const value = JSON.stringify(record);
   await patiently(context, () =>
     fencedTxn(store, options.fence, {
@@ -46,6 +48,25 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
+}
+
+/** Settles, once for the whole job, what it takes over from another one. */
+async function warmed({ context, job, dataDir }: PublishOptions, record: JobRecord): Promise<JobRecord> {
+  if (job.warmStart === undefined) return record;
+  const { disk, log } = context.host;
+  const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
+  log.info(`warm start: checking ${wish.from}`);
+  const spec = modelOf(record, context).parameters;
+  const warmStart = await planWarmStart({ disk, wish, spec, optimizer: job.optimizer });
+  const { loaded, zeroed, initialized, leftOut, files } = warmStart;
+  for (const { name, kind, rows, bytes } of loaded) {
+    log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
+      [kind === 'dense' ? 'blocks' : 'rows']: rows,
+      bytes,
+    });
+  }
+  log.info('warm start: planned', { files: files.length, zeroed, initialized, leftOut });
+  return { ...record, warmStart };
 }
 
 function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {

@@ -14,7 +14,7 @@ import type { JobRecord } from '../job-record.ts';
 import { type HeldLease, patiently } from '../ownership.ts';
 import { type RecoveryView, raiseRecovery } from '../recovery.ts';
 import { type Checkpointing, createCheckpointing } from './checkpointing.ts';
-import { type LoadedShards, loadShards } from './load-shards.ts';
+import { type FilledShards, type LoadedShards, loadShards } from './load-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
 import { readPlannedHeads, type TakenShards, takeShards } from './own-shards.ts';
 import { createScanner } from './scan.ts';
@@ -53,7 +53,15 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   const heads = await readPlannedHeads(context, { index, pservers, shards });
   const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
-  const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters });
+  const loaded = await loadShards({
+    context,
+    me,
+    heads,
+    folder,
+    expected,
+    into: parameters,
+    warmStart: record.warmStart,
+  });
   failPoint('pserver.loaded');
   // Before anybody can be answered from these shards, everybody can know that acknowledgements are gone.
   const recovery = loaded.exact ? 0 : await raiseRecovery(context, fence);
@@ -68,7 +76,7 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
 
 interface Parts {
   readonly parameters: Parameters;
-  readonly loaded: LoadedShards;
+  readonly loaded: FilledShards;
   readonly taken: TakenShards;
   readonly held: readonly number[];
   /** The recovery number that this load raised, or 0. */
@@ -143,6 +151,7 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
       held: lease.isHeld(),
       account: ledger.account(),
       duplicatePushes: metrics.duplicatePushes(),
+      ...(loaded.warm.length === 0 ? {} : { warmStart: loaded.warm }),
     }),
   };
 }

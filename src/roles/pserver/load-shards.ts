@@ -12,6 +12,8 @@ import {
   parseEntry,
 } from '../../checkpoint/entry.ts';
 import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../../checkpoint/load.ts';
+import { loadWarmStart, type WarmLoaded } from '../../checkpoint/warm-load.ts';
+import type { WarmPlan } from '../../checkpoint/warm-plan.ts';
 import { parseStoreValue } from '../../core/task-state.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { RoleContext } from '../context.ts';
@@ -26,6 +28,8 @@ export interface LoadShardsOptions {
   readonly folder: string;
   readonly expected: ExpectedJob;
   readonly into: Parameters;
+  /** What shards without a state begin with, beside their initial values. */
+  readonly warmStart: WarmPlan | undefined;
 }
 
 export interface LoadedShards {
@@ -41,7 +45,12 @@ export interface LoadedShards {
   readonly source: string;
 }
 
-export async function loadShards(options: LoadShardsOptions): Promise<LoadedShards> {
+export interface FilledShards extends LoadedShards {
+  /** What was taken over from another job. */
+  readonly warm: readonly WarmLoaded[];
+}
+
+export async function loadShards(options: LoadShardsOptions): Promise<FilledShards> {
   const { heads, me, into, context } = options;
   const owners = formerOwners(heads, me);
   const parts: LoadedShards[] = [];
@@ -52,18 +61,36 @@ export async function loadShards(options: LoadShardsOptions): Promise<LoadedShar
     parts.push(await loadFrom(options, owner, shards));
   }
   // What a former owner took and never wrote down is as lost as what it died with.
+  const anew: number[] = [];
   for (const { shard, head } of heads) {
     if (into.hasShard(shard)) continue;
     if (head !== undefined) context.host.log.debug(`shard ${shard} begins at its initial values`);
     into.addShard(shard);
+    anew.push(shard);
   }
   return {
+    warm: await warmUp(options, anew),
     ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
     seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
     exact: parts.every(({ exact }) => exact),
     fromClean: parts.some(({ fromClean }) => fromClean),
     source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
   };
+}
+
+/** Initial values of a job with a warm start are those it took over, also when a shard begins anew later. */
+async function warmUp({ context, expected, into, warmStart }: LoadShardsOptions, shards: readonly number[]) {
+  if (warmStart === undefined || shards.length === 0) return [];
+  const { disk, log, clock } = context.host;
+  const { parameters: spec, optimizer, shards: shardCount } = expected;
+  const startedMs = clock.monotonicMs();
+  const loaded = await loadWarmStart({ disk, plan: warmStart, spec, optimizer, shardCount, shards, into });
+  for (const { name, rows, bytes } of loaded) {
+    log.info(`warm start: ${name}`, { rows, bytes, job: warmStart.job, from: warmStart.from });
+  }
+  const tookMs = Math.round(clock.monotonicMs() - startedMs);
+  log.info(`warm start: ${shards.length} shards are filled`, { tookMs });
+  return loaded;
 }
 
 const NOTHING: LoadedShards = {

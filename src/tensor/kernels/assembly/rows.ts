@@ -154,10 +154,11 @@ export function readField(located: usize, n: u32, offset: u32, bytes: u32, out: 
   }
 }
 
-/** Copies one field of each located row in. */
+/** Copies one field of each located row in; rows that were skipped are passed over. */
 export function writeField(located: usize, n: u32, offset: u32, bytes: u32, from: usize): void {
   for (let i: u32 = 0; i < n; i++) {
-    memory.copy(load<u32>(located + (i << 2)) + offset, from, bytes);
+    const row = load<u32>(located + (i << 2));
+    if (row != SKIPPED) memory.copy(row + offset, from, bytes);
     from += bytes;
   }
 }
