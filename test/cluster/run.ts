@@ -44,10 +44,13 @@ const processSchema = z.object({
 const statusSchema = z.object({ processes: z.array(processSchema) });
 export type LiveProcess = z.infer<typeof processSchema>;
 
-/** The live processes of the job under `run`, as `paddlet status` names them. */
-export async function liveProcesses(place: Place): Promise<LiveProcess[]> {
-  return statusSchema.parse(await place.json('status', '--dir', JOB_FOLDER)).processes;
+/** The live processes of a job, as `paddlet status` names them; `where` are the flags that say which job. */
+export async function describeProcesses(place: Place, ...where: string[]): Promise<LiveProcess[]> {
+  return statusSchema.parse(await place.json('status', ...where)).processes;
 }
+
+/** Those of the job under `run`. */
+export const liveProcesses = (place: Place): Promise<LiveProcess[]> => describeProcesses(place, '--dir', JOB_FOLDER);
 
 export function oneOf(processes: readonly LiveProcess[], role: LiveProcess['role']): LiveProcess {
   const found = processes.find((process) => process.role === role);
