@@ -1,124 +1,108 @@
 /**
- * What the wire carries between two processes on loopback: requests/s of 4 KB pushes with 1 and 32 in flight, GB/s of
- * pushes and pulls of 1 and 16 MB. Run: `npx node scripts/bench/wire.ts` (about 10 s).
+ * What the wire carries between two processes of this machine, beside raw TCP in the same run: push and pull from 4 KB to
+ * 100 MB, and how long a small pull takes while large pushes run. Run: `npx node scripts/bench/wire.ts`, or `npm run bench`.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Channel } from '../../src/protocol/channel.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
+import { type Figure, median, percentile, printFigures } from './figure.ts';
+import { MiB, startRawTcp } from './raw-tcp.ts';
+import { callRate, network, pull, push, startPusher, startWireServer } from './wire-peer.ts';
 
 const KiB = 1024;
-const MiB = 1024 * KiB;
-const TIMEOUT = { timeoutMs: 30_000 };
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const ROUNDS = 7;
+const ROUND_MS = 200;
 
-const network = createWebSocketNetwork({
-  clock: {
-    monotonicMs: () => performance.now(),
-    wallSeconds: () => Date.now() / 1000,
-    after: (delayMs, fire) => {
-      const timer = setTimeout(fire, delayMs);
-      return () => clearTimeout(timer);
-    },
-  },
-  random: { uuid: () => crypto.randomUUID(), fraction: Math.random },
-  log: silent,
-});
+const LARGE = [
+  { name: '64 KB', byteLength: 64 * KiB, inFlight: 32, aim: 0.7 },
+  { name: '1 MB', byteLength: MiB, inFlight: 1, aim: 0.9 },
+  { name: '16 MB', byteLength: 16 * MiB, inFlight: 1, aim: 0.9 },
+  { name: '100 MB', byteLength: 100 * MiB, inFlight: 1, aim: 0.9 },
+];
 
-/** Kernel memory for payloads to land in, as a pserver has it: one block that is used again. */
-function kernelLanding(): (byteLength: number) => { byteLength: number; bytes(): Uint8Array; free(): void } {
-  const memory = new WebAssembly.Memory({ initial: 2048, maximum: 4096 });
-  const free: { at: number; byteLength: number }[] = [];
-  let top = 0;
-  return (byteLength) => {
-    const reused = free.findIndex((block) => block.byteLength === byteLength);
-    const block = reused < 0 ? { at: top, byteLength } : free.splice(reused, 1)[0]!;
-    if (reused < 0) top += Math.ceil(byteLength / 8) * 8;
-    return {
-      byteLength,
-      bytes: () => new Uint8Array(memory.buffer, block.at, byteLength),
-      free: () => void free.push(block),
-    };
-  };
-}
-
-async function serve(): Promise<void> {
-  const values = new Uint8Array(16 * MiB).fill(1);
-  const server = await network.listen({
-    listen: '127.0.0.1:0',
-    http: async () => undefined,
-    landing: kernelLanding(),
-    handler: ({ header }) =>
-      header.type === 'pull'
-        ? { header: { type: 'pull' }, segments: [values.subarray(0, header.placement.shards)] }
-        : { header: { type: 'push', outcome: 'applied', recovery: 0 } },
-  });
-  process.send?.(server.port);
-  process.once('disconnect', () => void server.close());
-}
-
-const part = { job: 'bench', cut: 'bench', dense: [], sparse: [] };
-type Call = (channel: Channel) => Promise<void>;
-
-const push = (payload: Uint8Array): Call => {
-  const header = { type: 'push' as const, ...part, pass: 0, task: 0, push: 0, last: false, good: 0 };
-  const placement = { revision: '1', shards: 1 };
-  const message = { header: { ...header, placement }, segments: [payload] };
-  return async (channel) => (await channel.request(message, TIMEOUT)).free();
-};
-
-/** The size wanted travels in a field that this handler has no other use for. */
-const pull = (byteLength: number): Call => {
-  const header = { type: 'pull' as const, ...part, placement: { revision: '1', shards: byteLength } };
-  return async (channel) => (await channel.request({ header }, TIMEOUT)).free();
-};
-
-/** Calls a second, over about `forMs` after a warm-up. */
-async function rate(channel: Channel, call: Call, inFlight: number, forMs: number): Promise<number> {
-  const run = async (untilMs: number): Promise<number> => {
-    let calls = 0;
-    const worker = async (): Promise<void> => {
-      while (performance.now() < untilMs) {
-        await call(channel);
-        calls++;
-      }
-    };
-    await Promise.all(Array.from({ length: inFlight }, worker));
-    return calls;
-  };
-  await run(performance.now() + forMs / 4);
-  const startMs = performance.now();
-  const calls = await run(startMs + forMs);
-  return (calls * 1000) / (performance.now() - startMs);
-}
-
-async function measure(): Promise<void> {
-  const server = fork(fileURLToPath(import.meta.url), ['serve']);
-  const [port] = (await once(server, 'message')) as [number];
-  const channel = network.connect(`127.0.0.1:${port}`);
-  const rows: Record<string, string>[] = [];
-  for (const inFlight of [1, 32]) {
-    const perSecond = await rate(channel, push(new Uint8Array(4 * KiB)), inFlight, 1000);
-    rows.push({ what: 'push 4 KB', inFlight: String(inFlight), result: `${Math.round(perSecond)} requests/s` });
-  }
-  for (const mib of [1, 16]) {
-    const payload = new Uint8Array(mib * MiB).fill(1);
-    for (const inFlight of [1, 4]) {
-      for (const [what, call] of [
-        ['push', push(payload)],
-        ['pull', pull(payload.length)],
-      ] as const) {
-        const perSecond = await rate(channel, call, inFlight, 700);
-        const gigabytes = ((perSecond * payload.length) / 1e9).toFixed(2);
-        rows.push({ what: `${what} ${mib} MB`, inFlight: String(inFlight), result: `${gigabytes} GB/s` });
+export async function measureWire(): Promise<Figure[]> {
+  const raw = await startRawTcp();
+  const server = await startWireServer();
+  const channel = network().connect(server.address);
+  const overTcp = network({ unixSockets: false }).connect(server.address);
+  const figures: Figure[] = [];
+  try {
+    // Until the compilers of both processes have seen all of it.
+    for (const one of [channel, overTcp]) await callRate(one, push(new Uint8Array(KiB)), 32, 1000);
+    for (const { name, byteLength, inFlight, aim } of LARGE) {
+      const payload = new Uint8Array(byteLength).fill(1);
+      for (const op of ['push', 'pull'] as const) {
+        const call = op === 'push' ? push(payload) : pull(byteLength);
+        const rounds = { raw: [] as number[], local: [] as number[], tcp: [] as number[] };
+        for (let round = -1; round < ROUNDS; round++) {
+          const rawRate = await raw.rate(op, byteLength, inFlight, ROUND_MS);
+          const localRate = await callRate(channel, call, inFlight, ROUND_MS);
+          const tcpRate = await callRate(overTcp, call, inFlight, ROUND_MS);
+          // The first round warms up.
+          if (round < 0) continue;
+          rounds.raw.push(rawRate);
+          rounds.local.push(localRate);
+          rounds.tcp.push(tcpRate);
+        }
+        const gigabytes = (rates: readonly number[]): number => (median(rates) * byteLength) / 1e9;
+        const ratio = (rates: readonly number[]): number => median(rates.map((rate, i) => rate / rounds.raw[i]!));
+        const what = `${op} ${name}, ${inFlight} in flight`;
+        const limit = { what: 'raw TCP', value: gigabytes(rounds.raw) };
+        figures.push({
+          what,
+          value: gigabytes(rounds.local),
+          unit: 'GB/s',
+          limit,
+          ratio: ratio(rounds.local),
+          aim: { of: 'ratio', bound: aim, best: 'high' },
+        });
+        figures.push({
+          what: `  over TCP`,
+          value: gigabytes(rounds.tcp),
+          unit: 'GB/s',
+          limit,
+          ratio: ratio(rounds.tcp),
+        });
       }
     }
+    for (const op of ['push', 'pull'] as const) {
+      const call = op === 'push' ? push(new Uint8Array(4 * KiB)) : pull(4 * KiB);
+      await callRate(channel, call, 32, ROUND_MS);
+      for (const inFlight of [1, 32]) {
+        const rates: number[] = [];
+        for (let round = 0; round < ROUNDS; round++) rates.push(await callRate(channel, call, inFlight, ROUND_MS));
+        const figure = { what: `${op} 4 KB, ${inFlight} in flight`, value: median(rates), unit: 'requests/s' };
+        figures.push(inFlight === 1 ? figure : { ...figure, aim: { of: 'value', bound: 100_000, best: 'high' } });
+      }
+    }
+    figures.push(await measureLatency(server.address));
+  } finally {
+    channel.close();
+    overTcp.close();
+    raw.close();
+    server.close();
   }
-  // biome-ignore lint/suspicious/noConsole: the result of a script
-  console.table(rows);
-  channel.close();
-  server.disconnect();
+  return figures;
 }
 
-await (process.argv[2] === 'serve' ? serve() : measure());
+async function measureLatency(address: string): Promise<Figure> {
+  const channel = network().connect(address);
+  const call = pull(4 * KiB);
+  await call(channel);
+  const stop = await startPusher(address);
+  const tookMs: number[] = [];
+  const startMs = performance.now();
+  while (performance.now() - startMs < 4_000) {
+    const beganMs = performance.now();
+    await call(channel);
+    tookMs.push(performance.now() - beganMs);
+  }
+  stop();
+  channel.close();
+  return {
+    what: 'p99 of a 4 KB pull while 100 MB pushes run',
+    value: percentile(tookMs, 0.99),
+    unit: 'ms',
+    aim: { of: 'value', bound: 10, best: 'low' },
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) printFigures(await measureWire());

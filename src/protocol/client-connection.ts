@@ -120,7 +120,7 @@ export class ClientConnection {
     });
     this.#link = link;
     this.#sender = new FrameSender(link);
-    this.#stopLiveness = watchLiveness(link, this.#wire.clock, this.#wire.timing, () => this.end('peer is silent'));
+    this.#stopLiveness = watchLiveness(link, this.#wire, () => this.end('peer is silent'));
     link.start();
     this.#events.onOpen();
   }

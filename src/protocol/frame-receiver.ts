@@ -58,10 +58,13 @@ export class FrameReceiver implements MessageSink {
   }
 
   write(bytes: Uint8Array): void {
-    this.#guard(() => {
+    if (this.#state === 'refused') return;
+    try {
       const rest = this.#state === 'head' ? this.#readHead(bytes) : bytes;
       if (this.#state === 'payload' && rest.length > 0) this.#land(rest);
-    });
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   room(): Uint8Array | undefined {
@@ -76,16 +79,12 @@ export class FrameReceiver implements MessageSink {
   }
 
   end(): void {
-    this.#guard(() => {
-      if (this.#state === 'head') throw this.#tooShort(this.#gatheredBytes);
-      if (this.#state !== 'payload') return;
-      const head = this.#head!;
-      if (this.#landed < head.payloadBytes) throw this.#tooShort(head.preamble.payloadAt + this.#landed);
-      if (this.#landing !== undefined) checkPadding(head, this.#landing.bytes());
-      const frame = receivedFrame(head, this.#landing);
-      this.#landing = undefined;
-      this.#options.handlers.onFrame(frame);
-    });
+    if (this.#state === 'refused') return;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   /** The connection is over: what has landed of a frame is let go of. */
@@ -95,14 +94,20 @@ export class FrameReceiver implements MessageSink {
     this.#landing = undefined;
   }
 
-  #guard(step: () => void): void {
-    if (this.#state === 'refused') return;
-    try {
-      step();
-    } catch (error) {
-      if (!isPaddletError(error)) throw error;
-      this.#refuse(error);
-    }
+  #finish(): void {
+    if (this.#state === 'head') throw this.#tooShort(this.#gatheredBytes);
+    if (this.#state !== 'payload') return;
+    const head = this.#head!;
+    if (this.#landed < head.payloadBytes) throw this.#tooShort(head.preamble.payloadAt + this.#landed);
+    if (this.#landing !== undefined) checkPadding(head, this.#landing.bytes());
+    const frame = receivedFrame(head, this.#landing);
+    this.#landing = undefined;
+    this.#options.handlers.onFrame(frame);
+  }
+
+  #failed(error: unknown): void {
+    if (!isPaddletError(error)) throw error;
+    this.#refuse(error);
   }
 
   #refuse(error: PaddletError): void {

@@ -50,9 +50,9 @@ export interface Preamble {
 export interface FrameHead {
   readonly preamble: Preamble;
   readonly header: unknown;
-  readonly segmentLengths: Uint32Array;
+  readonly segmentLengths: readonly number[];
   /** Of each segment, counted from the start of the payload; multiples of 8. */
-  readonly segmentOffsets: Uint32Array;
+  readonly segmentOffsets: readonly number[];
   readonly payloadBytes: number;
 }
 
@@ -120,14 +120,14 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
 export function decodeHead(preamble: Preamble, bytes: Uint8Array): FrameHead {
   const { segmentCount, headerBytes, requestId, payloadAt, frameBytes } = preamble;
   const view = new DataView(bytes.buffer, bytes.byteOffset, payloadAt);
-  const segmentLengths = new Uint32Array(segmentCount);
-  const segmentOffsets = new Uint32Array(segmentCount);
+  const segmentLengths: number[] = [];
+  const segmentOffsets: number[] = [];
   const payloadBytes = frameBytes - payloadAt;
   let offset = 0;
   for (let i = 0; i < segmentCount; i++) {
     const length = view.getUint32(PREAMBLE_BYTES + 4 * i, true);
-    segmentLengths[i] = length;
-    segmentOffsets[i] = offset;
+    segmentLengths.push(length);
+    segmentOffsets.push(offset);
     offset += padded(length);
     if (offset > payloadBytes) throw bad(`segment ${i}`, `${length} bytes run past the end of the frame`, requestId);
   }
@@ -162,7 +162,7 @@ export function decodeFrame(bytes: Uint8Array, limits: FrameLimits = LIMITS): Fr
   const head = decodeHead(preamble, bytes.subarray(0, preamble.payloadAt));
   const payload = bytes.subarray(preamble.payloadAt);
   checkPadding(head, payload);
-  const segments = [...head.segmentOffsets].map((at, i) => payload.subarray(at, at + head.segmentLengths[i]!));
+  const segments = head.segmentOffsets.map((at, i) => payload.subarray(at, at + head.segmentLengths[i]!));
   return { kind: preamble.kind, requestId: preamble.requestId, header: head.header, segments };
 }
 

@@ -8,6 +8,9 @@ import type { Landing } from './channel.ts';
 const SLAB_PAYLOAD_BYTES = 16 * 1024;
 const SLAB_BYTES = 256 * 1024;
 
+/** What lay unused for so long goes, at the latest after twice this. */
+const TRIM_INTERVAL_MS = 10_000;
+
 interface SizeClass {
   readonly blocks: Buffer[];
   /** The fewest blocks that lay here since the last trim: so many were not needed. */
@@ -19,6 +22,8 @@ export class LandingPool {
   readonly #classes = new Map<number, SizeClass>();
   #keptBytes = 0;
   #inUse = 0;
+  #users = 0;
+  #trimmedMs = 0;
   #slab: Buffer = Buffer.alloc(0);
   #slabUsed = 0;
 
@@ -48,6 +53,27 @@ export class LandingPool {
     const memory = block.subarray(0, byteLength);
     this.#inUse++;
     return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBack(size, block) };
+  }
+
+  /** A connection begins to use the pool. The function returned ends that; without users nothing is kept. */
+  enter(): () => void {
+    this.#users++;
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#users--;
+      if (this.#users > 0) return;
+      this.#classes.clear();
+      this.#keptBytes = 0;
+    };
+  }
+
+  /** To be called now and then with the time: trims every TRIM_INTERVAL_MS. */
+  tick(nowMs: number): void {
+    if (nowMs - this.#trimmedMs < TRIM_INTERVAL_MS) return;
+    this.#trimmedMs = nowMs;
+    this.trim();
   }
 
   /** Lets go of the blocks that were not needed since the last call. */
@@ -80,7 +106,7 @@ export class LandingPool {
 
   #giveBack(size: number, block: Buffer): void {
     this.#inUse--;
-    if (this.#keptBytes + size > this.#maxKeptBytes) return;
+    if (this.#users === 0 || this.#keptBytes + size > this.#maxKeptBytes) return;
     let sizeClass = this.#classes.get(size);
     if (sizeClass === undefined) {
       sizeClass = { blocks: [], spare: 0 };

@@ -4,6 +4,7 @@
  * (SIGSTOP, a long computation) reads what waited for it before it judges its peers.
  */
 import type { Cancel, Clock } from '../base/seams.ts';
+import type { LandingPool } from './landing-pool.ts';
 import type { Link } from './link.ts';
 
 export interface LivenessOptions {
@@ -11,8 +12,13 @@ export interface LivenessOptions {
   readonly missedPings: number;
 }
 
-/** Watches until cancelled; calls `dead` at most once. */
-export function watchLiveness(link: Link, clock: Clock, options: LivenessOptions, dead: () => void): Cancel {
+/** Watches until cancelled; calls `dead` at most once. A connection that is watched uses the pool. */
+export function watchLiveness(
+  link: Link,
+  { clock, timing, pool }: { readonly clock: Clock; readonly timing: LivenessOptions; readonly pool: LandingPool },
+  dead: () => void,
+): Cancel {
+  const leavePool = pool.enter();
   let seenBytes = link.bytesRead;
   let silent = 0;
   let cancel: Cancel = () => {};
@@ -20,13 +26,17 @@ export function watchLiveness(link: Link, clock: Clock, options: LivenessOptions
     if (link.bytesRead !== seenBytes) silent = 0;
     else silent++;
     seenBytes = link.bytesRead;
-    if (silent > options.missedPings) {
+    pool.tick(clock.monotonicMs());
+    if (silent > timing.missedPings) {
       dead();
       return;
     }
     link.ping();
-    cancel = clock.after(options.pingIntervalMs, tick);
+    cancel = clock.after(timing.pingIntervalMs, tick);
   };
-  cancel = clock.after(options.pingIntervalMs, tick);
-  return () => cancel();
+  cancel = clock.after(timing.pingIntervalMs, tick);
+  return () => {
+    cancel();
+    leavePool();
+  };
 }

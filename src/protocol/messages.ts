@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { isPlainPullOrPush } from './hot-requests.ts';
 
 const count = z.int().min(0);
 const name = z.string().min(1).max(256);
@@ -247,6 +248,7 @@ function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
   throw new PaddletError('BadMessage', `${what}: ${where}: ${issue?.message ?? 'invalid'}`);
 }
 
-export const parseRequest = (header: unknown): RequestHeader => parse(requestSchema, header, 'request');
+export const parseRequest = (header: unknown): RequestHeader =>
+  isPlainPullOrPush(header) ? (header as RequestHeader) : parse(requestSchema, header, 'request');
 export const parseReply = (header: unknown): ReplyHeader => parse(replySchema, header, 'reply');
 export const parseError = (header: unknown): ErrorHeader => parse(errorSchema, header, 'error reply');

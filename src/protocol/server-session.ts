@@ -61,7 +61,7 @@ export class ServerSession implements Session {
     });
     this.#link = link;
     this.#sender = new FrameSender(link);
-    this.#stopLiveness = watchLiveness(link, wire.clock, wire.timing, () => this.#cut('peer is silent'));
+    this.#stopLiveness = watchLiveness(link, wire, () => this.#cut('peer is silent'));
     link.start();
   }
 

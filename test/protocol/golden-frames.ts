@@ -23,7 +23,12 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     },
     segments: [bytes(new BigUint64Array([7n, 2n ** 63n])), bytes(new Float32Array([0.5, -0.25]))],
   },
-  'v1-push-reply': { kind: 'reply', requestId: 258, header: { type: 'push', outcome: 'applied', recovery: 0 }, segments: [] },
+  'v1-push-reply': {
+    kind: 'reply',
+    requestId: 258,
+    header: { type: 'push', outcome: 'applied', recovery: 0 },
+    segments: [],
+  },
   'v1-pull-reply': {
     kind: 'reply',
     requestId: 4_294_967_295,
