@@ -6,7 +6,14 @@ import { loadGeneration } from '../../src/checkpoint/load.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';
-import { GOLDEN_FOLDER, GOLDEN_JOB, UNSEALED_FOLDER, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
+import {
+  GOLDEN_FOLDER,
+  GOLDEN_JOB,
+  GOLDEN_META,
+  goldenMoment,
+  goldenParameters,
+  UNSEALED_FOLDER,
+} from './golden-content.ts';
 
 const golden = (path: string) => {
   const folder = path.replace(/\/$/, '');
