@@ -4,8 +4,10 @@ import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isErrorCode, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
 import { onTetherLost, spawnSelf } from '../host/processes.ts';
+import { diffJobs } from '../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../job/load-job.ts';
 import { createWebSocketNetwork } from '../protocol/websocket-network.ts';
+import { type JobRecord, readJobRecord } from '../roles/job-record.ts';
 import { parseJobEnd } from '../roles/job-watch.ts';
 import { createProgressMeter } from '../roles/launcher/job-progress.ts';
 import { type ChildSpec, launch } from '../roles/launcher/launcher.ts';
@@ -58,7 +60,11 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
       const ask = { ...host, store, signal: stop };
       if (flags.fresh) await beginAnew(ask, keys, folder);
       const before = await retryWhileAway(ask, () => store.get(keys.result));
-      if (before !== undefined) return this.showEnd(before);
+      if (before !== undefined) {
+        const record = await retryWhileAway(ask, () => readJobRecord(store, keys));
+        warnOfDifferences(host, record, loaded);
+        return this.showEnd(before);
+      }
       await this.indexData(host, loaded);
       return await this.train({ host, store, keys, folder, url, loaded, stop });
     } finally {
@@ -152,6 +158,13 @@ interface Run {
   readonly url: string;
   readonly loaded: LoadedJob;
   readonly stop: AbortSignal;
+}
+
+/** The result that is shown again is that of the job as it was run. */
+function warnOfDifferences(host: Host, record: JobRecord | undefined, { job }: LoadedJob): void {
+  const differences = record === undefined ? [] : diffJobs(record.job, job).map(({ field }) => field);
+  if (differences.length === 0) return;
+  host.log.warn(`this job was finished with other settings (${differences.join(', ')}); --fresh begins anew`);
 }
 
 const logFile = (folder: string, { name }: Pick<ChildSpec, 'name'>): string =>

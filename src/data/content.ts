@@ -160,7 +160,7 @@ export async function inCache<T>(folder: string, step: () => Promise<T>): Promis
     if (cause instanceof PaddletError) throw cause;
     throw new PaddletError('DataCacheFailed', `cannot write the data cache ${folder}: ${(cause as Error).message}`, {
       cause,
-      hint: 'free some space or choose another folder for the files of the run with --dir',
+      hint: 'free some space or choose another folder with --cache-dir',
     });
   }
 }

@@ -91,7 +91,7 @@ export async function missing(place: DataPlace, path: string): Promise<PaddletEr
 }
 
 async function namesIn(place: DataPlace, folder: string, wanted: string): Promise<string> {
-  const whereElse = 'relative paths start at data.dir (or PADDLET_DATA; by default the folder of the job file)';
+  const whereElse = 'relative paths start at --data-dir (or PADDLET_DATA; by default the folder of the job file)';
   if ((await place.host.disk.inspect(folder))?.kind !== 'folder') return whereElse;
   const names = (await place.host.disk.list(folder)).filter((name) => !name.startsWith('.'));
   if (names.length === 0) return `${folder} is empty; ${whereElse}`;

@@ -3,7 +3,7 @@ import { isPaddletError } from '../base/errors.ts';
 import type { Network } from '../protocol/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { KeyValue, Store } from '../store/store.ts';
-import { type JobRecord, parseJobRecord } from './job-record.ts';
+import { type JobRecord, readJobRecord } from './job-record.ts';
 import { type JobEnd, parseJobEnd } from './job-watch.ts';
 
 export interface ProcessRow {
@@ -30,8 +30,8 @@ const ANSWER_WITHIN_MS = 2_000;
 
 /** Undefined when there is no such job. */
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStanding | undefined> {
-  const job = await store.get(keys.job);
-  if (job === undefined) return undefined;
+  const record = await readJobRecord(store, keys);
+  if (record === undefined) return undefined;
   const [result, cluster, stop, master, pservers, trainers] = await Promise.all([
     store.get(keys.result),
     store.get(keys.clusterStatus),
@@ -46,7 +46,7 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     ...trainers.entries.map((entry) => row('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
   ];
   return {
-    record: parseJobRecord(job.key, job.value),
+    record,
     end: result && parseJobEnd(result.key, result.value),
     cluster: cluster && (JSON.parse(cluster.value) as unknown),
     stopRequested: stop !== undefined,

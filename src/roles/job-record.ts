@@ -1,6 +1,8 @@
 /** The key `/job`: what all roles must agree on. Created once by the first master, never changed. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import { warmPlanSchema, withZeros } from '../checkpoint/warm-plan.ts';
 import { parseStoreValue } from '../core/task-state.ts';
 import type { LabelRule } from '../data/labels.ts';
@@ -55,9 +57,19 @@ export function parseJobRecord(key: string, value: string): JobRecord {
   return { ...record, job: parseJob(record.job) };
 }
 
+/**
+ * With the number of pservers that `/ps_desired` says: a restore to another number changes that key, never `/job`.
+ * Undefined when there is no job.
+ */
 export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord | undefined> {
-  const entry = await store.get(keys.job);
-  return entry === undefined ? undefined : parseJobRecord(keys.job, entry.value);
+  const [entry, desired] = await Promise.all([store.get(keys.job), store.get(keys.psDesired)]);
+  if (entry === undefined) return undefined;
+  const record = parseJobRecord(keys.job, entry.value);
+  if (desired === undefined)
+    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
+  const pservers = parseStoreValue(z.int().min(1).max(LIMITS.pservers), keys.psDesired, desired.value);
+  const { job } = record;
+  return { ...record, job: { ...job, cluster: { ...job.cluster, pservers } } };
 }
 
 /** The model of a job: a function of its record, so that every role makes the same one. */

@@ -8,6 +8,7 @@ import { follow } from '../store/follow.ts';
 import type { RoleContext } from './context.ts';
 import { type JobResult, jobResultSchema } from './job-result.ts';
 import { patiently } from './ownership.ts';
+import { interrupted } from './waiting.ts';
 
 const failureSchema = z.strictObject({
   failed: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional(), by: z.string() }),
@@ -28,6 +29,8 @@ export function parseJobEnd(key: string, value: string): JobEnd {
 export interface JobWatch {
   /** Aborts when the job has ended, was asked to stop, or this process was. */
   readonly over: AbortSignal;
+  /** Resolves when the store has told whether the job has ended; rejects when interrupted. */
+  readonly known: Promise<void>;
   /** How the job ended, once it has. */
   end(): JobEnd | undefined;
   /** True when the whole job was asked to stop. */
@@ -41,6 +44,10 @@ export function watchJob(context: RoleContext): JobWatch {
   const over = new AbortController();
   let end: JobEnd | undefined;
   let stopping = false;
+  const known = Promise.withResolvers<void>();
+  // Who does not wait for it hears of the interruption elsewhere.
+  known.promise.catch(() => {});
+  over.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
   const onStop = (): void => over.abort();
   if (context.stop.aborted) over.abort();
   context.stop.addEventListener('abort', onStop, { once: true });
@@ -58,6 +65,7 @@ export function watchJob(context: RoleContext): JobWatch {
         onSnapshot: (entries) => {
           const entry = entries.find(({ key }) => key === keys.result);
           if (entry !== undefined) sawResult(entry.value);
+          known.resolve();
         },
         onEvents: (events) => {
           for (const event of events) {
@@ -85,6 +93,7 @@ export function watchJob(context: RoleContext): JobWatch {
     ),
   ];
   return {
+    known: known.promise,
     over: over.signal,
     end: () => end,
     stopRequested: () => stopping,

@@ -1,19 +1,21 @@
 /** A role started before its job waits for it: any start order works (DESIGN §2). */
+import { assert } from '../base/assert.ts';
 import { follow } from '../store/follow.ts';
 import type { RoleContext } from './context.ts';
-import { type JobRecord, parseJobRecord } from './job-record.ts';
+import { type JobRecord, readJobRecord } from './job-record.ts';
+import { patiently } from './ownership.ts';
 import { createSignal, sayWaiting } from './waiting.ts';
 
 export async function waitForJob(context: RoleContext): Promise<JobRecord> {
   const { keys, store } = context;
   const { clock, log } = context.host;
   const changed = createSignal();
-  let found: JobRecord | undefined;
+  let found: true | undefined;
   let ended: Error | undefined;
   let loaded = false;
   const saw = (entry: { key: string; value: string } | undefined): void => {
     loaded = true;
-    if (entry?.key === keys.job) found = parseJobRecord(entry.key, entry.value);
+    if (entry?.key === keys.job) found = true;
     changed.notify();
   };
   const cancel = follow(
@@ -36,10 +38,13 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
     loaded ? `a job: no master has published one at ${keys.job}` : `the store ${store.url}`,
   );
   try {
-    return await changed.until(() => {
+    await changed.until(() => {
       if (ended !== undefined) throw ended;
       return found;
     }, context.stop);
+    const record = await patiently(context, () => readJobRecord(store, keys));
+    assert(record !== undefined, 'a job that was published stays');
+    return record;
   } finally {
     quiet();
     cancel();

@@ -5,9 +5,10 @@ import { parseDurationMs } from '../../job/duration.ts';
 /** A flag such as `--timeout 60s`; its value is in milliseconds. */
 export const durationFlag = (initial: string, description: string) =>
   Flags.custom<number>({
-    default: async () => milliseconds(initial),
+    default: milliseconds(initial),
+    defaultHelp: async () => initial,
     helpValue: 'TIME',
-    description: `${description} Default: ${initial}.`,
+    description,
     parse: async (text) => milliseconds(text),
   })();
 

@@ -21,6 +21,12 @@ export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 
 
 /** The store's URL and, for an embedded one, the job's folder. `JobUnknown` when nothing says which. */
 export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
+  const folderOf = flags.dir && resolve(flags.dir);
+  // A folder on the command line says more than a store in the environment.
+  const isFromEnvironment = flags.store !== undefined && flags.store === process.env.PADDLET_STORE;
+  if (folderOf && isFromEnvironment && existsSync(join(folderOf, 'store.db'))) {
+    return { url: embeddedStore(folderOf), folder: folderOf };
+  }
   if (flags.store !== undefined) return { url: flags.store, folder: flags.dir && resolve(flags.dir) };
   const folder = flags.dir === undefined ? onlyJobFolder() : resolve(flags.dir);
   if (!existsSync(join(folder, 'store.db'))) {

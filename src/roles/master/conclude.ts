@@ -22,7 +22,7 @@ export interface ConcludeOptions {
   readonly group: PserverGroup;
   readonly desk: TaskDesk;
   readonly testMetrics: Metrics | undefined;
-  readonly trainedSeconds: number;
+  readonly recordsPerSecond: number;
   readonly over: AbortSignal;
 }
 
@@ -132,7 +132,7 @@ function makeResult(
     ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
     modelDigest: made.modelDigest,
     stateDigest: made.stateDigest,
-    recordsPerSecond: Math.round(applied / Math.max(options.trainedSeconds, 0.001)),
+    recordsPerSecond: options.recordsPerSecond,
     elapsedSeconds: Math.round((context.host.clock.wallSeconds() - record.created) * 1000) / 1000,
     checkpoints: made.checkpoints,
   };

@@ -142,9 +142,12 @@ interface Work extends DirectOptions {
 async function finishJob(work: Work, state: MasterState, recoveries: RecoveryView): Promise<void> {
   const { context, over, info } = work;
   const beganMs = context.host.clock.monotonicMs();
+  const goodBefore = goodRecords(state);
   for (;;) {
     const recovery = await trained(work, state, recoveries);
     const trainedSeconds = (context.host.clock.monotonicMs() - beganMs) / 1000;
+    // Of this master's own time: what was trained before it, it did not measure.
+    const recordsPerSecond = Math.round((goodRecords(state) - goodBefore) / Math.max(trainedSeconds, 0.001));
     const isCurrent = (): boolean => recoveries.current()?.number === recovery.number;
     const overtaken = new AbortController();
     const stopWatching = watchRecovery(recoveries, recovery, overtaken, over);
@@ -152,7 +155,7 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       const signal = AbortSignal.any([over, overtaken.signal]);
       const testMetrics = await evaluate({ ...work, over: signal }, state);
       info.enters('concluding');
-      const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, trainedSeconds });
+      const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, recordsPerSecond });
       failPoint('result.publishing');
       if (await publishResult(work, result, recovery)) {
         state.isOver = true;
@@ -170,6 +173,11 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
     }
     context.host.log.warn('a pserver was restored while the job was being concluded: repairing first');
   }
+}
+
+function goodRecords({ train }: MasterState): number {
+  const { ended, current } = train.desk.queue.totals();
+  return ended.reduce((sum, { sums }) => sum + sums.good, current.good);
 }
 
 /** The recovery number under which all tasks are done and closed in every shard. */

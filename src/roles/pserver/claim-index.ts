@@ -3,13 +3,11 @@
  * (seeds/distributed-training.en.md, "Parameter Server Process").
  */
 
-import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
-import { parseStoreValue } from '../../core/task-state.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease, patiently } from '../ownership.ts';
+import { claimKey, type HeldLease } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
 
 export interface ClaimIndexOptions {
@@ -18,6 +16,8 @@ export interface ClaimIndexOptions {
   /** `host:port` of this pserver. */
   readonly address: string;
   readonly wanted: number | undefined;
+  /** `/ps_desired`. */
+  readonly desired: number;
   readonly leaseTtlMs: number;
   readonly over: AbortSignal;
 }
@@ -28,8 +28,7 @@ export interface ClaimedIndex {
 }
 
 export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedIndex> {
-  const { context, wanted } = options;
-  const desired = await readDesired(context, options.over);
+  const { desired, wanted } = options;
   if (wanted !== undefined && wanted >= desired) {
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
@@ -37,14 +36,6 @@ export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedInd
   const taken = await tryAll(options, candidates);
   if ('index' in taken) return taken;
   return waitAndClaim(options, candidates, taken.holder);
-}
-
-async function readDesired(context: RoleContext, over: AbortSignal): Promise<number> {
-  const { keys, store } = context;
-  const entry = await patiently(context, () => store.get(keys.psDesired), over);
-  if (entry === undefined)
-    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
-  return parseStoreValue(z.int().min(1), keys.psDesired, entry.value);
 }
 
 async function tryAll(

@@ -68,7 +68,7 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   failPoint('pserver.recovery-raised');
   const taken = await takeShards(context, fence, me, heads);
   failPoint('pserver.shards-taken');
-  await sweep(options);
+  await sweep(options, loaded.files);
   const held = heads.map(({ shard }) => shard);
   context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });
   return assemble(options, { parameters, loaded, taken, held, raised: recovery });
@@ -172,10 +172,11 @@ function opener({ context, fence, index }: HoldOptions, loaded: LoadedShards): S
 }
 
 /** Files that a crash left in this index's folder. */
-async function sweep({ context, record, index, fence, folder }: HoldOptions): Promise<void> {
+async function sweep({ context, record, index, fence, folder }: HoldOptions, loaded: readonly string[]): Promise<void> {
   const { store, keys, host } = context;
   const { entry } = await patiently(context, () => readEntry(store, keys.checkpoint(index)));
-  const published = new Set<string>();
+  // A parting snapshot is not in the entry, and all there is until the next checkpoint.
+  const published = new Set<string>(loaded);
   if (entry !== undefined) for (const { uuid } of [entry, ...(entry.generations ?? [])]) published.add(uuid);
   const report = await removeOrphans({
     disk: host.disk,

@@ -43,6 +43,8 @@ export interface LoadedShards {
   readonly fromClean: boolean;
   /** Where it came from, for people. */
   readonly source: string;
+  /** Names of the files that were loaded. */
+  readonly files: readonly string[];
 }
 
 export interface FilledShards extends LoadedShards {
@@ -74,6 +76,7 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
     seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
     exact: parts.every(({ exact }) => exact),
     fromClean: parts.some(({ fromClean }) => fromClean),
+    files: parts.flatMap(({ files }) => files),
     source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
   };
 }
@@ -99,6 +102,7 @@ const NOTHING: LoadedShards = {
   exact: false,
   fromClean: false,
   source: 'initial values, to be repaired',
+  files: [],
 };
 
 async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readonly number[]): Promise<LoadedShards> {
@@ -125,7 +129,13 @@ async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readon
       generation: age,
     });
   }
-  return { ...takenFrom(loaded), exact: isExact, fromClean: isExact, source: generation.uuid };
+  return {
+    ...takenFrom(loaded),
+    exact: isExact,
+    fromClean: isExact,
+    source: generation.uuid,
+    files: [generation.uuid],
+  };
 }
 
 function takenFrom({ ledgers, positions }: LoadedCheckpoint) {

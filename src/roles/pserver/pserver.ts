@@ -52,6 +52,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     const record = await waitForJob(context);
     const watch = watchJob(context);
     try {
+      await watch.known;
       waitingFor = 'an index';
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
       const claimed = await claimIndex({
@@ -59,6 +60,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         lease,
         address: listening.address,
         wanted: options.index,
+        desired: record.job.cluster.pservers,
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         over: watch.over,
       });
@@ -73,6 +75,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       holding = await takeHold(me, { folder, metrics, recoveries, onEnd: fail });
       await announce(me, 'up');
       return await serve(me, holding, watch, crash.signal);
+    } catch (error) {
+      // The job was over before this pserver had anything to do with it.
+      const end = isPaddletError(error, 'Interrupted') ? watch.end() : undefined;
+      if (end === undefined) throw error;
+      if ('failure' in end) throw end.failure;
+      return 'finished';
     } finally {
       watch.cancel();
     }

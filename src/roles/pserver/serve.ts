@@ -155,7 +155,7 @@ function pull(serving: Serving, request: Request<'pull'>): Reply {
   const segments: Uint8Array[] = [];
   header.dense.forEach(({ parameter }, i) => {
     const blocks = u32Segment(request, i);
-    const into = new Uint8Array(4 * denseFloats(serving, parameter, blocks));
+    const into = answerMemory(request, 4 * denseFloats(serving, parameter, blocks));
     serving.parameters.pullDense(parameter, blocks, into);
     segments.push(into);
   });
@@ -163,13 +163,17 @@ function pull(serving: Serving, request: Request<'pull'>): Reply {
     const ids = idSegment(request, header.dense.length + i);
     const spec = serving.spec.sparse[table];
     if (spec === undefined) throw unknownParameter('table', table, serving.spec.sparse.length);
-    const into = new Uint8Array((ids.byteLength / 8) * spec.width * 4);
+    const into = answerMemory(request, (ids.byteLength / 8) * spec.width * 4);
     serving.parameters.pullSparse(table, ids, into);
     segments.push(into);
   });
   serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
   return { header: { type: 'pull' }, segments };
 }
+
+/** Memory that earlier answers lay in, where the network lends it: fresh memory costs more than the copy into it. */
+const answerMemory = (request: Request<'pull'>, byteLength: number): Uint8Array =>
+  request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 
 function push(serving: Serving, request: Request<'push'>): Reply {
   const { header } = request;

@@ -52,6 +52,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
     const record = await waitForJob(context);
     const watch = watchJob(context);
     try {
+      await watch.known;
       waitingFor = 'the pservers';
       await serveJob(context, { record, watch, id, address, activity, options, ready: () => (waitingFor = undefined) });
       return ended(watch);
@@ -127,7 +128,20 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
     const reports = reportProgress(context, { record, id, master, activity });
     const report = reports.send;
     try {
-      await workLoop({ context, record, id, model, place, master, client, router, activity, report, over: either });
+      await workLoop({
+        context,
+        record,
+        id,
+        model,
+        place,
+        master,
+        client,
+        router,
+        activity,
+        report,
+        over: either,
+        isEnded: () => watch.end() !== undefined,
+      });
       // The job needs no more work; its result is about to be published.
       await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
     } finally {

@@ -35,6 +35,8 @@ export interface WorkLoopOptions {
   readonly activity: Activity;
   /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
   readonly report: () => void;
+  /** The job is over: nobody wants anything back. */
+  readonly isEnded: () => boolean;
   /** Aborts when the trainer is to end. */
   readonly over: AbortSignal;
 }
@@ -227,7 +229,8 @@ async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask
 
 /** On the way out: what was not worked goes back at once, without waiting for the lease. */
 async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
-  for (const task of held) await options.master.tell(returned(options, task));
+  if (options.isEnded()) return;
+  await Promise.all(held.map((task) => options.master.tell(returned(options, task))));
 }
 
 function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
