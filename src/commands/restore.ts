@@ -19,7 +19,7 @@ import {
   restoreFiles,
 } from '../checkpoint/restore.ts';
 import { publishRestored, type QuietJob, readQuietJob } from '../checkpoint/swap.ts';
-import { durationFlag } from './base/duration-flag.ts';
+import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 import { findCheckpoint, type JobInStore, ofJobFlags, varsFlags, withJob } from './checkpoint/find-checkpoint.ts';
 import { bytesText } from './checkpoint/inspection-text.ts';

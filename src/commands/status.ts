@@ -7,7 +7,7 @@ import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
 import { retryWhileAway } from '../store/retry-while-away.ts';
 import type { Store } from '../store/store.ts';
-import { durationFlag } from './base/duration-flag.ts';
+import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
 import { isReached, waitUntil } from './base/job-wait.ts';
 import { standingJson, standingText } from './base/standing.ts';
@@ -37,7 +37,7 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('status');
-    const limit = AbortSignal.timeout(flags.timeout);
+    const limit = AbortSignal.timeout(milliseconds(flags.timeout));
     const signal = flags.wait === undefined ? this.interruption() : AbortSignal.any([this.interruption(), limit]);
     const store = await openStore(findStore(flags).url, host);
     try {
@@ -49,7 +49,7 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
       this.output(standingJson(standing), () => standingText(standing, this.table.bind(this)));
       return exitOf(standing, flags.wait);
     } catch (error) {
-      if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, flags.timeout);
+      if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, milliseconds(flags.timeout));
       throw error;
     } finally {
       await store.close();

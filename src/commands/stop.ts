@@ -5,7 +5,7 @@ import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
 import { retryWhileAway } from '../store/retry-while-away.ts';
 import type { Store } from '../store/store.ts';
-import { durationFlag } from './base/duration-flag.ts';
+import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore } from './base/find-store.ts';
 import { liveRoles, waitUntil } from './base/job-wait.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
@@ -55,7 +55,7 @@ when all have left. Started again, the job goes on from there.`;
 
   private async waitForLeaving(host: Host, store: Store, keys: Keys, signal: AbortSignal): Promise<void> {
     const wait = await this.wait('waiting for the roles to leave');
-    const limit = AbortSignal.timeout(this.flags.timeout);
+    const limit = AbortSignal.timeout(milliseconds(this.flags.timeout));
     let alive: string[] = [];
     try {
       const either = AbortSignal.any([signal, limit]);

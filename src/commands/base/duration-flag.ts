@@ -2,17 +2,19 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { parseDurationMs } from '../../job/duration.ts';
 
-/** A flag such as `--timeout 60s`; its value is in milliseconds. */
+/** A flag such as `--timeout 60s`, checked and kept as text so that help shows it so; `milliseconds` makes a number of it. */
 export const durationFlag = (initial: string, description: string) =>
-  Flags.custom<number>({
-    default: milliseconds(initial),
-    defaultHelp: async () => initial,
+  Flags.string({
+    default: initial,
     helpValue: 'TIME',
     description,
-    parse: async (text) => milliseconds(text),
-  })();
+    parse: async (text) => {
+      milliseconds(text);
+      return text;
+    },
+  });
 
-function milliseconds(text: string): number {
+export function milliseconds(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw new PaddletError('Usage', `${text} is not a duration`, { hint: 'write it with its unit: 500ms, 5s, 10m, 1h' });

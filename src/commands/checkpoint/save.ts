@@ -4,7 +4,7 @@ import { allSettledOrThrow } from '../../roles/pserver-group.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryWhileAway } from '../../store/retry-while-away.ts';
-import { durationFlag } from '../base/duration-flag.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
 import { type JobInStore, openLiveCluster } from '../base/live-cluster.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -62,7 +62,13 @@ ignores the request and says so.`;
         (placement) =>
           allSettledOrThrow(
             placement.pservers.map(async (pserver): Promise<Saved> => {
-              const reply = await group.ask(pserver, 'checkpoint', { final: false }, [], this.flags.timeout);
+              const reply = await group.ask(
+                pserver,
+                'checkpoint',
+                { final: false },
+                [],
+                milliseconds(this.flags.timeout),
+              );
               reply.free();
               const { outcome, saved } = reply.header;
               return { index: pserver.index, outcome, ...saved };
