@@ -137,10 +137,9 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
     for (const { temporary, path } of made) await disk.rename(temporary, path);
     for (const { index } of made.map(({ meta }) => meta)) await disk.syncFolder(indexFolder({ folder, index }));
   } catch (error) {
-    await discardFiles(
-      disk,
-      made.flatMap(({ temporary, path }) => [temporary, path]),
-    );
+    const left = made.flatMap(({ temporary, path }) => [temporary, path]);
+    // The first error says what went wrong; what stays is an orphan, and goes when a pserver starts there.
+    await discardFiles(disk, left).catch(() => undefined);
     throw error;
   }
   const generations = made.map(({ generation }) => generation!);
