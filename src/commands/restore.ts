@@ -118,7 +118,7 @@ in one transaction, while no pserver lives; the pservers that start next load th
     const { flags } = this;
     const { store, keys, record, patiently } = job;
     const access = { store, keys, clock: host.clock, signal };
-    const quiet = await patiently(() => readQuietJob(access, isPublishing ? flags.wait : 0));
+    const quiet = await patiently(() => readQuietJob(access, isPublishing ? milliseconds(flags.wait) : 0));
     const files =
       flags.from === undefined
         ? filesOfEntries(job.folder, parseEntries(keys.checkpointsPrefix, quiet.entries), 'newest')
