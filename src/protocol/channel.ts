@@ -26,6 +26,11 @@ export interface Received<H> {
   readonly segmentCount: number;
   segment(index: number): Uint8Array;
   free(): void;
+  /**
+   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and uses
+   * it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
+   */
+  readonly answerMemory?: (byteLength: number) => Uint8Array;
 }
 
 export interface Outgoing<H> {

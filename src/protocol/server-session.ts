@@ -4,7 +4,7 @@
  */
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel } from '../base/seams.ts';
-import type { LandingAllocator, Outgoing, RequestHandler, Session } from './channel.ts';
+import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from './channel.ts';
 import { toErrorHeader } from './error-header.ts';
 import { bad, type Frame, type FrameHead } from './frame.ts';
 import { FrameSender, prepare } from './frame-sender.ts';
@@ -27,6 +27,8 @@ export class ServerSession implements Session {
   readonly #sender: FrameSender;
   /** Received, not begun. */
   readonly #queue: ReceivedFrame[] = [];
+  /** Memory lent for the answers of requests. */
+  readonly #lent = new Map<ReceivedFrame, Landing[]>();
   /** Begun or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
@@ -144,6 +146,7 @@ export class ServerSession implements Session {
         segmentCount: frame.segmentCount,
         segment: (index: number) => frame.segment(index),
         free: () => frame.free(),
+        answerMemory: (byteLength: number) => this.#lend(frame, byteLength),
       };
       const result = this.#options.handler(request, this);
       if (!(result instanceof Promise)) {
@@ -165,6 +168,19 @@ export class ServerSession implements Session {
     } catch (error) {
       this.#answerFailure(frame, error);
     }
+  }
+
+  #lend(frame: ReceivedFrame, byteLength: number): Uint8Array {
+    const landing = this.#wire.pool.allocate(byteLength);
+    const lent = this.#lent.get(frame);
+    if (lent === undefined) this.#lent.set(frame, [landing]);
+    else lent.push(landing);
+    return landing.bytes();
+  }
+
+  #takeBack(frame: ReceivedFrame): void {
+    for (const landing of this.#lent.get(frame) ?? []) landing.free();
+    this.#lent.delete(frame);
   }
 
   #answer(frame: ReceivedFrame, { header, segments = [] }: Outgoing<ReplyHeader>): void {
@@ -204,6 +220,7 @@ export class ServerSession implements Session {
     const done = (): void => {
       if (frame === undefined) return;
       frame.free();
+      this.#takeBack(frame);
       this.#pump();
       this.#closeWhenIdle();
     };

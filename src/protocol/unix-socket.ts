@@ -3,13 +3,16 @@
  * private folder of its user, named after its address. A client of a loopback address looks there first. Nobody is told
  * and nothing is agreed on; where anything is not as expected, both use TCP.
  */
-import { lstatSync, mkdirSync, readlinkSync, unlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, unlinkSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isLoopback } from './address.ts';
 
 /** Of `sockaddr_un`, less the final zero. */
 const MAX_PATH_BYTES = 107;
+const SWEPT_AGE_MS = 60_000;
+const MAX_SWEPT = 256;
 
 /** Where the socket of the role at a loopback address is, if it has one. */
 export function unixSocketOf(host: string, port: number): string | undefined {
@@ -34,6 +37,36 @@ export function claimUnixSocket(host: string, port: number): string | undefined 
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     return undefined;
   }
+}
+
+/**
+ * Removes what roles that were killed left beside `own`, a socket that was just made: files that are a minute older and
+ * that nobody listens on. At most so many as to be done at once.
+ */
+export async function sweepUnixSockets(own: string): Promise<void> {
+  const madeMs = lstatSync(own, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const space = `${networkSpace()}-`;
+  const old = readdirSync(folder())
+    .filter((name) => name.startsWith(space))
+    .slice(0, MAX_SWEPT)
+    .map((name) => join(folder(), name))
+    .filter((path) => {
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      return stats?.isSocket() === true && stats.mtimeMs < madeMs - SWEPT_AGE_MS;
+    });
+  await Promise.all(old.map(removeIfDeaf));
+}
+
+function removeIfDeaf(path: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.on('connect', () => socket.destroy());
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      // With `force` it is fine if another sweeper was faster.
+      if (error.code === 'ECONNREFUSED') rmSync(path, { force: true });
+    });
+    socket.on('close', () => resolve());
+  });
 }
 
 const userId = (): number | undefined => process.getuid?.();

@@ -13,7 +13,7 @@ import type { ListenOptions, Server } from './channel.ts';
 import { accept, chooseSubprotocol } from './handshake.ts';
 import { answerHttp } from './http-answers.ts';
 import { ServerSession } from './server-session.ts';
-import { claimUnixSocket } from './unix-socket.ts';
+import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
 import { SUBPROTOCOL, type Wire } from './wire-options.ts';
 
 /** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
@@ -98,6 +98,7 @@ class WebSocketRoleServer implements Server {
       });
       unix.listen({ path }, resolve);
     });
+    if (unix.listening) await sweepUnixSockets(path);
   }
 
   close(): Promise<void> {

@@ -209,3 +209,33 @@ describeOnEveryPath('landing of answers', () => {
     await expect(connect({ landing: none }).request(numbered(1), LONG)).rejects.toMatchObject({ code: 'OutOfMemory' });
   });
 });
+
+describeOnEveryPath('memory for answers', () => {
+  it('is lent until the answer was sent, then lent again, whatever became of the request', async () => {
+    const lent: Uint8Array[] = [];
+    const { connect } = await rig({
+      handler: (request) => {
+        const memory = request.answerMemory!(100_000);
+        expect(memory.byteOffset % 8).toBe(0);
+        lent.push(memory);
+        if (request.header.type === 'push' && request.header.task === 1) throw new PaddletError('NotReady', 'not yet');
+        memory.fill(lent.length);
+        return { ...applied, segments: [memory] };
+      },
+    });
+    const channel = connect();
+    await expect(channel.request(numbered(1), LONG)).rejects.toMatchObject({ code: 'NotReady' });
+    for (const n of [2, 3, 4]) {
+      const answer = await channel.request(numbered(n), LONG);
+      expect(answer.segment(0).every((byte) => byte === n)).toBe(true);
+      answer.free();
+    }
+    // Answers that wait to be sent at the same time lie in memory of their own.
+    const several = await Promise.all([5, 6, 7].map((n) => channel.request(numbered(n), LONG)));
+    several.forEach((answer, i) => {
+      expect(answer.segment(0).every((byte) => byte === 5 + i)).toBe(true);
+      answer.free();
+    });
+    expect(new Set(lent.slice(0, 4).map(({ buffer }) => buffer)).size).toBeLessThan(4);
+  });
+});

@@ -1,9 +1,10 @@
 /** Unix sockets beside TCP: used where both ends are on one host, left alone where anything is not as it should be. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestHandler } from '../../src/protocol/channel.ts';
 import { claimUnixSocket, unixSocketOf } from '../../src/protocol/unix-socket.ts';
@@ -106,6 +107,22 @@ describe('Unix sockets', () => {
     const second = await role({ listen: address });
     expect(second.path()).toBe(file);
     expect(await second.cameBy()).toBe('unix');
+  });
+
+  it('left behind long ago are removed by any role that starts, live ones are not', async () => {
+    const live = await role();
+    const folder = dirname(live.path()!);
+    const [space] = basename(live.path()!).split('-');
+    const dead = join(folder, `${space}-127.0.0.1-1`);
+    const young = join(folder, `${space}-127.0.0.1-2`);
+    // The child dies without closing: its files stay.
+    const script = `const {createServer}=require('node:net');let n=0;for(const p of process.argv.slice(1))createServer().listen({path:p},()=>{if(++n===2)process.kill(process.pid,'SIGKILL')})`;
+    spawnSync(process.execPath, ['-e', script, dead, young]);
+    const longAgo = new Date(Date.now() - 3_600_000);
+    for (const path of [dead, live.path()!]) utimesSync(path, longAgo, longAgo);
+    await role();
+    expect([dead, young, live.path()!].map((path) => existsSync(path))).toEqual([false, true, true]);
+    expect(await live.cameBy()).toBe('unix');
   });
 
   it('of another role are told apart, and TCP is used', async () => {
