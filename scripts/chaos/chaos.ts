@@ -206,6 +206,8 @@ const masterLogs = (): string[] =>
     .filter((name) => /^master.*\.log$/.test(name))
     .map((name) => readFileSync(join(logs, name), 'utf8'));
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 let holds = false;
 try {
   holds = await run();
