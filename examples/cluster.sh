@@ -19,10 +19,10 @@ shift $(($# > 0))
 export PADDLET_DATA=${PADDLET_DATA:-$(dirname "$job")}
 
 folder=${FOLDER:-$(mktemp -d)}
-started=()
+started=() roles=()
 leave() {
   trap - EXIT
-  # The roles first, and last of all the store that they take their leave of.
+  # Last of all the store, that the roles take their leave of.
   local i
   for ((i = ${#started[@]} - 1; i >= 0; i--)); do
     kill "${started[i]}" 2>/dev/null && wait "${started[i]}" || true
@@ -75,6 +75,14 @@ role() { # role NAME COMMAND...
   shift
   keep "$name.log" "$@" &
   started+=($!)
+  roles+=($!)
+}
+
+# In the background, since bash hears signals only while it waits for nothing but `wait`.
+follow() { # follow COMMAND...
+  "$@" &
+  started+=($!)
+  wait $!
 }
 
 [ -n "${PADDLET_STORE:-}" ] || start_etcd
@@ -84,13 +92,12 @@ if [ "$job" = "$root/examples/synth-fm.yaml" ] && [ ! -e "$PADDLET_DATA/synth" ]
   "$paddlet" data synth --out synth >&2
 fi
 
-first=${#started[@]}
 role trainer-0 "$paddlet" trainer
 role pserver-1 "$paddlet" pserver --index 1 --dir .
 role pserver-0 "$paddlet" pserver --index 0 --dir .
 role trainer-1 "$paddlet" trainer
 role master "$paddlet" master "$job"
 
-"$paddlet" status --wait running >&2
-"$paddlet" status --wait done --timeout 10m "$@"
-for pid in "${started[@]:first}"; do wait "$pid"; done
+follow "$paddlet" status --wait running >&2
+follow "$paddlet" status --wait done --timeout 10m "$@"
+for pid in "${roles[@]}"; do wait "$pid"; done

@@ -38,15 +38,20 @@ const processSchema = z.object({
   role: z.enum(['master', 'pserver', 'trainer']),
   index: z.number().optional(),
   id: z.string().optional(),
-  pid: z.number(),
+  /** Of those that answered. */
+  pid: z.number().optional(),
   address: z.string(),
 });
 const statusSchema = z.object({ processes: z.array(processSchema) });
-export type LiveProcess = z.infer<typeof processSchema>;
+export type LiveProcess = z.infer<typeof processSchema> & { readonly pid: number };
 
-/** The live processes of a job, as `paddlet status` names them; `where` are the flags that say which job. */
+/**
+ * The live processes of a job, as `paddlet status` names them; `where` are the flags that say which job. The key of one
+ * that was killed is there for a while, but it does not answer.
+ */
 export async function describeProcesses(place: Place, ...where: string[]): Promise<LiveProcess[]> {
-  return statusSchema.parse(await place.json('status', ...where)).processes;
+  const { processes } = statusSchema.parse(await place.json('status', ...where));
+  return processes.filter((process): process is LiveProcess => process.pid !== undefined);
 }
 
 /** Those of the job under `run`. */
