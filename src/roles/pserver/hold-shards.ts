@@ -1,4 +1,5 @@
 /** What a pserver holds once its shards are taken: parameters, ledgers, checkpoints, and the means to serve them. */
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { ShardMoment } from '../../checkpoint/capture.ts';
 import { readEntry } from '../../checkpoint/entry.ts';
@@ -157,16 +158,24 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
 }
 
 /** From the first push on, the file that was loaded is no longer the last state: that is noted before it is applied. */
-function opener({ context, fence, index }: HoldOptions, loaded: LoadedShards): Serving['open'] {
+function opener({ context, fence, index, onEnd }: HoldOptions, loaded: LoadedShards): Serving['open'] {
   const { store, keys, host } = context;
   let opened = !loaded.fromClean;
   let opening: Promise<void> | undefined;
   return () => {
     if (opened) return undefined;
-    opening ??= markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) }).then(() => {
-      failPoint('pserver.opened');
-      opened = true;
-    });
+    opening ??= markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) }).then(
+      () => {
+        failPoint('pserver.opened');
+        opened = true;
+      },
+      (error: unknown) => {
+        onEnd(error);
+        // Ours to die of; the trainer finds the index with its next owner.
+        if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+        throw error;
+      },
+    );
     return opening;
   };
 }
