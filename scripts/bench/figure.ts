@@ -10,6 +10,9 @@ export interface Figure {
   readonly aim?: { readonly of: 'ratio' | 'value'; readonly bound: number; readonly best: 'high' | 'low' };
   /** value / limit: the median over the rounds, which is not the ratio of the medians. */
   readonly ratio?: number;
+  /** The best round beside the limit's best round: what is left when nothing else runs. */
+  readonly best?: number;
+  readonly bestValue?: number;
 }
 
 export function median(values: readonly number[]): number {
@@ -35,13 +38,14 @@ const digits = (value: number): string => (value >= 1000 ? Math.round(value).toS
 
 export function printFigures(figures: readonly Figure[]): void {
   const rows = figures.map((figure) => {
-    const { what, value, unit, limit, ratio, aim } = figure;
+    const { what, value, unit, limit, ratio, best, bestValue, aim } = figure;
     const reached = isReached(figure);
     return {
       what,
       figure: `${digits(value)} ${unit}`,
       limit: limit === undefined ? '' : `${digits(limit.value)} ${limit.what}`,
       ratio: ratio === undefined ? '' : ratio.toFixed(2),
+      best: best !== undefined ? best.toFixed(2) : bestValue !== undefined ? digits(bestValue) : '',
       aim: aim === undefined ? '' : `${aim.best === 'high' ? '≥' : '≤'} ${aim.bound}${aim.of === 'ratio' ? ' ×' : ''}`,
       reached: reached === undefined ? '' : reached ? 'yes' : 'NO',
     };

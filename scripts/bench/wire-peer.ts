@@ -2,10 +2,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel, Network } from '../../src/protocol/channel.ts';
+import { LandingPool } from '../../src/protocol/landing-pool.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts';
-import { LARGEST_BYTES } from './raw-tcp.ts';
+import { LARGEST_BYTES, MiB } from './raw-tcp.ts';
 
 const TIMEOUT = { timeoutMs: 60_000 };
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -26,15 +28,35 @@ export function network(options: Partial<WebSocketNetworkOptions> = {}): Network
   });
 }
 
+/** As a network has one of its own, but counted here. */
+export function landingPool(): LandingPool {
+  const pool = new LandingPool(LIMITS.frameBytes);
+  pool.enter();
+  return pool;
+}
+
+export interface MemoryNow {
+  readonly rssMiB: number;
+  readonly landings: number;
+  readonly keptMiB: number;
+}
+
+export const memoryNow = (pool: LandingPool): MemoryNow => ({
+  rssMiB: process.memoryUsage.rss() / MiB,
+  landings: pool.inUse,
+  keptMiB: pool.keptBytes / MiB,
+});
+
 async function serve(): Promise<void> {
   const values = new Uint8Array(LARGEST_BYTES).fill(1);
+  const pool = landingPool();
   const server = await network().listen({
     listen: '127.0.0.1:0',
     http: async () => undefined,
+    landing: (byteLength) => pool.allocate(byteLength),
     handler: ({ header }) => {
       if (header.type === 'info') {
-        const { rss, external, arrayBuffers } = process.memoryUsage();
-        return { header: { type: 'info', info: { rss, external, arrayBuffers } } };
+        return { header: { type: 'info', info: { ...memoryNow(pool) } } };
       }
       return header.type === 'pull'
         ? { header: { type: 'pull' }, segments: [values.subarray(0, header.placement.shards)] }

@@ -8,8 +8,9 @@ import { MiB, startRawTcp } from './raw-tcp.ts';
 import { callRate, network, pull, push, startPusher, startWireServer } from './wire-peer.ts';
 
 const KiB = 1024;
-const ROUNDS = 7;
-const ROUND_MS = 200;
+/** Many short rounds: other work on the machine disturbs some of them, seldom all. */
+const ROUNDS = 11;
+const ROUND_MS = 100;
 
 const LARGE = [
   { name: '64 KB', byteLength: 64 * KiB, inFlight: 32, aim: 0.7 },
@@ -52,6 +53,7 @@ export async function measureWire(): Promise<Figure[]> {
           unit: 'GB/s',
           limit,
           ratio: ratio(rounds.local),
+          best: Math.max(...rounds.local) / Math.max(...rounds.raw),
           aim: { of: 'ratio', bound: aim, best: 'high' },
         });
         figures.push({
@@ -60,6 +62,7 @@ export async function measureWire(): Promise<Figure[]> {
           unit: 'GB/s',
           limit,
           ratio: ratio(rounds.tcp),
+          best: Math.max(...rounds.tcp) / Math.max(...rounds.raw),
         });
       }
     }
@@ -69,7 +72,8 @@ export async function measureWire(): Promise<Figure[]> {
       for (const inFlight of [1, 32]) {
         const rates: number[] = [];
         for (let round = 0; round < ROUNDS; round++) rates.push(await callRate(channel, call, inFlight, ROUND_MS));
-        const figure = { what: `${op} 4 KB, ${inFlight} in flight`, value: median(rates), unit: 'requests/s' };
+        const what = `${op} 4 KB, ${inFlight} in flight`;
+        const figure = { what, value: median(rates), bestValue: Math.max(...rates), unit: 'requests/s' };
         figures.push(inFlight === 1 ? figure : { ...figure, aim: { of: 'value', bound: 100_000, best: 'high' } });
       }
     }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
 import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages.ts';
-import { SUBPROTOCOL, WAITING_REQUESTS } from '../../src/protocol/wire-options.ts';
+import { RECEIVE, SUBPROTOCOL, WAITING_REQUESTS, ZERO_MASK_SUBPROTOCOL } from '../../src/protocol/wire-options.ts';
 
 const docs = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
 const golden = (name: string): Buffer => readFileSync(new URL(`../golden/frames/${name}.bin`, import.meta.url));
@@ -55,6 +55,8 @@ describe('docs/protocol.md', () => {
 
   it('names the subprotocol, the phases and the requests that wait', () => {
     expect(docs).toContain(`\`${SUBPROTOCOL}\``);
+    expect(docs).toContain(`\`${ZERO_MASK_SUBPROTOCOL}\``);
+    for (const way of RECEIVE) expect(docs).toContain(way);
     for (const phase of PHASES) expect(section('progress')).toContain(`"${phase}"`);
     expect([...WAITING_REQUESTS].sort()).toEqual(['checkpoint', 'getTask']);
   });
