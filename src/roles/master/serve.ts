@@ -80,6 +80,10 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
 
 const isEvaluation = (state: MasterState, pass: number): boolean => pass === state.record.job.training.passes;
 
+/** Another master, or a pserver that was restored, ended the evaluation that a trainer still works for. */
+const evaluatedAnew = (): PaddletError =>
+  new PaddletError('AttemptNotLive', 'the evaluation that this task was dealt for is over; it is done anew');
+
 /** The desk, with the reference as its queue knows it. */
 function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
   if (!isEvaluation(state, ref.pass)) {
@@ -88,7 +92,7 @@ function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: Att
     if (round === undefined || item === undefined) return { desk: state.train.desk, ref: refOf(ref) };
     return { desk: round.desk, ref: { ...refOf(ref), pass: 0, task: item } };
   }
-  if (state.evaluate === undefined) throw new PaddletError('PassAfter', 'evaluation has not begun');
+  if (state.evaluate === undefined) throw evaluatedAnew();
   return { desk: state.evaluate.desk, ref: evaluationRef(ref) };
 }
 
@@ -212,12 +216,15 @@ function wireFile({ path, bytes, records, labels }: Dataset['index']['files'][nu
 
 async function finishEvaluation(state: MasterState, request: RequestOf<'finishEvaluation'>): Promise<Reply> {
   const { header } = request;
-  if (state.evaluate === undefined || !isEvaluation(state, header.pass)) {
+  if (!isEvaluation(state, header.pass)) {
     throw new PaddletError('BadMessage', 'finishEvaluation names a task that is not one of evaluation');
   }
+  if (state.evaluate === undefined) throw evaluatedAnew();
   const { desk, results } = state.evaluate;
-  results.add(header.task, header.metrics, floats(request, 0), floats(request, 1));
-  await desk.finish(evaluationRef(header), { ...noSums(), bad: header.bad, metrics: header.metrics });
+  const ref = evaluationRef(header);
+  // Before the report is accepted, as that may end the evaluation; what is not live must not replace what is there.
+  if (desk.queue.isLive(ref)) results.add(header.task, header.metrics, floats(request, 0), floats(request, 1));
+  await desk.finish(ref, { ...noSums(), bad: header.bad, metrics: header.metrics });
   return { header: { type: 'finishEvaluation' } };
 }
 

@@ -47,6 +47,8 @@ export async function trainTask(
   task: { pass: number; task: number },
   records: TaskRecords,
 ): Promise<TrainedTask> {
+  // A pserver that is away is no work of this trainer's: the clock of the task stands still.
+  options.activity.enter('wait');
   const { next, recovery } = await options.client.position(task.pass, task.task, options.signal);
   const progress: Progress = { recovery, read: 0, duplicate: 0, metrics: noMetrics };
   let from = next;
