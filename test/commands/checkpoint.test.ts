@@ -1,0 +1,161 @@
+/** The checkpoint commands as a user meets them: run as processes, on files. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClock } from '../../src/host/clock.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { createLog } from '../../src/host/log.ts';
+import { createRandom } from '../../src/host/random.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { saveCluster } from '../checkpoint/cluster-fixture.ts';
+import { IDS, jobOf } from '../checkpoint/fixture.ts';
+import { ROOT } from '../source-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'paddlet-commands-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => join(folder, name);
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function paddlet(...args: string[]): Promise<Ran> {
+  return new Promise((done) => {
+    execFile(process.execPath, [join(ROOT, 'bin/paddlet.ts'), ...args], { env: {}, cwd: folder }, (error, out, err) => {
+      done({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
+    });
+  });
+}
+
+async function json(...args: string[]) {
+  const { code, out } = await paddlet(...args, '--json');
+  return { code, result: JSON.parse(out) };
+}
+
+beforeAll(async () => {
+  const disk = createDisk();
+  await saveCluster({ disk, pservers: 2, folder: at('a') });
+  await saveCluster({ disk, pservers: 1, folder: at('b'), salt: 2, ids: IDS.slice(4), names: 10 });
+  await saveCluster({ disk, pservers: 1, folder: at('other'), job: jobOf({ jobId: 'job-b' }), names: 20 });
+});
+
+describe('checkpoint commands', () => {
+  test('inspect: a folder, chosen tables, top rows, the digests of the model', async () => {
+    const { code, result } = await json('checkpoint', 'inspect', 'a', '--vars', 'emb', '--top', '2', '--digest');
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ jobName: 'small', shards: { total: 8, missing: [] }, dense: [] });
+    expect(result.tables).toMatchObject([{ name: 'emb', width: 3, rows: IDS.length, nans: 0, top: [{}, {}] }]);
+    expect(result.digests.modelDigest).toMatch(/^[0-9a-f]{64}$/);
+    const text = await paddlet('checkpoint', 'inspect', 'a');
+    expect(text.out).toContain('emb/values.0');
+    expect(text.err).toContain('its ledger cannot be read');
+  });
+
+  test('inspect: one file has a part of the shards', async () => {
+    const [file] = readdirSync(at('a/1'));
+    const { code, result } = await json('checkpoint', 'inspect', `a/1/${file}`);
+    expect([code, result.shards.missing]).toEqual([0, [0, 2, 4, 6]]);
+  });
+
+  test('ls', async () => {
+    const { code, result } = await json('checkpoint', 'ls', 'a');
+    expect(code).toBe(0);
+    expect(result.generations.map((one: { index: number; state: string }) => [one.index, one.state])).toEqual([
+      [0, 'running'],
+      [1, 'running'],
+    ]);
+  });
+
+  test('diff', async () => {
+    const { code, result } = await json('checkpoint', 'diff', 'a', 'b', '--vars', 'emb');
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ same: false, tables: [{ name: 'emb', added: 0, removed: 4 }] });
+    expect((await json('checkpoint', 'diff', 'a', 'a')).result.same).toBe(true);
+  });
+
+  test('restore, then verify and diff: the same again', async () => {
+    const dry = await json('restore', '--from', 'a', '--to', 'dry', '--pservers', '3', '--dry-run');
+    expect([dry.code, dry.result.plan.files.length]).toEqual([0, 3]);
+    expect(readdirSync(folder)).not.toContain('dry');
+    const { code, result } = await json('restore', '--from', 'a', '--to', 'three', '--pservers', '3');
+    expect([code, result.published, result.files.length]).toEqual([0, false, 3]);
+    expect((await json('checkpoint', 'verify', 'three')).result).toMatchObject({ ok: true, missing: [] });
+    const two = await json('restore', '--from', 'three', '--to', 'two', '--pservers', '2');
+    expect(two.result.proof).toEqual(result.proof);
+    expect((await json('checkpoint', 'diff', 'a', 'two')).result.same).toBe(true);
+    const again = await paddlet('restore', '--from', 'three', '--to', 'two', '--pservers', '2');
+    expect([again.code, again.err]).toEqual([2, expect.stringContaining('not an empty folder')]);
+  });
+
+  test('export, and not over what is there', async () => {
+    const { code, result } = await json('checkpoint', 'export', 'a', '--format', 'npz', '--out', 'model.npz');
+    expect([code, result.paths]).toEqual([0, [at('model.npz')]]);
+    const before = readFileSync(at('model.npz'));
+    const again = await json('checkpoint', 'export', 'b', '--format', 'npz', '--out', 'model.npz');
+    expect([again.code, again.result.error.code]).toEqual([2, 'Usage']);
+    expect(readFileSync(at('model.npz')).equals(before)).toBe(true);
+  });
+
+  test('verify: exit code 7 and the damaged part', async () => {
+    await saveCluster({ disk: createDisk(), pservers: 2, folder: at('damaged'), names: 30 });
+    const [name] = readdirSync(at('damaged/0'));
+    const bytes = readFileSync(at(`damaged/0/${name}`));
+    bytes[bytes.length - 400]! ^= 4;
+    writeFileSync(at(`damaged/0/${name}`), bytes);
+    const { code, out } = await paddlet('checkpoint', 'verify', 'damaged');
+    expect(code).toBe(7);
+    expect(out).toMatch(/0000-\S+: (?:sparse|dense|paddlet)\/\S+: is not as it was written/);
+    for (const args of [
+      ['restore', '--from', 'damaged', '--to', 'never', '--pservers', '1'],
+      ['checkpoint', 'export', 'damaged', '--format', 'csv', '--out', 'never'],
+    ]) {
+      expect(await json(...args)).toMatchObject({ code: 7, result: { error: { code: 'CheckpointCorrupt' } } });
+    }
+    expect(readdirSync(folder)).not.toContain('never');
+  });
+
+  test.each([
+    [['checkpoint', 'inspect', 'nothing'], 7, 'CheckpointMissing'],
+    [['checkpoint', 'inspect', 'a', '--vars', 'x'], 2, 'Usage'],
+    [['checkpoint', 'inspect'], 2, 'JobUnknown'],
+    [['checkpoint', 'export', 'a', '--out', 'x', '--format', 'pickle'], 2, 'Usage'],
+    [['restore', '--from', 'a', '--pservers', '2'], 2, 'Usage'],
+    [['restore', '--from', 'a', '--to', 'x', '--pservers', '9'], 2, 'Usage'],
+    [['restore', '--from', 'a', '--to', 'x', '--pservers', '0'], 2, 'Usage'],
+    [['checkpoint', 'inspect', 'a', '--job', 'job-b'], 7, 'CheckpointMissing'],
+  ])('%j exits with %d', async (args, code, error) => {
+    expect(await json(...args)).toMatchObject({ code, result: { error: { code: error } } });
+  });
+
+  test('files of two jobs in one folder: --job chooses', async () => {
+    const disk = createDisk();
+    await saveCluster({ disk, pservers: 2, folder: at('mixed'), names: 40 });
+    await saveCluster({ disk, pservers: 2, folder: at('mixed'), job: jobOf({ jobId: 'job-b' }), names: 50 });
+    expect(await json('checkpoint', 'inspect', 'mixed')).toMatchObject({
+      code: 7,
+      result: { error: { message: expect.stringContaining('is of job small (') } },
+    });
+    expect((await json('checkpoint', 'inspect', 'mixed', '--job', 'job-b')).result.jobId).toBe('job-b');
+  });
+
+  test('restore refuses a job in the store whose pservers live, and a job that is not there', async () => {
+    const clock = createClock();
+    const log = createLog({ level: 'error', format: 'text', write: () => {}, wallSeconds: () => 0, color: false });
+    const store = await openStore(`sqlite:${at('store.db')}`, {
+      clock,
+      random: createRandom(),
+      disk: createDisk(),
+      log,
+    });
+    try {
+      const missing = await json('restore', '--store', `sqlite:${at('store.db')}`, '--pservers', '2');
+      expect(missing).toMatchObject({ code: 2, result: { error: { code: 'JobUnknown' } } });
+    } finally {
+      await store.close();
+    }
+  });
+});
