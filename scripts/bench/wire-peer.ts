@@ -28,6 +28,12 @@ export function network(options: Partial<WebSocketNetworkOptions> = {}): Network
   });
 }
 
+/** Of this process so far. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 /** As a network has one of its own, but counted here. */
 export function landingPool(): LandingPool {
   const pool = new LandingPool(LIMITS.frameBytes);
@@ -56,7 +62,7 @@ async function serve(): Promise<void> {
     landing: (byteLength) => pool.allocate(byteLength),
     handler: ({ header }) => {
       if (header.type === 'info') {
-        return { header: { type: 'info', info: { ...memoryNow(pool) } } };
+        return { header: { type: 'info', info: { ...memoryNow(pool), cpuMs: cpuMs() } } };
       }
       return header.type === 'pull'
         ? { header: { type: 'pull' }, segments: [values.subarray(0, header.placement.shards)] }

@@ -3,9 +3,10 @@
  * 100 MB, and how long a small pull takes while large pushes run. Run: `npx node scripts/bench/wire.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
+import type { Channel } from '../../src/protocol/channel.ts';
 import { type Figure, median, percentile, printFigures } from './figure.ts';
 import { MiB, startRawTcp } from './raw-tcp.ts';
-import { callRate, network, pull, push, startPusher, startWireServer } from './wire-peer.ts';
+import { callRate, cpuMs, network, pull, push, startPusher, startWireServer } from './wire-peer.ts';
 
 const KiB = 1024;
 /** Many short rounds: other work on the machine disturbs some of them, seldom all. */
@@ -66,17 +67,7 @@ export async function measureWire(): Promise<Figure[]> {
         });
       }
     }
-    for (const op of ['push', 'pull'] as const) {
-      const call = op === 'push' ? push(new Uint8Array(4 * KiB)) : pull(4 * KiB);
-      await callRate(channel, call, 32, ROUND_MS);
-      for (const inFlight of [1, 32]) {
-        const rates: number[] = [];
-        for (let round = 0; round < ROUNDS; round++) rates.push(await callRate(channel, call, inFlight, ROUND_MS));
-        const what = `${op} 4 KB, ${inFlight} in flight`;
-        const figure = { what, value: median(rates), bestValue: Math.max(...rates), unit: 'requests/s' };
-        figures.push(inFlight === 1 ? figure : { ...figure, aim: { of: 'value', bound: 100_000, best: 'high' } });
-      }
-    }
+    for (const op of ['push', 'pull'] as const) figures.push(...(await measureSmall(channel, op)));
     figures.push(await measureLatency(server.address));
   } finally {
     channel.close();
@@ -85,6 +76,38 @@ export async function measureWire(): Promise<Figure[]> {
     server.close();
   }
   return figures;
+}
+
+async function measureSmall(channel: Channel, op: 'push' | 'pull'): Promise<Figure[]> {
+  const call = op === 'push' ? push(new Uint8Array(4 * KiB)) : pull(4 * KiB);
+  await callRate(channel, call, 32, 5 * ROUND_MS);
+  const figures: Figure[] = [];
+  for (const inFlight of [1, 32]) {
+    const rates: number[] = [];
+    const busierUs: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = [cpuMs(), await serverCpuMs(channel)];
+      const startMs = performance.now();
+      const rate = await callRate(channel, call, inFlight, ROUND_MS);
+      const calls = (rate * (performance.now() - startMs)) / 1000;
+      const after = [cpuMs(), await serverCpuMs(channel)];
+      rates.push(rate);
+      busierUs.push((1000 * Math.max(after[0]! - before[0]!, after[1]! - before[1]!)) / calls);
+    }
+    const what = `${op} 4 KB, ${inFlight} in flight`;
+    const figure = { what, value: median(rates), bestValue: Math.max(...rates), unit: 'requests/s' };
+    figures.push(inFlight === 1 ? figure : { ...figure, aim: { of: 'value', bound: 100_000, best: 'high' } });
+    // What is left of the aim when others use the cores: under 10 us, two free cores do more than 100,000 a second.
+    const bestValue = Math.min(...busierUs);
+    figures.push({ what: '  CPU of the busier process', value: median(busierUs), bestValue, unit: 'us/request' });
+  }
+  return figures;
+}
+
+async function serverCpuMs(channel: Channel): Promise<number> {
+  const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: 30_000 });
+  reply.free();
+  return Number(reply.header.info.cpuMs);
 }
 
 async function measureLatency(address: string): Promise<Figure> {

@@ -12,6 +12,7 @@
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { decodeCbor, encodeCbor } from './cbor.ts';
+import { isPlainPullOrPush } from './hot-requests.ts';
 
 export const FRAME_VERSION = 1;
 export const PREAMBLE_BYTES = 24;
@@ -64,7 +65,7 @@ const ZEROS = new Uint8Array(8);
  * too. Throws `FrameTooLarge` when a limit does not allow the frame.
  */
 export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffers: Uint8Array[]; byteLength: number } {
-  const header = encodeCbor(frame.header);
+  const header = encodeCbor(frame.header, isPlainPullOrPush(frame.header));
   const count = frame.segments.length;
   within('header length', header.length, limits.frameHeaderBytes);
   within('segment count', count, limits.frameSegments);
