@@ -14,7 +14,7 @@ import { Machine, ProcessDisk } from './disk.ts';
 import { SimulatedNetwork } from './network.ts';
 import { type RoleName, SimulatedProcess } from './process.ts';
 import { ProcessStore, StoreServer } from './store.ts';
-import { Timeline } from './timeline.ts';
+import type { Timeline } from './timeline.ts';
 import type { Witness } from './witness.ts';
 import { createAccountModel, DATA_DIR, JOB_NAME, type Workload } from './workload.ts';
 

@@ -1,6 +1,7 @@
 /** One connection between two simulated processes; each end may learn of its end at another time, or by silence only. */
-import type { SimulatedProcess } from './process.ts';
+
 import { Pipe, type Weather } from './pipe.ts';
+import type { SimulatedProcess } from './process.ts';
 
 export interface ConnectionEnd {
   /** Called once, in the process of this end. */

@@ -2,7 +2,6 @@
 import type { Cancel } from '../../src/base/seams.ts';
 import type { Cluster, Supervisor } from './cluster.ts';
 import type { Dice } from './dice.ts';
-import type { Workload } from './workload.ts';
 
 /** How often each kind is drawn, relative to the others; 0 leaves it out. */
 export type FaultMix = Readonly<Record<FaultKind, number>>;
@@ -68,8 +67,8 @@ const MOST = 14;
 /** When the last fault begins, at the latest. */
 const HORIZON_MS = 6_000;
 
-export function planFaults(dice: Dice, mix: FaultMix, workload: Workload): PlannedFault[] {
-  const kinds = FAULT_KINDS.filter((kind) => mix[kind] > 0 && suits(kind, workload));
+export function planFaults(dice: Dice, mix: FaultMix): PlannedFault[] {
+  const kinds = FAULT_KINDS.filter((kind) => mix[kind] > 0);
   const count = dice.whole(FEWEST, MOST);
   const horizonMs = dice.between(2_000, HORIZON_MS);
   return Array.from({ length: count }, () => {
@@ -85,10 +84,6 @@ export function planFaults(dice: Dice, mix: FaultMix, workload: Workload): Plann
   });
 }
 
-/** What a given-up task pushed before it was given up cannot be repaired: its shards may differ in that. */
-const suits = (kind: FaultKind, workload: Workload): boolean =>
-  kind !== 'kill pserver' || workload.poison === undefined || workload.isPoisonFirst;
-
 function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind {
   let left = dice.fraction() * kinds.reduce((sum, kind) => sum + mix[kind], 0);
   for (const kind of kinds) {
@@ -98,11 +93,11 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
   return kinds.at(-1)!;
 }
 
-const hasDuration = (kind: FaultKind): boolean =>
-  /^(stop|partition|one-way|slow|store)/.test(kind);
+const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|slow|store)/.test(kind);
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
-const durationMs = (dice: Dice): number => (dice.chance(0.12) ? dice.between(12_000, 25_000) : dice.between(100, 5_000));
+const durationMs = (dice: Dice): number =>
+  dice.chance(0.12) ? dice.between(12_000, 25_000) : dice.between(100, 5_000);
 
 export function unleash(cluster: Cluster, fault: PlannedFault): void {
   cluster.timeline.at(fault.atMs, () => {
@@ -234,11 +229,7 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   },
   'store trouble': (cluster, fault) => {
     happened(cluster, fault, 'calls fail, or seem to');
-    const before = cluster.store.trouble;
-    cluster.store.trouble = fault.dice.between(0.1, 0.5);
-    return () => {
-      cluster.store.trouble = before;
-    };
+    return cluster.store.makeTrouble(fault.dice.between(0.1, 0.5));
   },
   compaction: (cluster, fault) => {
     happened(cluster, fault, 'all history');

@@ -3,12 +3,22 @@ import type { TaskBlock } from '../../src/core/task-state.ts';
 import { BLOCK_TASKS } from '../../src/core/task-state.ts';
 import type { Keys } from '../../src/store/keys.ts';
 
+interface Attempt {
+  readonly pass: number;
+  readonly task: number;
+  readonly attempt: number;
+  readonly trainer: string;
+}
+
 export class LiveAttempts {
   readonly #blocksPrefix: string;
   /** By block key, the newest value. */
   readonly #blocks = new Map<string, TaskBlock>();
   /** Tasks that were done, with the attempts that were live until then. */
   readonly #doneBy = new Map<string, readonly { attempt: number; trainer: string }[]>();
+
+  /** Attempts of repairs: dealt, but not in what is saved. */
+  readonly #unsaved = new Set<string>();
 
   constructor(keys: Keys) {
     this.#blocksPrefix = keys.taskBlocks(0).slice(0, -2);
@@ -25,17 +35,26 @@ export class LiveAttempts {
     this.#blocks.set(key, now);
   }
 
+  /** A master has answered with this attempt; what it rests on is saved. */
+  dealt(attempt: Attempt): void {
+    if (!this.#isLive(attempt)) this.#unsaved.add(nameOf(attempt));
+  }
+
   /** Asked when a master has accepted the end of an attempt: it was live in the state saved before. */
-  mayFinish({ pass, task, attempt, trainer }: { pass: number; task: number; attempt: number; trainer: string }): boolean {
+  mayFinish(ended: Attempt): boolean {
+    const { pass, task, attempt, trainer } = ended;
+    if (this.#unsaved.has(nameOf(ended))) return true;
     const live = this.#doneBy.get(`${pass}/${task}`);
     // The block of a pass's last task is dropped with the pass.
-    if (live === undefined) return this.#isLive(pass, task, attempt, trainer);
+    if (live === undefined) return this.#isLive(ended);
     return live.some((one) => one.attempt === attempt && one.trainer === trainer);
   }
 
-  #isLive(pass: number, task: number, attempt: number, trainer: string): boolean {
+  #isLive({ pass, task, attempt, trainer }: Attempt): boolean {
     const block = this.#blocks.get(`${this.#blocksPrefix}${pass}/${Math.floor(task / BLOCK_TASKS)}`);
     const live = block?.open[task]?.attempts ?? [];
     return live.some((one) => one.attempt === attempt && one.trainer === trainer);
   }
 }
+
+const nameOf = ({ pass, task, attempt, trainer }: Attempt): string => `${pass}/${task}/${attempt}/${trainer}`;

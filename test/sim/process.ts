@@ -16,6 +16,9 @@ export interface ProcessIdentity {
   readonly life: number;
 }
 
+/** As Node has it: time goes on between a timer and the next. */
+const SHORTEST_TIMER_MS = 1;
+
 /** The answer to what a dead process asked for. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
@@ -117,7 +120,7 @@ export class SimulatedProcess {
   #after(delayMs: number, fire: () => void): Cancel {
     if (this.isDead) return () => {};
     let isCancelled = false;
-    const cancel = this.timeline.after(delayMs, () =>
+    const cancel = this.timeline.after(Math.max(SHORTEST_TIMER_MS, delayMs), () =>
       this.deliver(() => {
         if (!isCancelled) fire();
       }, true),

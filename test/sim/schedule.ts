@@ -38,7 +38,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const workload = createWorkload(createDice(seed, 'workload'));
   const { wrapHandler } = options;
   const cluster = new Cluster({ seed, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
-  const plan = planFaults(createDice(seed, 'faults'), mix, workload);
+  const plan = planFaults(createDice(seed, 'faults'), mix);
   for (const fault of plan) unleash(cluster, fault);
   const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
   const onRejection = (reason: unknown): void =>

@@ -35,10 +35,10 @@ export class StoreServer {
   readonly timeline: Timeline;
   readonly dice: Dice;
   readonly observer: StoreObserver;
-  /** Part of the calls that go wrong. */
-  trouble = 0;
+  compactions = 0;
   readonly #leaseClock: LeaseClock;
   #outages = 0;
+  readonly #troubles = new Set<{ readonly part: number }>();
   readonly #cutOff = new Map<string, number>();
   #waiting: (() => void)[] = [];
 
@@ -74,12 +74,24 @@ export class StoreServer {
     };
   }
 
+  /** That part of the calls goes wrong. */
+  makeTrouble(part: number): Cancel {
+    const trouble = { part };
+    this.#troubles.add(trouble);
+    return () => void this.#troubles.delete(trouble);
+  }
+
+  get trouble(): number {
+    let most = 0;
+    for (const { part } of this.#troubles) most = Math.max(most, part);
+    return most;
+  }
+
   /** Forgets all history: watches that are behind have to begin anew. */
   compact(): void {
     this.data.compact(this.data.revision);
     this.compactions += 1;
   }
-  compactions = 0;
 
   /** Runs when somebody reaches the store again. */
   onReachable(run: () => void): void {

@@ -94,6 +94,9 @@ export class Witness implements StoreObserver {
       this.count(`refused ${outcome.code}`);
       return;
     }
+    if (outcome.type === 'getTask' && request.type === 'getTask' && outcome.task?.kind === 'train') {
+      this.#attempts.dealt({ ...outcome.task, trainer: request.trainer });
+    }
     if (request.type === 'push' && outcome.type === 'push') this.#pushed(server, outcome.outcome);
     if (request.type === 'finishTask') {
       this.count('finished task');
@@ -110,7 +113,8 @@ export class Witness implements StoreObserver {
     this.count(`${outcome} push`);
     if (outcome !== 'applied') return;
     const latest = this.#applying.get(server.name) ?? 0;
-    if (server.life < latest) this.violated(`${server.name} applied a push in life ${server.life} after life ${latest}`);
+    if (server.life < latest)
+      this.violated(`${server.name} applied a push in life ${server.life} after life ${latest}`);
     this.#applying.set(server.name, Math.max(latest, server.life));
   }
 }

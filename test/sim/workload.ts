@@ -21,8 +21,6 @@ export interface Workload {
   readonly hopeless: ReadonlySet<number>;
   /** The record that kills the trainer that computes it. */
   readonly poison: number | undefined;
-  /** Nothing of its task is pushed before it. */
-  readonly isPoisonFirst: boolean;
 }
 
 export const PASSES = 2;
@@ -55,7 +53,9 @@ export function createWorkload(dice: Dice): Workload {
   const unlucky = dice.whole(0, TASKS - 2);
   if (kind === 'bad' && !isExact) for (const task of [unlucky, TASKS - 1]) records[task * recordsPerTask] = false;
   if (kind === 'rotten') for (let i = 0; i < 3; i++) records[unlucky * recordsPerTask + i] = false;
-  const poison = kind === 'poison' ? unlucky * recordsPerTask + dice.whole(0, recordsPerTask - 1) : undefined;
+  // In the first push, so that nothing of its task is applied before the task is given up.
+  const recordsAPush = shape.batchSize * shape.pushEvery;
+  const poison = kind === 'poison' ? unlucky * recordsPerTask + dice.whole(0, recordsAPush - 1) : undefined;
   const hasCheckpoints = dice.chance(0.6);
   const file = jobFileSchema.parse({
     name: JOB_NAME,
@@ -72,9 +72,7 @@ export function createWorkload(dice: Dice): Workload {
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
   });
   const hopeless = new Set(kind === 'rotten' || kind === 'poison' ? [unlucky] : []);
-  const recordsAPush = shape.batchSize * shape.pushEvery;
-  const isPoisonFirst = poison !== undefined && poison % recordsPerTask < recordsAPush;
-  return { job: resolveJob(file), files: filesOf(records, dice), records, hopeless, poison, isPoisonFirst };
+  return { job: resolveJob(file), files: filesOf(records, dice), records, hopeless, poison };
 }
 
 function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
@@ -130,34 +128,20 @@ export function expectedAccount(workload: Workload): ExpectedAccount {
     for (let task = 0; task < TASKS; task++) {
       const first = task * recordsPerTask;
       const last = Math.min(first + recordsPerTask, records.length);
-      // Of a task that was given up, what was pushed before the poison stays; in later passes it is left out.
-      const isHopeless = hopeless.has(task);
-      const end = isHopeless ? endOfHopeless(workload, pass, first) : last;
-      const isAbsent = new Set<number>();
       for (let record = first; record < last; record++) {
-        const isGood = records[record]!;
-        if (record >= end) {
-          isAbsent.add(record);
-        } else if (isGood) {
+        if (hopeless.has(task)) sums.discarded += 1;
+        else if (records[record]!) {
           const amount = 1 / job.training.pushEvery;
           rows.set(record + 1, (rows.get(record + 1) ?? 0) + amount);
           sums.shared += amount;
           sums.applied += 1;
         } else sums.bad += 1;
       }
-      sums.discarded += isAbsent.size;
     }
   }
   if (sums.applied > 0) rows.set(SHARED_ID, sums.shared);
   const { applied, bad, discarded, shared } = sums;
   return { applied, bad, discarded, modelDigest: digestOf(rows, shared) };
-}
-
-/** The first record of a hopeless task that is never applied in this pass. */
-function endOfHopeless({ poison, job }: Workload, pass: number, first: number): number {
-  if (poison === undefined || pass > 0) return first;
-  const recordsAPush = job.training.batchSize * job.training.pushEvery;
-  return first + Math.floor((poison - first) / recordsAPush) * recordsAPush;
 }
 
 /** The model digest as docs/operations.md has it: dense parameters, then tables, by name; rows by id. */

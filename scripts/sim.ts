@@ -1,0 +1,97 @@
+/**
+ * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules on
+ * all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line.
+ */
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
+import { runSchedule } from '../test/sim/schedule.ts';
+
+/** Seeds handed to a worker at a time. */
+const SHARE = 200;
+
+interface Share {
+  readonly from: number;
+  readonly to: number;
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+function* seedsOf({ from, to }: Share): Generator<number> {
+  for (let seed = from; seed < to; seed++) yield seed;
+}
+
+async function tell(seed: number): Promise<number> {
+  const { violations, counts } = await runSchedule({ seed, story: print });
+  print('');
+  for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(7)}  ${what}`);
+  for (const violation of violations) print(`VIOLATION: ${violation}`);
+  return violations.length === 0 ? 0 : 1;
+}
+
+async function runAll(seeds: Share, jobs: number): Promise<number> {
+  const startedMs = performance.now();
+  const counts = new Map<string, number>();
+  const failures: BatchReport['failures'][number][] = [];
+  let schedules = 0;
+  let next = seeds.from;
+  const take = (): Share | undefined => {
+    if (next >= seeds.to) return undefined;
+    const from = next;
+    next = Math.min(next + SHARE, seeds.to);
+    return { from, to: next };
+  };
+  const work = async (): Promise<void> => {
+    // A worker for each share: whatever a schedule leaves behind goes with it.
+    for (let share = take(); share !== undefined; share = take()) {
+      const report = await inWorker(share);
+      schedules += report.schedules;
+      addCounts(counts, report.counts);
+      for (const failure of report.failures) {
+        failures.push(failure);
+        print(`seed ${failure.seed}: ${failure.violations.join('\n  ')}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  const seconds = (performance.now() - startedMs) / 1000;
+  print('');
+  for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(9)}  ${what}`);
+  const missing = missingIn(counts);
+  if (missing.length > 0) print(`never happened: ${missing.join(', ')}`);
+  const perMinute = Math.round((schedules / seconds) * 60);
+  print(`${schedules} schedules in ${seconds.toFixed(1)} s (${perMinute} a minute on ${jobs} cores)`);
+  print(failures.length === 0 ? 'no violation' : `${failures.length} failed; tell one with --story SEED`);
+  return failures.length === 0 ? 0 : 1;
+}
+
+function inWorker(share: Share): Promise<BatchReport> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: share });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+}
+
+function parseSeeds(text: string): Share {
+  const found = /^(\d+)\.\.(\d+)$/.exec(text);
+  if (found === null) throw new Error(`--seeds ${text}: expected FROM..TO, the last one not included`);
+  return { from: Number(found[1]), to: Number(found[2]) };
+}
+
+if (isMainThread) {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '0..2000' },
+      story: { type: 'string' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+    },
+  });
+  process.exitCode =
+    values.story === undefined
+      ? await runAll(parseSeeds(values.seeds), Number(values.jobs))
+      : await tell(Number(values.story));
+} else {
+  parentPort!.postMessage(await runBatch({ seeds: seedsOf(workerData as Share) }));
+}

@@ -1,0 +1,70 @@
+/** Many schedules one after the other, with one account of all that happened in them. */
+import { FAULT_KINDS, type FaultMix } from './faults.ts';
+import { runSchedule } from './schedule.ts';
+
+export interface BatchReport {
+  readonly schedules: number;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly failures: readonly { readonly seed: number; readonly violations: readonly string[] }[];
+}
+
+/** Everything that a batch must have seen at least once, or it proves less than it seems to. */
+export const MUST_HAPPEN: readonly string[] = [
+  ...FAULT_KINDS.map((kind) => `fault: ${kind}`),
+  'applied push',
+  'duplicate push',
+  'finished task',
+  'requeued task',
+  'speculated task',
+  'discarded task',
+  'poisoned trainer',
+  'takeover',
+  'registration again',
+  'suspension',
+  'resumption',
+  'checkpoint',
+  'parting snapshot',
+  'recovery',
+  'attempt refused',
+  'refused AttemptNotLive',
+  'refused PassBefore',
+  'refused PushOutOfOrder',
+  'refused StalePlacement',
+  'refused StaleRecovery',
+  'refused Suspended',
+  'refused Draining',
+  'refused NotReady',
+  'store unavailable',
+  'store unknownLanded',
+  'store unknownLate',
+  'store unknownLost',
+  'store compacted',
+];
+
+export interface BatchOptions {
+  readonly seeds: Iterable<number>;
+  readonly mix?: FaultMix;
+  readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
+}
+
+export async function runBatch({ seeds, mix, onSchedule }: BatchOptions): Promise<BatchReport> {
+  const counts = new Map<string, number>();
+  const failures: { seed: number; violations: readonly string[] }[] = [];
+  let schedules = 0;
+  for (const seed of seeds) {
+    const report = await runSchedule({ seed, ...(mix && { mix }) });
+    schedules += 1;
+    addCounts(counts, report.counts);
+    if (report.violations.length > 0) failures.push({ seed, violations: report.violations });
+    onSchedule?.(seed, report.violations);
+  }
+  return { schedules, counts, failures };
+}
+
+export function addCounts(into: Map<string, number>, more: Iterable<readonly [string, number]>): void {
+  for (const [what, count] of more) into.set(what, (into.get(what) ?? 0) + count);
+}
+
+/** What should have happened in a batch and did not. */
+export const missingIn = (counts: ReadonlyMap<string, number>): string[] =>
+  MUST_HAPPEN.filter((what) => (counts.get(what) ?? 0) === 0);
