@@ -65,7 +65,7 @@ async function serve(): Promise<void> {
         return { header: { type: 'info', info: { ...memoryNow(pool), cpuMs: cpuMs() } } };
       }
       return header.type === 'pull'
-        ? { header: { type: 'pull' }, segments: [values.subarray(0, header.placement.shards)] }
+        ? { header: { type: 'pull', version: 0 }, segments: [values.subarray(0, header.placement.shards)] }
         : { header: { type: 'push', outcome: 'applied', recovery: 0 } };
     },
   });

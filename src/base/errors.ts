@@ -75,6 +75,8 @@ export const CODES = {
   /** Acknowledgements from before a pserver was restored: ask for positions again. */
   StaleRecovery: fact('refresh', EXIT.jobFailed),
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
+  /** The gradient was computed from values older than the job's bound: pull again and recompute it. */
+  TooStale: fact('refresh', EXIT.jobFailed),
   BadGradient: fact('fatal', EXIT.jobFailed),
   AttemptNotLive: fact('refresh', EXIT.jobFailed),
   PassBefore: fact('refresh', EXIT.jobFailed),

@@ -143,6 +143,16 @@ export const optimizerSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
+const stalenessFields = {
+  bound: countOf(0, 1_000_000).describe('Updates that a shard may have had since the values a push was computed from.'),
+  policy: z
+    .enum(['wait', 'refuse', 'scale'])
+    .default('wait')
+    .describe(
+      'What holds the bound: fast trainers `wait`, stale pushes are `refuse`d and computed again, or their learning rate is `scale`d.',
+    ),
+};
+
 export const trainingFields = {
   mode: z.enum(['async']).default('async').describe('How gradients are applied: `async`, each as it comes.'),
   passes: countOf(1, 1_000_000).default(1).describe('Sweeps over the training data.'),
@@ -152,6 +162,7 @@ export const trainingFields = {
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
     .describe('Seed of first values and of the order of the tasks.'),
+  staleness: z.strictObject(stalenessFields).optional().describe('How old the values behind a gradient may be.'),
 };
 
 export const clusterCounts = {

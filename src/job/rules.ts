@@ -8,7 +8,7 @@ export interface RuleBroken {
 }
 
 export function brokenRules(file: JobFile): RuleBroken[] {
-  return [...clusterRules(file), ...labelRules(file), ...modelRules(file)];
+  return [...clusterRules(file), ...labelRules(file), ...modelRules(file), ...stalenessRules(file)];
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
@@ -45,6 +45,26 @@ function labelRules({ data }: JobFile): RuleBroken[] {
       const message = `expected as many as ${files} (${fileCount}), found ${labelCount}; without ${labels} they are found by name`;
       broken.push({ path: ['data', labels], message });
     }
+  }
+  return broken;
+}
+
+/** Pushes of one trainer from one pull make each other stale. */
+function stalenessRules({ training, optimizer }: JobFile): RuleBroken[] {
+  const { staleness, pushEvery, pullEvery } = training;
+  if (staleness === undefined) return [];
+  const broken: RuleBroken[] = [];
+  const refuse = (field: string, message: string): void =>
+    void broken.push({ path: ['training', 'staleness', field], message });
+  const own = Math.ceil(pullEvery / pushEvery) - 1;
+  if (staleness.bound < own) {
+    refuse('bound', `expected at least ${own}: a trainer makes ${own + 1} pushes from one pull (pullEvery, pushEvery)`);
+  }
+  if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
+    refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the other way round');
+  }
+  if (staleness.policy === 'scale' && optimizer.type === 'ftrl') {
+    refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
   }
   return broken;
 }

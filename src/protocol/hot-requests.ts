@@ -17,9 +17,10 @@ export function isPlainPullOrPush(header: unknown): boolean {
   if (!isMap(header)) return false;
   if (header.type === 'pull') return sizeOf(header) === PULL_FIELDS && isPartsOfJob(header);
   if (header.type !== 'push') return false;
-  const { pass, task, push, last, good } = header;
+  const { pass, task, push, last, good, used } = header;
   const own = isCount(pass) && isCount(task) && isCount(push) && isCount(good) && typeof last === 'boolean';
-  return own && sizeOf(header) === PUSH_FIELDS && isPartsOfJob(header);
+  if (used !== undefined && !isPulledVersion(used)) return false;
+  return own && sizeOf(header) === PUSH_FIELDS + (used === undefined ? 0 : 1) && isPartsOfJob(header);
 }
 
 const isPartsOfJob = ({ job, cut, placement, dense, sparse }: Fields): boolean =>
@@ -40,6 +41,10 @@ const isName = (value: unknown): boolean => typeof value === 'string' && value.l
 
 function isPlacement(value: unknown): boolean {
   return isMap(value) && sizeOf(value) === 2 && isCount(value.shards) && isDecimal(value.revision);
+}
+
+function isPulledVersion(value: unknown): boolean {
+  return isMap(value) && sizeOf(value) === 2 && isCount(value.version) && isDecimal(value.revision);
 }
 
 function isDecimal(value: unknown): boolean {

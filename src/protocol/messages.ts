@@ -25,6 +25,9 @@ export type PlacementStamp = z.infer<typeof placementSchema>;
 const ofJob = { job: name, cut: name };
 
 const taskRef = { pass: count, task: count };
+/** What a gradient was computed from: a version as a pull reply named it, and `placement.revision` of that pull. */
+const pulledVersion = z.strictObject({ revision: z.string().regex(/^\d{1,20}$/), version: count });
+
 const attemptRef = { trainer: name, ...taskRef, attempt: z.int().min(1) };
 
 const chunk = z.strictObject({
@@ -59,6 +62,11 @@ export const requestSchema = z.discriminatedUnion('type', [
     type: z.literal('pull'),
     ...ofJob,
     placement: placementSchema,
+    /**
+     * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
+     * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
+     */
+    hold: z.strictObject({ trainer: name, pushes: count, since: count.optional() }).optional(),
     dense: z.array(densePart).max(LIMITS.parameters),
     sparse: z.array(sparsePart).max(LIMITS.parameters),
   }),
@@ -74,6 +82,8 @@ export const requestSchema = z.discriminatedUnion('type', [
     last: z.boolean(),
     good: count,
     placement: placementSchema,
+    /** The oldest values of this pserver that the gradients come from; absent when none do. */
+    used: pulledVersion.optional(),
     dense: z.array(densePart).max(LIMITS.parameters),
     sparse: z.array(sparsePart).max(LIMITS.parameters),
   }),
@@ -178,7 +188,7 @@ export type DealtTask = z.infer<typeof dealtTask>;
 export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
   /** Segments: values of each dense part, then of each sparse part, in the order asked. */
-  z.strictObject({ type: z.literal('pull') }),
+  z.strictObject({ type: z.literal('pull'), version: count }),
   z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']), recovery: count }),
   /** The next push wanted, or -1 for a closed task. */
   z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)), recovery: count }),
@@ -205,6 +215,8 @@ export const replySchema = z.discriminatedUnion('type', [
     applied: count,
     discarded: count,
     duplicatePushes: count,
+    /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
+    staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
   }),
   /** Segments: ids (u64), values (f32), then with `state` the slots in name order and the steps (u32). */

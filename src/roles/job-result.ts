@@ -29,6 +29,8 @@ export const jobResultSchema = z.strictObject({
   }),
   /** `train`: over the last pass, each record before it was learnt from; `test`: the test file with the final model. */
   metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
+  /** What the pservers that answered had seen since they started, for jobs with a staleness bound. */
+  staleness: z.strictObject({ mean: z.number(), max: count, refused: count }).optional(),
   /** What the job began with, for jobs with a warm start: rows of tables, blocks of dense parameters. */
   warmStart: z
     .strictObject({

@@ -1,12 +1,14 @@
 /** Pulls values and pushes gradients by parameter; where each block and row lives is the placement's business. */
 import { assert } from '../base/assert.ts';
+import { isPaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
+import type { PulledVersion } from '../core/staleness.ts';
 import type { PulledValues } from '../model/model.ts';
 import { blockLength, blockShards, denseBlockFloats, elementCount } from '../tensor/blocks.ts';
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
-import type { Placement } from './placement-view.ts';
-import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+import type { PlacedPserver, Placement } from './placement-view.ts';
+import { type Ask, allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 
 /** Distinct ids, u64 little-endian. */
 export interface IdList {
@@ -27,6 +29,25 @@ export interface PushHeader {
   readonly push: number;
   readonly last: boolean;
   readonly good: number;
+  /** The oldest values behind the gradients. */
+  readonly used?: PulledVersions;
+}
+
+/** By pserver index, of those that something was pulled from. */
+export type PulledVersions = ReadonlyMap<number, PulledVersion>;
+
+/** A pull that gradients will be pushed of. */
+export interface TrainingPull {
+  readonly trainer: string;
+  /** So many pushes will carry gradients of it. */
+  readonly pushes: number;
+  /** Of values pulled before whose gradients are not yet pushed. */
+  readonly holding: PulledVersions | undefined;
+}
+
+export interface Pulled {
+  readonly values: PulledValues;
+  readonly versions: PulledVersions;
 }
 
 export interface PushAcknowledged {
@@ -45,7 +66,11 @@ export interface TaskPosition {
 
 export interface ParameterClient {
   pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
-  /** Throws `PushOutOfOrder` with `details.want`. */
+  /** Waits for other trainers where the job has a staleness bound of that policy. */
+  pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
+  /** Gradients of values that were pulled to train will not be pushed: nobody needs to wait for them. */
+  letGo(trainer: string): Promise<void>;
+  /** Throws `PushOutOfOrder` with `details.want`, `TooStale`. */
   push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged>;
   position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition>;
 }
@@ -55,13 +80,15 @@ export interface ParameterClientOptions {
   readonly shards: number;
   readonly group: PserverGroup;
   readonly router: IdRouter;
+  /** Pulls to train go through the first pserver, which may let them wait. */
+  readonly gated?: boolean;
 }
 
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
 
 export function createParameterClient(options: ParameterClientOptions): ParameterClient {
-  const { spec, shards, group, router } = options;
+  const { spec, shards, group, router, gated = false } = options;
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -86,54 +113,79 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
     });
   }
 
+  /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
+  async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
+    const dense = densePlan(placement);
+    const routes = routeAll(placement, ids);
+    const values: PulledValues = {
+      dense: spec.dense.map((parameter) => new Float32Array(elementCount(parameter))),
+      sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
+    };
+    const versions = new Map<number, PulledVersion>();
+    const pullPart = async (pserver: PlacedPserver, position: number, entering?: Entering): Promise<void> => {
+      const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
+      const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
+      const segments = [
+        ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
+        ...sparseParts.map((t) => routes[t]![position]!.ids),
+      ];
+      if (segments.length === 0 && entering === undefined) return;
+      const header = {
+        placement: pserver.stamp,
+        ...(entering === undefined ? {} : { hold: entering }),
+        dense: denseParts.map((parameter) => ({ parameter })),
+        sparse: sparseParts.map((table) => ({ table })),
+      };
+      const reply = await group.ask(pserver, 'pull', header, segments);
+      try {
+        versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });
+        denseParts.forEach((p, i) => {
+          scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(reply.segment(i)), values.dense[p]!);
+        });
+        sparseParts.forEach((t, i) => {
+          const rows = floatsIn(reply.segment(denseParts.length + i));
+          scatterRows(values.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
+        });
+      } finally {
+        reply.free();
+      }
+    };
+    const [first, ...others] = placement.pservers;
+    if (hold === undefined || first === undefined || !gated) {
+      await allSettledOrThrow(placement.pservers.map((pserver, position) => pullPart(pserver, position)));
+    } else {
+      await pullPart(first, 0, enteringOf(first, hold));
+      await allSettledOrThrow(others.map((pserver, i) => pullPart(pserver, i + 1)));
+    }
+    return { values, versions };
+  }
+
   return {
-    pull: (ids, signal) =>
-      group.withPlacement(
-        'pull',
-        async (placement) => {
-          const dense = densePlan(placement);
-          const routes = routeAll(placement, ids);
-          const values: PulledValues = {
-            dense: spec.dense.map((parameter) => new Float32Array(elementCount(parameter))),
-            sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
-          };
-          await allSettledOrThrow(
-            placement.pservers.map(async (pserver, position) => {
-              const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-              const segments = [
-                ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
-                ...sparseParts.map((t) => routes[t]![position]!.ids),
-              ];
-              if (segments.length === 0) return;
-              const header = {
-                placement: pserver.stamp,
-                dense: denseParts.map((parameter) => ({ parameter })),
-                sparse: sparseParts.map((table) => ({ table })),
-              };
-              const reply = await group.ask(pserver, 'pull', header, segments);
-              try {
-                denseParts.forEach((p, i) => {
-                  scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(reply.segment(i)), values.dense[p]!);
-                });
-                sparseParts.forEach((t, i) => {
-                  const rows = floatsIn(reply.segment(denseParts.length + i));
-                  scatterRows(values.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
-                });
-              } finally {
-                reply.free();
-              }
-            }),
-          );
-          return values;
-        },
-        signal,
-      ),
+    pull: async (ids, signal) => {
+      const { values } = await group.withPlacement('pull', (placement) => pullFrom(placement, ids, undefined), signal);
+      return values;
+    },
+
+    pullToTrain: (ids, hold, signal) =>
+      group.withPlacement('pull', (placement) => pullFrom(placement, ids, hold), signal),
+
+    async letGo(trainer) {
+      const first = group.current()?.pservers[0];
+      if (!gated || first === undefined) return;
+      try {
+        const nothing = { placement: first.stamp, hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
+        (await group.ask(first, 'pull', nothing, [], LET_GO_TIMEOUT_MS)).free();
+      } catch (error) {
+        // A pserver that cannot be told does not wait for a trainer that is silent.
+        if (!isPaddletError(error)) throw error;
+      }
+    },
 
     push: (header, gradients, signal) =>
       group.withPlacement(
         `push ${header.push} of task ${header.task}`,
         async (placement) => {
+          const { used: versions, ...cut } = header;
           const dense = densePlan(placement);
           const routes = routeAll(placement, gradients.ids);
           const outcomes = await allSettledOrThrow(
@@ -150,9 +202,11 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
                   return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions))];
                 }),
               ];
+              const used = versions?.get(pserver.index);
               const asked = {
-                ...header,
+                ...cut,
                 placement: pserver.stamp,
+                ...(used === undefined || segments.length === 0 ? {} : { used }),
                 dense: denseParts.map((parameter) => ({ parameter })),
                 sparse: sparseParts.map((table) => ({ table })),
               };
@@ -190,6 +244,18 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
         signal,
       ),
   };
+}
+
+const LET_GO_TIMEOUT_MS = 2_000;
+
+type Entering = NonNullable<Ask<'pull'>['hold']>;
+
+/** What the first pserver is told of a pull to train. */
+function enteringOf(first: PlacedPserver, { trainer, pushes, holding }: TrainingPull): Entering {
+  const held = holding?.get(first.index);
+  if (held === undefined) return { trainer, pushes };
+  // After a restart of the pserver its versions are others; that something is held still counts.
+  return { trainer, pushes, since: held.revision === first.stamp.revision ? held.version : 0 };
 }
 
 const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>

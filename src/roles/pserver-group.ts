@@ -36,7 +36,7 @@ export type PserverRequest =
 export interface PserverGroup {
   /**
    * Runs `attempt` with a placement in which every shard is held, again and again while it fails with an error to retry
-   * or refresh. Other errors, and `PushOutOfOrder`, are thrown. `what` is said while waiting.
+   * or refresh. Other errors, `PushOutOfOrder` and `TooStale` are thrown. `what` is said while waiting.
    */
   withPlacement<T>(what: string, attempt: (placement: Placement) => Promise<T>, signal: AbortSignal): Promise<T>;
   /** One request to one pserver, once. */
@@ -47,6 +47,8 @@ export interface PserverGroup {
     segments?: readonly Uint8Array[],
     timeoutMs?: number,
   ): Promise<ReplyOf<T>>;
+  /** The placement as it is, when every shard is held. */
+  current(): Placement | undefined;
   close(): void;
 }
 
@@ -115,7 +117,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
           try {
             return await attempt(placement);
           } catch (error) {
-            if (!isPaddletError(error) || error.recovery === 'fatal' || error.code === 'PushOutOfOrder') throw error;
+            if (!isPaddletError(error) || error.recovery === 'fatal' || concernsPush.has(error.code)) throw error;
             log.debug(`${what}: ${error.code}: ${error.message}`);
             if (failures === 5) quiet = sayWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
           }
@@ -140,6 +142,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
         });
       }
     },
+    current: () => view.current(),
     close() {
       closed.abort();
       for (const { channel } of channels.values()) channel.close();
@@ -147,6 +150,9 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
     },
   };
 }
+
+/** The same push again cannot help: another one is wanted. */
+const concernsPush: ReadonlySet<string> = new Set(['PushOutOfOrder', 'TooStale']);
 
 /** All of them, settled before the first failure is thrown, so that a repeat does not overlap with stragglers. */
 export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Promise<T[]> {

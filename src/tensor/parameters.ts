@@ -83,9 +83,10 @@ export interface Parameters {
    * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are passed over (duplicates by the ledger), `absent` refuses the push.
-   * An id must appear once per part. Applying creates rows.
+   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when absent
+   * (FTRL has none and takes no other).
    */
-  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 
   /** Ids of all rows of a table, over the present shards, sorted unsigned. */
   sortedIds(table: number): BigUint64Array;

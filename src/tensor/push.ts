@@ -25,11 +25,13 @@ export interface Push {
   readonly dense: readonly ResolvedDensePart[];
   /** A SHARD_ACTION for each shard. */
   readonly actions: Uint8Array;
+  /** What the learning rate is multiplied by. */
+  readonly rateScale: number;
 }
 
 /** Throws `BadMessage`, `WrongShard`, `BadGradient` or `OutOfMemory`, with nothing changed. */
 export function applyPush(push: Push): void {
-  const { heap, sparse, dense, actions } = push;
+  const { heap, sparse, dense, actions, rateScale } = push;
   const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
   for (const { parameter, blocks, gradients } of dense) parameter.check(blocks, gradients.length, actions);
   const ids = sparse.map((part) => part.ids);
@@ -47,6 +49,7 @@ export function applyPush(push: Push): void {
     heap.withScratch(4 * allIds, (located) => {
       locateAndReserve(push, { idsAt, counts, actionsAt: actionsAt!, located });
       // Nothing below can fail.
+      heap.kernels.scaleRate(rateScale);
       let locatedAt = located;
       sparse.forEach(({ table }, part) => {
         table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
@@ -55,6 +58,7 @@ export function applyPush(push: Push): void {
       dense.forEach(({ parameter, blocks }, part) => {
         parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
       });
+      heap.kernels.scaleRate(1);
     });
   });
 }

@@ -37,11 +37,13 @@ class WasmParameters implements Parameters {
   readonly #dense: readonly DenseParameter[];
   readonly #sparse: readonly SparseTable[];
   readonly #shardCount: number;
+  readonly #hasRate: boolean;
   readonly #present = new Set<number>();
 
   constructor(options: WasmParametersOptions) {
     const { spec, optimizer, shards } = options;
     const layout = optimizerLayout(optimizer);
+    this.#hasRate = optimizer.type !== 'ftrl';
     this.#heap = new KernelHeap(options.memoryLimitBytes);
     useOptimizer(this.#heap.kernels, optimizer);
     this.#dense = spec.dense.map((dense) => new DenseParameter(this.#heap, dense, layout, options));
@@ -114,13 +116,15 @@ class WasmParameters implements Parameters {
     this.#parameter(parameter).pull(blocks, into);
   }
 
-  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void {
+  push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
     assert(actions.length === this.#shardCount, 'a push says what each shard does');
+    assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
     applyPush({
       heap: this.#heap,
       sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
       dense: dense.map(({ parameter, ...part }) => ({ ...part, parameter: this.#parameter(parameter) })),
       actions,
+      rateScale,
     });
   }
 

@@ -79,6 +79,7 @@ export async function closeDiscarded(
 interface Account {
   readonly applied: number;
   readonly discarded: number;
+  readonly staleness: NonNullable<JobResult['staleness']>;
 }
 
 /** Of the pserver that applied least: a record counts when every shard has it. */
@@ -95,7 +96,8 @@ async function takeAccount(group: PserverGroup, signal: AbortSignal): Promise<Ac
       ),
     signal,
   );
-  return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+  const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+  return { applied, discarded, staleness: mergedStaleness(accounts.map((one) => one.staleness)) };
 }
 
 const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
@@ -103,6 +105,22 @@ const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart']
   job,
   loaded: loaded.map(({ name, rows, bytes }) => ({ name, rows, bytes })),
 });
+
+function mergedStaleness(counts: readonly { counted: number; sum: number; max: number; refused: number }[]) {
+  const total = (pick: (one: (typeof counts)[number]) => number): number =>
+    counts.reduce((sum, one) => sum + pick(one), 0);
+  const mean =
+    total((one) => one.sum) /
+    Math.max(
+      1,
+      total((one) => one.counted),
+    );
+  return {
+    mean: Math.round(100 * mean) / 100,
+    max: Math.max(...counts.map((one) => one.max)),
+    refused: total((one) => one.refused),
+  };
+}
 
 function makeResult(
   options: ConcludeOptions,
@@ -129,6 +147,7 @@ function makeResult(
     },
     records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
     metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
+    ...(record.job.training.staleness === undefined ? {} : { staleness: account.staleness }),
     ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
     modelDigest: made.modelDigest,
     stateDigest: made.stateDigest,

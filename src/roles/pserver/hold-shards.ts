@@ -21,6 +21,7 @@ import { readPlannedHeads, type TakenShards, takeShards } from './own-shards.ts'
 import { createScanner } from './scan.ts';
 import type { Serving } from './serve.ts';
 import { createSnapshots, type Snapshots } from './snapshots.ts';
+import { createStaleness, type StalenessCounts } from './staleness.ts';
 
 export interface HoldOptions {
   readonly context: RoleContext;
@@ -105,6 +106,13 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
     start: { passes: ledger.watermark(), batches: updates * training.pushEvery },
     onEnd: options.onEnd,
   });
+  const staleness = createStaleness({
+    ...context.host,
+    rule: training.staleness,
+    patienceMs: cluster.leaseTtlMs,
+    version: () => updates,
+    metrics,
+  });
   const stats = () => ({ ...parameters.stats(), shards: held.length });
   const serving: Serving = {
     jobId: record.id,
@@ -119,6 +127,7 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
     stamp: taken.stamp,
     recovery,
     metrics,
+    staleness,
     isHeld: () => lease.isHeld(),
     isFrozen: () => frozen,
     checkpoint: (final) => {
@@ -139,6 +148,7 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
     snapshots,
     checkpointing,
     freeze: () => {
+      staleness.close();
       frozen = true;
     },
     stats,
@@ -152,9 +162,14 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
       held: lease.isHeld(),
       account: ledger.account(),
       duplicatePushes: metrics.duplicatePushes(),
+      staleness: shownStaleness(staleness.counts()),
       ...(loaded.warm.length === 0 ? {} : { warmStart: loaded.warm }),
     }),
   };
+}
+
+function shownStaleness({ counted, sum, max, refused }: StalenessCounts) {
+  return { mean: counted === 0 ? 0 : Math.round((100 * sum) / counted) / 100, max, refused };
 }
 
 /** From the first push on, the file that was loaded is no longer the last state: that is noted before it is applied. */

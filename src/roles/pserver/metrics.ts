@@ -1,10 +1,14 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 
 export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
   pulled(bytes: number): void;
   duplicatePushes(): number;
+  /** Of a push that is applied. */
+  staleness(updates: number): void;
+  tooStale(): void;
+  waitedForStaleness(ms: number): void;
 }
 
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
@@ -33,8 +37,27 @@ export function registerPserverMetrics(
   gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
   gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
   gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
+  const staleness = new Histogram({
+    name: 'paddlet_pserver_staleness',
+    help: 'Updates that a shard had since the values a push was computed from, by applied push',
+    buckets: [0, 1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers: [registry],
+  });
+  const tooStale = new Counter({
+    name: 'paddlet_pserver_too_stale_total',
+    help: 'Pushes refused because they were staler than the bound',
+    registers: [registry],
+  });
+  const waited = new Counter({
+    name: 'paddlet_pserver_staleness_wait_seconds_total',
+    help: 'Time that pulls waited for the staleness bound',
+    registers: [registry],
+  });
   let duplicates = 0;
   return {
+    staleness: (updates) => staleness.observe(updates),
+    tooStale: () => tooStale.inc(),
+    waitedForStaleness: (ms) => waited.inc(ms / 1000),
     pushed(outcome, bytes) {
       pushes.inc({ outcome });
       received.inc(bytes);

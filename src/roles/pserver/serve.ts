@@ -6,13 +6,14 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { CheckpointFile } from '../../checkpoint/capture.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
 import type { ShardLedgers } from '../../core/shard-ledgers.ts';
-import type { Outgoing, Received, RequestHandler } from '../../protocol/channel.ts';
+import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import { blockCount, blockLength } from '../../tensor/blocks.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Scanner } from './scan.ts';
+import type { Staleness } from './staleness.ts';
 
 type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
 type Reply = Outgoing<ReplyHeader>;
@@ -32,6 +33,7 @@ export interface Serving {
   readonly recovery: () => number;
   readonly stamp: PlacementStamp;
   readonly metrics: PserverMetrics;
+  readonly staleness: Staleness;
   /** False while the lease is not certainly held. */
   readonly isHeld: () => boolean;
   /** True from the moment that the last checkpoint of this process is being taken: pushes are refused. */
@@ -50,14 +52,14 @@ export interface Serving {
 
 /** `serving()` is undefined until the shards are taken and loaded. */
 export function createHandler(serving: () => Serving | undefined, info: () => Record<string, unknown>): RequestHandler {
-  return (request) => {
+  return (request, session) => {
     const { header } = request;
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
     const now = serving();
     if (now === undefined) throw new PaddletError('NotReady', 'this pserver is still loading its shards');
     checkJob(now, header);
     if (!now.isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
-    return answer(now, request);
+    return answer(now, request, session);
   };
 }
 
@@ -72,15 +74,15 @@ function checkJob(serving: Serving, header: Exclude<RequestHeader, { type: 'info
   }
 }
 
-function answer(serving: Serving, request: Received<RequestHeader>): Reply | Promise<Reply> {
+function answer(serving: Serving, request: Received<RequestHeader>, session: Session): Reply | Promise<Reply> {
   const { header } = request;
   switch (header.type) {
     case 'pull':
-      return pull(serving, request as Request<'pull'>);
+      return enterAndPull(serving, request as Request<'pull'>, session);
     case 'push': {
       const opening = serving.open();
-      if (opening === undefined) return push(serving, request as Request<'push'>);
-      return opening.then(() => push(serving, request as Request<'push'>));
+      if (opening === undefined) return push(serving, request as Request<'push'>, session);
+      return opening.then(() => push(serving, request as Request<'push'>, session));
     }
     case 'position': {
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
@@ -104,7 +106,14 @@ function answer(serving: Serving, request: Received<RequestHeader>): Reply | Pro
       const passes = account.passes.map((pass) => ({ ...pass }));
       const duplicatePushes = serving.metrics.duplicatePushes();
       return {
-        header: { type: 'account', applied: account.applied, discarded: account.discarded, duplicatePushes, passes },
+        header: {
+          type: 'account',
+          applied: account.applied,
+          discarded: account.discarded,
+          duplicatePushes,
+          staleness: serving.staleness.counts(),
+          passes,
+        },
       };
     }
     case 'scanRows':
@@ -148,6 +157,17 @@ function checkStamp(serving: Serving, stamp: PlacementStamp): void {
   );
 }
 
+/** Under a staleness bound a pull may have to wait for those who compute from older values. */
+function enterAndPull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
+  checkStamp(serving, request.header.placement);
+  const entering = serving.staleness.enter(request.header.hold, session);
+  if (entering === undefined) return pull(serving, request);
+  return entering.then(() => {
+    if (!serving.isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
+    return pull(serving, request);
+  });
+}
+
 function pull(serving: Serving, request: Request<'pull'>): Reply {
   const { header } = request;
   checkStamp(serving, header.placement);
@@ -168,14 +188,14 @@ function pull(serving: Serving, request: Request<'pull'>): Reply {
     segments.push(into);
   });
   serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
-  return { header: { type: 'pull' }, segments };
+  return { header: { type: 'pull', version: serving.staleness.version() }, segments };
 }
 
 /** Memory that earlier answers lay in, where the network lends it: fresh memory costs more than the copy into it. */
 const answerMemory = (request: Request<'pull'>, byteLength: number): Uint8Array =>
   request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 
-function push(serving: Serving, request: Request<'push'>): Reply {
+function push(serving: Serving, request: Request<'push'>, session: Session): Reply {
   const { header } = request;
   checkTask(serving, header.pass, header.task);
   checkStamp(serving, header.placement);
@@ -191,9 +211,11 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   }
   if (verdict.outcome === 'duplicate') {
     serving.metrics.pushed('duplicate', 0);
+    serving.staleness.pushed(session);
     return { header: { type: 'push', outcome: 'duplicate', recovery: serving.recovery() } };
   }
   if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is leaving and takes no more pushes');
+  const rateScale = serving.staleness.judge(serving.stamp.revision, header.used, header.push);
   const dense = header.dense.map(({ parameter }, i): DensePart => {
     return { parameter, blocks: u32Segment(request, 2 * i), gradients: request.segment(2 * i + 1) };
   });
@@ -201,10 +223,11 @@ function push(serving: Serving, request: Request<'push'>): Reply {
   const sparse = header.sparse.map(({ table }, i): SparsePart => {
     return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
   });
-  serving.parameters.push(sparse, dense, actionsOf(serving, verdict.shards));
+  serving.parameters.push(sparse, dense, actionsOf(serving, verdict.shards), rateScale);
   failPoint('push.applied');
   serving.ledger.advance(header);
   serving.applied(verdict.shards);
+  serving.staleness.pushed(session);
   failPoint('push.advanced');
   serving.metrics.pushed('applied', segmentBytes(request));
   return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };

@@ -6,13 +6,28 @@ import type { Batch, StepResult } from '../../model/model.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
-import type { Gradients } from '../parameter-client.ts';
+import type { Gradients, PulledVersions } from '../parameter-client.ts';
 import { createWindow } from './window.ts';
 
 export interface Contribution {
   readonly batch: Batch;
   /** Undefined when the batch has no good record. */
   readonly step: StepResult | undefined;
+  /** Of the values that it was computed from. */
+  readonly versions: PulledVersions;
+}
+
+/** For each pserver the oldest of the versions; those pulled first where they cannot be compared. */
+export function oldestVersions(contributions: readonly Contribution[]): PulledVersions {
+  const oldest = new Map(contributions[0]?.versions);
+  for (const { versions } of contributions.slice(1)) {
+    for (const [index, one] of versions) {
+      const found = oldest.get(index);
+      const isOlder = found?.revision === one.revision && one.version < found.version;
+      if (found === undefined || isOlder) oldest.set(index, one);
+    }
+  }
+  return oldest;
 }
 
 export function combine(router: IdRouter, spec: ParameterSpec, contributions: readonly Contribution[]): Gradients {

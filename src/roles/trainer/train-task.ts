@@ -9,15 +9,17 @@ import type { TaskRecords } from '../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../model/model.ts';
 import { gatherRows, type IdRouter } from '../../tensor/id-router.ts';
-import type { ParameterClient } from '../parameter-client.ts';
+import type { ParameterClient, Pulled } from '../parameter-client.ts';
 import { throwIfAborted } from '../waiting.ts';
-import { type Contribution, combine, isFiniteGradient } from './accumulator.ts';
+import { type Contribution, combine, isFiniteGradient, oldestVersions } from './accumulator.ts';
 import type { Activity } from './activity.ts';
 import { createWindow, type Window } from './window.ts';
 
 export interface TrainTaskOptions {
   readonly model: Model;
   readonly client: ParameterClient;
+  /** The trainer's id. */
+  readonly id: string;
   readonly router: IdRouter;
   readonly batchSize: number;
   readonly pushEvery: number;
@@ -57,13 +59,22 @@ export async function trainTask(
       await trainFrom(options, task, records, from, progress);
       break;
     } catch (error) {
-      if (!isPaddletError(error, 'PushOutOfOrder')) throw error;
-      const want = error.details.want;
-      if (typeof want !== 'number') throw error;
-      from = want;
+      const again = pushToRepeat(error);
+      if (again === undefined) {
+        await options.client.letGo(options.id);
+        throw error;
+      }
+      from = again;
     }
   }
   return { ...progress, good: records.goodBefore(records.records) };
+}
+
+/** The push to go on from: the one that a ledger wants, or the one that came too late, to be computed from fresh values. */
+function pushToRepeat(error: unknown): number | undefined {
+  if (!isPaddletError(error, 'PushOutOfOrder', 'TooStale')) return undefined;
+  const push = error.code === 'TooStale' ? error.details.push : error.details.want;
+  return typeof push === 'number' ? push : undefined;
 }
 
 async function trainFrom(
@@ -78,7 +89,7 @@ async function trainFrom(
   const first = firstPush * pushEvery;
   const batchAt = (b: number): Batch =>
     records.batch(Math.min(b * batchSize, records.records), Math.min((b + 1) * batchSize, records.records));
-  let pulled: { window: Window; batches: Batch[]; values: PulledValues } | undefined;
+  let pulled: (Pulled & { window: Window; batches: Batch[] }) | undefined;
   let contributions: Contribution[] = [];
   /** One push is on its way while the next batch is pulled and computed. */
   let pushing: Promise<void> = Promise.resolve();
@@ -89,14 +100,17 @@ async function trainFrom(
       activity.enter('pull');
       const ahead = Array.from({ length: Math.min(pullEvery, batches - b) }, (_, i) => batchAt(b + i));
       const window = createWindow(router, ahead);
-      const [values] = await Promise.all([client.pull(window.ids, signal), pushing]);
-      pulled = { window, batches: ahead, values };
+      const pushes = Math.floor((b + ahead.length - 1) / pushEvery) - Math.floor(b / pushEvery) + 1;
+      const holding = contributions.length === 0 ? undefined : oldestVersions(contributions);
+      const pull = { trainer: options.id, pushes, holding };
+      const [fresh] = await Promise.all([client.pullToTrain(window.ids, pull, signal), pushing]);
+      pulled = { window, batches: ahead, ...fresh };
     }
     activity.enter('compute');
-    const { window, batches: ahead, values } = pulled!;
+    const { window, batches: ahead, values, versions } = pulled!;
     const batch = ahead[inWindow]!;
     const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOf(model, window, inWindow, values));
-    contributions.push({ batch, step });
+    contributions.push({ batch, step, versions });
     if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
     const last = b === batches - 1;
     if ((b + 1) % pushEvery !== 0 && !last) continue;
@@ -105,11 +119,12 @@ async function trainFrom(
     const end = Math.min((b + 1) * batchSize, records.records);
     const gradients = combine(router, model.parameters, contributions);
     const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
+    const used = oldestVersions(contributions);
     contributions = [];
     if (!isFiniteGradient(gradients)) throw badGradient(records, push * pushEvery * batchSize, end);
     activity.enter('push');
     await pushing;
-    const header = { pass, task, push, last, good: records.goodBefore(end) };
+    const header = { pass, task, push, last, good: records.goodBefore(end), used };
     pushing = client.push(header, gradients, signal).then(({ duplicate, recovery }) => {
       progress.recovery = recovery;
       if (duplicate) progress.duplicate += count;

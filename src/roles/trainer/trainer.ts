@@ -119,7 +119,13 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
     });
     service.ready();
     const router = createIdRouter({ shards });
-    const client = createParameterClient({ spec: model.parameters, shards, group, router });
+    const client = createParameterClient({
+      spec: model.parameters,
+      shards,
+      group,
+      router,
+      gated: record.job.training.staleness?.policy === 'wait',
+    });
     const place: DataPlace = {
       host: context.host,
       folder: service.options.dataDir ?? record.dataDir,

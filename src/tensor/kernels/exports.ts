@@ -33,6 +33,7 @@ export interface OptimizerExports {
   useAdam(rate: number, beta1: number, beta2: number, epsilon: number, l2: number): void;
   useAdamw(rate: number, beta1: number, beta2: number, epsilon: number, weightDecay: number): void;
   useFtrl(alpha: number, beta: number, lambda1: number, lambda2: number): void;
+  scaleRate(scale: number): void;
   startSlots(values: number, count: number): void;
   update(values: number, gradients: number, count: number, step: number): void;
 }

@@ -10,6 +10,7 @@ export {
   useAdam,
   useAdamw,
   useFtrl,
+  scaleRate,
   startSlots,
   update,
 } from './optimizer';

@@ -10,6 +10,9 @@ export const ADAMW: u32 = 4;
 export const FTRL: u32 = 5;
 
 let kind: u32 = SGD;
+/** As the job has it; what follows from it is scaled for one push. */
+let fullRate: f64 = 0;
+let weightDecay: f64 = 0;
 let learningRate: f64 = 0;
 let rate: f32 = 0;
 let l2: f32 = 0;
@@ -24,29 +27,41 @@ let ftrlBeta: f32 = 0;
 let lambda1: f32 = 0;
 let lambda2: f32 = 0;
 
+function useRate(rate_: f64, weightDecay_: f64): void {
+  fullRate = rate_;
+  weightDecay = weightDecay_;
+  scaleRate(1);
+}
+
+/** Multiplies the learning rate until the next call. FTRL has none. */
+export function scaleRate(scale: f64): void {
+  learningRate = fullRate * scale;
+  rate = <f32>learningRate;
+  keep = <f32>(1.0 - learningRate * weightDecay);
+}
+
 export function useSgd(rate_: f64, l2_: f64): void {
   kind = SGD;
-  rate = <f32>rate_;
+  useRate(rate_, 0);
   l2 = <f32>l2_;
 }
 
 export function useMomentum(rate_: f64, momentum_: f64, l2_: f64): void {
   kind = MOMENTUM;
-  rate = <f32>rate_;
+  useRate(rate_, 0);
   momentum = <f32>momentum_;
   l2 = <f32>l2_;
 }
 
 export function useAdagrad(rate_: f64, initial: f64, epsilon_: f64, l2_: f64): void {
   kind = ADAGRAD;
-  rate = <f32>rate_;
+  useRate(rate_, 0);
   initialAccumulator = <f32>initial;
   epsilon = <f32>epsilon_;
   l2 = <f32>l2_;
 }
 
-function useMoments(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64): void {
-  learningRate = rate_;
+function useMoments(beta1_: f64, beta2_: f64, epsilon_: f64): void {
   beta1 = beta1_;
   beta2 = beta2_;
   epsilon = <f32>epsilon_;
@@ -54,15 +69,15 @@ function useMoments(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64): void {
 
 export function useAdam(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, l2_: f64): void {
   kind = ADAM;
-  useMoments(rate_, beta1_, beta2_, epsilon_);
-  keep = 1;
+  useRate(rate_, 0);
+  useMoments(beta1_, beta2_, epsilon_);
   l2 = <f32>l2_;
 }
 
-export function useAdamw(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, weightDecay: f64): void {
+export function useAdamw(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, weightDecay_: f64): void {
   kind = ADAMW;
-  useMoments(rate_, beta1_, beta2_, epsilon_);
-  keep = <f32>(1.0 - rate_ * weightDecay);
+  useRate(rate_, weightDecay_);
+  useMoments(beta1_, beta2_, epsilon_);
   l2 = 0;
 }
 

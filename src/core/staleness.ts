@@ -1,0 +1,43 @@
+/**
+ * How old the parameters were that a gradient was computed from, and what follows (DESIGN §5). A pserver counts the updates
+ * it applied: that is the version of its shards, since every push advances each of them. Versions are compared only under one
+ * placement stamp, which changes whenever shards are loaded or change hands, and therefore with each recovery number.
+ */
+export interface StalenessRule {
+  /** The greatest staleness that is let be. */
+  readonly bound: number;
+  readonly policy: 'wait' | 'refuse' | 'scale';
+}
+
+/** The version that values were pulled at, and the revision of the stamp that it counts under. */
+export interface PulledVersion {
+  readonly revision: string;
+  readonly version: number;
+}
+
+export type StalenessVerdict =
+  /** `staleness` is undefined when nothing of this pserver was used, or when the versions cannot be compared. */
+  | { readonly outcome: 'apply'; readonly staleness: number | undefined; readonly rateScale: number }
+  | { readonly outcome: 'refuse'; readonly staleness: number | undefined };
+
+export function judgeStaleness(
+  rule: StalenessRule | undefined,
+  now: PulledVersion,
+  used: PulledVersion | undefined,
+): StalenessVerdict {
+  if (used === undefined) return { outcome: 'apply', staleness: undefined, rateScale: 1 };
+  const isComparable = used.revision === now.revision && used.version <= now.version;
+  const staleness = isComparable ? now.version - used.version : undefined;
+  if (rule === undefined || rule.policy === 'wait') return { outcome: 'apply', staleness, rateScale: 1 };
+  // Computed from shards in another state than these ones: nobody can say how old that is.
+  if (staleness === undefined) return { outcome: 'refuse', staleness };
+  if (rule.policy === 'scale') return { outcome: 'apply', staleness, rateScale: rateScaleOf(staleness, rule.bound) };
+  return staleness > rule.bound ? { outcome: 'refuse', staleness } : { outcome: 'apply', staleness, rateScale: 1 };
+}
+
+/**
+ * What the learning rate is multiplied by: 1 / (1 + staleness − bound) beyond the bound. With a bound of 1 this is the
+ * α / τ of Zhang, Gupta, Lian & Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (IJCAI 2016). A function
+ * of two whole numbers: whoever knows the staleness of a push can repeat it.
+ */
+export const rateScaleOf = (staleness: number, bound: number): number => 1 / (1 + Math.max(0, staleness - bound));

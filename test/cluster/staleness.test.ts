@@ -1,0 +1,58 @@
+/** The staleness bound with real trainers, some of which are killed or stopped in mid-run. */
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { openPlace, type Place, resultOf } from './harness.ts';
+import { expectWhole, JOB, plantedJob } from './planted-job.ts';
+import { freeze } from './processes.ts';
+import { JOB_FOLDER, liveProcesses, startRun } from './run.ts';
+
+const job = (staleness: object, training: object = {}) => ({
+  ...JOB,
+  training: { ...JOB.training, ...training, staleness },
+  cluster: { ...JOB.cluster, trainers: 3 },
+});
+const CHECKPOINTS = `${JOB_FOLDER}/checkpoints`;
+
+const trainers = async (place: Place) => (await liveProcesses(place)).filter(({ role }) => role === 'trainer');
+
+test('refuse: nothing staler than the bound is applied, all is applied once, also through kills', async () => {
+  const place = openPlace();
+  const { running, store } = await startRun(place, await plantedJob(place, job({ bound: 1, policy: 'refuse' })));
+  await store.passesOver(2, running);
+  const processes = await liveProcesses(place);
+  process.kill(processes.find(({ role }) => role === 'trainer')!.pid, 'SIGKILL');
+  await store.passesOver(4, running);
+  process.kill(processes.find(({ role, index }) => role === 'pserver' && index === 0)!.pid, 'SIGKILL');
+  const result = await resultOf(running);
+  await expectWhole(place, result, place.path(CHECKPOINTS));
+  expect(result.staleness!.max).toBeLessThanOrEqual(1);
+  expect(result.staleness!.refused).toBeGreaterThan(0);
+});
+
+test('wait: keeps the bound, and goes on when a trainer is killed and another one stopped', async () => {
+  const place = openPlace();
+  const { running, store } = await startRun(place, await plantedJob(place, job({ bound: 1, policy: 'wait' })));
+  await store.passesOver(2, running);
+  const statusSchema = z.object({
+    processes: z.array(z.object({ role: z.string(), staleness: z.object({ max: z.number() }).optional() })),
+  });
+  const seen = statusSchema.parse(await place.json('status', '--dir', JOB_FOLDER)).processes;
+  const shown = seen.filter(({ role }) => role === 'pserver').map(({ staleness }) => staleness!.max);
+  // The gate is the first pserver; at the other one a push can come in between on its way.
+  expect(Math.min(...shown)).toBeLessThanOrEqual(1);
+  const [killed, stopped] = await trainers(place);
+  process.kill(killed!.pid, 'SIGKILL');
+  await freeze(stopped!.pid);
+  await store.passesOver(5, running);
+  process.kill(stopped!.pid, 'SIGCONT');
+  await expectWhole(place, await resultOf(running), place.path(CHECKPOINTS));
+});
+
+test('scale: stale pushes count less, and each once', async () => {
+  const place = openPlace();
+  const { running } = await startRun(place, await plantedJob(place, job({ bound: 1, policy: 'scale' })));
+  const result = await resultOf(running);
+  await expectWhole(place, result, place.path(CHECKPOINTS));
+  expect(result.staleness).toMatchObject({ refused: 0 });
+  expect(result.staleness!.max).toBeGreaterThan(1);
+});
