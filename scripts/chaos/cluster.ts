@@ -23,13 +23,13 @@ interface Proc {
   readonly ended: Promise<void>;
   readonly asked: Set<Ask>;
   isPaused: boolean;
-  /** Another process was started in its place: it is not started again. */
-  isReplaced: boolean;
 }
 
 export interface Slot {
   readonly spec: RoleSpec;
   proc: Proc | undefined;
+  /** Stopped, with another one started in its place. */
+  replaced: Proc | undefined;
   /** It ended with 0: the job is over for it. */
   isDone: boolean;
   starts: number;
@@ -58,7 +58,13 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    this.slots = options.specs.map((spec) => ({ spec, proc: undefined, isDone: false, starts: 0 }));
+    this.slots = options.specs.map((spec) => ({
+      spec,
+      proc: undefined,
+      replaced: undefined,
+      isDone: false,
+      starts: 0,
+    }));
     process.once('exit', () => this.killAll());
   }
 
@@ -97,10 +103,10 @@ export class Cluster {
     };
   }
 
-  /** Pauses it and starts another process in its place, which waits until the lease has run out. */
+  /** Pauses it and starts another process in its place, which waits until the lease has run out. Once at a time. */
   replace(slot: Slot): () => void {
     const wake = this.pause(slot);
-    slot.proc!.isReplaced = true;
+    slot.replaced = slot.proc;
     this.#start(slot);
     return wake;
   }
@@ -126,7 +132,7 @@ export class Cluster {
     slot.starts += 1;
     this.#children.add(child);
     const ended = Promise.withResolvers<void>();
-    const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false, isReplaced: false };
+    const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false };
     slot.proc = proc;
     child.once('error', (error) => this.#violation(`${name} could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
@@ -140,6 +146,7 @@ export class Cluster {
     const { name, role } = slot.spec;
     const isCurrent = slot.proc === proc;
     if (isCurrent) slot.proc = undefined;
+    if (slot.replaced === proc) slot.replaced = undefined;
     if (this.#isOver) return;
     const how = signal ?? `exit code ${code}`;
     this.#count(`${role} ${how}`);
@@ -149,8 +156,14 @@ export class Cluster {
       return;
     }
     this.#options.say(`${name} (pid ${proc.child.pid}) ended: ${how}`);
+    if (isCurrent && code === EXIT.usage && slot.replaced !== undefined) {
+      // The one that was stopped kept its lease: two for one index, and the second had to give way.
+      slot.proc = slot.replaced;
+      slot.replaced = undefined;
+      return;
+    }
     if (!isDocumented(role, proc.asked, code, signal)) this.#violation(`${name} ended against the documents: ${how}`);
-    if (proc.isReplaced || !isCurrent) return;
+    if (!isCurrent) return;
     setTimeout(() => {
       if (!this.#isOver && slot.proc === undefined) this.#start(slot);
     }, this.#options.restartAfterMs());

@@ -1,6 +1,7 @@
 /** Faults: which there are, and how each is done to a cluster. What comes when is drawn from a seed. */
 import { DatabaseSync } from 'node:sqlite';
 import type { RandomStream } from '../../src/data/random-stream.ts';
+import { isBusy, isSqliteError } from '../../src/store/sqlite-file.ts';
 import type { EtcdServer } from '../../test/etcd-server.ts';
 import type { Cluster, RoleName, Slot } from './cluster.ts';
 
@@ -102,6 +103,7 @@ export function strike(stage: Stage, fault: Fault): boolean {
   const awake = stage.cluster.awake(fault.target);
   const slot = awake[Math.floor(fault.which * awake.length)];
   if (slot === undefined) return false;
+  if (fault.kind === 'replaced while stopped' && slot.replaced !== undefined) return false;
   strikeRole(stage, fault, slot);
   return true;
 }
@@ -146,8 +148,15 @@ let isSqliteLocked = false;
 function strikeSqlite({ sqlitePath, leaseMs, say, healing }: Stage, { kind, howLong }: Fault): boolean {
   if (sqlitePath === undefined || isSqliteLocked) return false;
   const forMs = kind === 'stopped briefly' ? leaseMs * (0.1 + 0.5 * howLong) : leaseMs * (1.2 + howLong);
-  const database = new DatabaseSync(sqlitePath, { timeout: 5_000 });
-  database.exec('BEGIN IMMEDIATE');
+  const database = new DatabaseSync(sqlitePath, { timeout: 20 });
+  try {
+    database.exec('BEGIN IMMEDIATE');
+  } catch (error) {
+    database.close();
+    // A role that was stopped in the middle of a write has the lock already.
+    if (isSqliteError(error) && isBusy(error)) return false;
+    throw error;
+  }
   isSqliteLocked = true;
   say(`fault: sqlite locked for ${Math.round(forMs)} ms`);
   heal(healing, forMs, () => {

@@ -4,6 +4,7 @@
  */
 
 import { PaddletError } from '../../base/errors.ts';
+import type { Cancel } from '../../base/seams.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
@@ -54,7 +55,8 @@ async function tryAll(
 
 /**
  * A wanted index whose old owner's lease may still run is waited for, one and a half lease times (an embedded store
- * needs a watcher for one whole lease time before it ends the lease of a dead process). Without a wanted index, stands
+ * needs a watcher for one whole lease time before it ends the lease of a dead process; an etcd that was started again lets
+ * every lease run its whole time once more). Without a wanted index, stands
  * by until one is free.
  */
 async function waitAndClaim(
@@ -67,6 +69,7 @@ async function waitAndClaim(
   const changed = createSignal();
   let tries = 1;
   let expired = false;
+  let done = false;
   const wake = (): void => {
     tries += 1;
     changed.notify();
@@ -90,12 +93,22 @@ async function waitAndClaim(
         : `index ${wanted}: held by ${holder}; waiting one lease time in case it is dead`,
     ),
   ];
-  if (wanted !== undefined) {
-    const limit = clock.after(leaseTtlMs * 1.5 + 500, () => {
+  let cancelLimit: Cancel = () => {};
+  /** Anew after each time in which the store was away or this process stopped: the old lease runs on meanwhile. */
+  const armLimit = (): void => {
+    cancelLimit();
+    cancelLimit = clock.after(leaseTtlMs * 1.5 + 500, () => {
+      if (!options.lease.isHeld()) return armLimit();
       expired = true;
       changed.notify();
     });
-    cancels.push(limit);
+  };
+  if (wanted !== undefined) {
+    armLimit();
+    options.lease.onResume(() => {
+      if (!expired && !done) armLimit();
+    });
+    cancels.push(() => cancelLimit());
   }
   try {
     for (;;) {
@@ -106,6 +119,7 @@ async function waitAndClaim(
       if (expired) throw indexTaken(wanted!, taken.holder);
     }
   } finally {
+    done = true;
     for (const cancel of cancels) cancel();
   }
 }
