@@ -9,7 +9,7 @@ import type { ShardSource } from './checkpoint-set.ts';
 import { corrupt } from './files.ts';
 import type { CheckpointReader, RowRange } from './reader.ts';
 import { wordsOf } from './row-hash.ts';
-import { createRowBuffers, firstRows, type RowBuffers, readRowsInto, rowBytes } from './row-pieces.ts';
+import { createRowBuffers, firstRows, type RowBuffers, readCellsInto, rowBytes } from './row-pieces.ts';
 import { readElements } from './safetensors-reader.ts';
 
 const BATCH_BYTES = 24 * 1024 * 1024;
@@ -145,7 +145,7 @@ async function fill(streams: readonly Stream[], { batch, scratch, owners }: Fill
     stream.taken = 0;
     for (let from = 0; from < taken; from += scratch.rows) {
       const count = Math.min(scratch.rows, taken - from);
-      const rows = await readRowsInto(stream.reader.source, stream.range, first + from, count, scratch);
+      const rows = await readCellsInto(stream.reader.source, stream.range, first + from, count, scratch);
       scatter(rows, batch, places.subarray(done, done + count));
       done += count;
     }

@@ -53,14 +53,28 @@ export async function readRowsInto(
   count: number,
   buffers: RowBuffers,
 ): Promise<ShardRows> {
+  const rows = await readCellsInto(source, { tensors }, first, count, buffers);
+  await readElements(source, tensors.ids, first, rows.ids);
+  return rows;
+}
+
+/** The same without the ids, which the caller has. */
+export async function readCellsInto(
+  source: Safetensors,
+  { tensors }: Pick<RowRange, 'tensors'>,
+  first: number,
+  count: number,
+  buffers: RowBuffers,
+): Promise<ShardRows> {
   const rows = firstRows(buffers, count);
   const { width } = buffers;
-  await readElements(source, tensors.ids, first, rows.ids);
-  await readElements(source, tensors.values, first * width, rows.values);
-  for (const [slot, into] of Object.entries(rows.slots)) {
-    await readElements(source, tensors.slots[slot]!, first * width, into);
-  }
-  if (rows.steps !== undefined) await readElements(source, tensors.steps!, first, rows.steps);
+  await Promise.all([
+    readElements(source, tensors.values, first * width, rows.values),
+    ...Object.entries(rows.slots).map(([slot, into]) =>
+      readElements(source, tensors.slots[slot]!, first * width, into),
+    ),
+    ...(rows.steps === undefined ? [] : [readElements(source, tensors.steps!, first, rows.steps)]),
+  ]);
   return rows;
 }
 
