@@ -109,7 +109,7 @@ test('a full disk is an error of the cache, and nothing is left', async () => {
   await expect(openContent(place, 'a.gz')).rejects.toMatchObject({
     code: 'DataCacheFailed',
     message: expect.stringContaining('ENOSPC'),
-    hint: expect.stringContaining('--dir'),
+    hint: expect.stringContaining('--cache-dir'),
   });
   expect(inflated(place)).toEqual([]);
 });
