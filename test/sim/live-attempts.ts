@@ -12,6 +12,9 @@ interface Attempt {
 
 export class LiveAttempts {
   readonly #blocksPrefix: string;
+  readonly #stateKey: string;
+  /** The pass, as saved. */
+  #place = 0;
   /** By block key, the newest value. */
   readonly #blocks = new Map<string, TaskBlock>();
   /** Tasks that were done, with the attempts that were live until then. */
@@ -22,17 +25,31 @@ export class LiveAttempts {
 
   constructor(keys: Keys) {
     this.#blocksPrefix = keys.taskBlocks(0).slice(0, -2);
+    this.#stateKey = keys.tasksState;
   }
 
-  wrote(key: string, value: string): void {
-    if (!key.startsWith(this.#blocksPrefix)) return;
+  /** Takes in what a master saved; what is wrong with it, if anything is. */
+  wrote(key: string, value: string): string | undefined {
+    if (key === this.#stateKey) return this.#wroteState(value);
+    if (!key.startsWith(this.#blocksPrefix)) return undefined;
     const [pass = ''] = key.slice(this.#blocksPrefix.length).split('/');
     const now = JSON.parse(value) as TaskBlock;
     for (const [task, entry] of Object.entries(this.#blocks.get(key)?.open ?? {})) {
       if (now.open[task] === undefined) this.#doneBy.set(`${pass}/${task}`, entry.attempts);
     }
     for (const task of Object.keys(now.open)) this.#doneBy.delete(`${pass}/${task}`);
+    const before = this.#blocks.get(key);
     this.#blocks.set(key, now);
+    const isLost = before !== undefined && !includes(now.done, before.done);
+    return isLost ? `${key} was saved without tasks that were done: ${now.done} after ${before.done}` : undefined;
+  }
+
+  #wroteState(value: string): string | undefined {
+    const { phase, pass } = JSON.parse(value) as { phase: string; pass: number };
+    const place = phase === 'ended' ? Number.POSITIVE_INFINITY : pass;
+    const before = this.#place;
+    this.#place = place;
+    return place < before ? `the job went back from pass ${before} to ${place}` : undefined;
   }
 
   /** A master has answered with this attempt; what it rests on is saved. */
@@ -58,3 +75,10 @@ export class LiveAttempts {
 }
 
 const nameOf = ({ pass, task, attempt, trainer }: Attempt): string => `${pass}/${task}/${attempt}/${trainer}`;
+
+/** Whether all bits of `some` are in `all`, both in hexadecimal. */
+const includes = (all: string, some: string): boolean =>
+  [...some].every((digit, at) => {
+    const bits = Number.parseInt(digit, 16);
+    return (bits & Number.parseInt(all[at] ?? '0', 16)) === bits;
+  });

@@ -75,7 +75,8 @@ export class Witness implements StoreObserver {
       if (process !== this.#lockOwner) this.violated(`${process.name} wrote ${key} without the lock`);
     }
     if (!('put' in op)) return;
-    this.#attempts.wrote(key, op.value);
+    const wrong = this.#attempts.wrote(key, op.value);
+    if (wrong !== undefined) this.violated(`${process.name}: ${wrong}`);
     if (key === keys.result) {
       this.#results += 1;
       this.tell(process.name, `writes the result: ${op.value}`);
