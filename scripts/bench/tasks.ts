@@ -42,6 +42,7 @@ const tasks = Number(values.tasks);
 const clock = createClock();
 const network = createWebSocketNetwork({ clock, random: createRandom(), log: SILENT });
 const keys = keysOf(defaultChroot('bench-tasks'));
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Bench {
   readonly folder: string;
@@ -56,6 +57,11 @@ function startMaster({ folder, storeUrl, jobFile }: Bench): ChildProcess {
   const child = spawn(values.paddlet, ['master', jobFile], { cwd: folder, env, stdio: ['ignore', log, log] });
   closeSync(log);
   process.once('exit', () => child.kill('SIGKILL'));
+  child.once('exit', (code) => {
+    if (code === null) return;
+    say(`the master ended with ${code}:\n${readFileSync(join(folder, 'master.log'), 'utf8')}`);
+    process.exit(1);
+  });
   return child;
 }
 
@@ -198,7 +204,7 @@ async function run(kind: string): Promise<void> {
     model: { type: 'lr' },
     optimizer: { type: 'sgd', learningRate: 0.1 },
     training: { passes: 2, batchSize: 1 },
-    cluster: { pservers: 1, trainers: 1, leaseTtl: '2s' },
+    cluster: { pservers: 1, trainers: 1, leaseTtl: '5s' },
   };
   writeFileSync(jobFile, JSON.stringify(job));
   try {
@@ -210,7 +216,6 @@ async function run(kind: string): Promise<void> {
   }
 }
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
 say(`load before: ${loadavg()[0]?.toFixed(2)}`);
 for (const kind of values.store.split(',')) await run(kind);
 say(`load after: ${loadavg()[0]?.toFixed(2)}`);
