@@ -41,12 +41,13 @@ export interface RestartPolicy {
 export function createRestartPolicy(): RestartPolicy {
   let quickDeaths = 0;
   return {
-    ended({ code }, livedMs) {
+    ended({ code, signal }, livedMs) {
       if (code === EXIT.done) return { act: 'done' };
       if (code === EXIT.interrupted) return { act: 'stopped' };
       if (code !== null && FATAL.has(code)) return { act: 'giveUp', code };
       quickDeaths = livedMs >= SETTLED_MS ? 1 : quickDeaths + 1;
-      if (quickDeaths > MAX_QUICK_DEATHS) return { act: 'giveUp', code: code ?? EXIT.bug };
+      // Killed from outside it may be as often as it likes: only what ends by itself has a trouble of its own.
+      if (signal === null && quickDeaths > MAX_QUICK_DEATHS) return { act: 'giveUp', code: code ?? EXIT.bug };
       return { act: 'restart', afterMs: Math.min(FIRST_PAUSE_MS * 2 ** (quickDeaths - 1), LONGEST_PAUSE_MS) };
     },
   };

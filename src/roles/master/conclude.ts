@@ -26,6 +26,9 @@ export interface ConcludeOptions {
   readonly over: AbortSignal;
 }
 
+/** What one message may name. */
+const CLOSED_AT_ONCE = 10_000;
+
 /** A checkpoint of many gigabytes takes its time. */
 const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
@@ -66,14 +69,17 @@ export async function closeDiscarded(
   const tasks = discarded.flatMap(({ task, pass, records }) =>
     Array.from({ length: passes - pass }, (_, i) => ({ pass: pass + i, task, records })),
   );
-  await group.withPlacement(
-    'closing discarded tasks',
-    (placement) =>
-      allSettledOrThrow(
-        placement.pservers.map(async (pserver) => (await group.ask(pserver, 'closeTasks', { tasks })).free()),
-      ),
-    signal,
-  );
+  for (let first = 0; first < tasks.length; first += CLOSED_AT_ONCE) {
+    const some = tasks.slice(first, first + CLOSED_AT_ONCE);
+    await group.withPlacement(
+      'closing discarded tasks',
+      (placement) =>
+        allSettledOrThrow(
+          placement.pservers.map(async (pserver) => (await group.ask(pserver, 'closeTasks', { tasks: some })).free()),
+        ),
+      signal,
+    );
+  }
 }
 
 interface Account {
