@@ -156,7 +156,7 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     effects.push({ type: 'discarded', task: report });
   }
 
-  /** The one door for messages about an attempt (EXAMPLES 3). */
+  /** The one door for messages about an attempt. */
   function admit(ref: AttemptRef, request: number): Attempt | undefined {
     const refuse = (code: ErrorCode, message: string): undefined => {
       effects.push({ type: 'refuse', request, code, message });

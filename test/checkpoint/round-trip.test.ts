@@ -48,7 +48,7 @@ describe('a checkpoint file', () => {
     },
   );
 
-  /** FIELD.md: 50,000 floats byte for byte. */
+  /** 50,000 floats byte for byte. */
   it('gives back 50,000 floats of a dense parameter byte for byte', async () => {
     const job = jobOf({
       parameters: {
