@@ -83,6 +83,8 @@ export const CODES = {
   PassAfter: fact('refresh', EXIT.jobFailed),
   OutOfMemory: fact('fatal', EXIT.jobFailed),
   TaskDiscarded: fact('fatal', EXIT.tasksDiscarded),
+  /** A command of the job before its first or after its last pass. */
+  HookFailed: fact('fatal', EXIT.jobFailed),
   JobFailed: fact('fatal', EXIT.jobFailed),
   // Checkpoints
   CheckpointMissing: fact('fatal', EXIT.parametersLost),

@@ -65,6 +65,30 @@ export interface Log {
   error(message: string, facts?: Record<string, unknown>): void;
 }
 
+export interface ShellEnd {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** Commands of the user. */
+export interface Shell {
+  /**
+   * Runs it to its end, in a folder, with these variables beside those of this process. Lines of both outputs go to
+   * `onLine`. When the signal aborts it is asked to end, and made to after a while. Rejects with Node's error when it cannot
+   * be started.
+   */
+  run(
+    command: string,
+    options: {
+      readonly env: Readonly<Record<string, string>>;
+      readonly folder: string;
+      readonly onLine: (line: string) => void;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<ShellEnd>;
+}
+
 /** What every role is handed. */
 export interface Host {
   readonly clock: Clock;

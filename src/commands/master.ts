@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { Args } from '@oclif/core';
 import { EXIT, type ExitCode } from '../base/errors.ts';
+import { createClock } from '../host/clock.ts';
+import { createShell } from '../host/shell.ts';
 import { loadJob } from '../job/load-job.ts';
 import { runMaster } from '../roles/master/master.ts';
 import { defaultChroot } from '../store/keys.ts';
@@ -31,7 +33,7 @@ over. A second master stands by and takes over when the first one dies. Started 
       disk: this.host().disk,
     });
     const chroot = flags.chroot ?? defaultChroot(job.name);
-    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']) };
+    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']), shell: createShell(createClock()) };
     const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
       runMaster(context, options),
     );

@@ -214,6 +214,13 @@ export const checkpointInterval = z
   .default('10m')
   .describe('Time from one checkpoint of a pserver to the next; `off` for none by time.');
 
+const commands = () => z.array(z.string().min(1).max(65_536)).max(100).default([]);
+
+export const hookFields = {
+  before: commands().describe('Shell commands that the master runs before the first pass, one after the other.'),
+  after: commands().describe('Shell commands that the master runs after the last pass, when the result is known.'),
+};
+
 export const warmStartFields = {
   from: path.describe('Checkpoint folder of the job to begin from. A relative path starts at the data folder.'),
   vars: z

@@ -11,6 +11,7 @@ import {
   checkpointInterval,
   clusterCounts,
   dataFields,
+  hookFields,
   jobName,
   leaseTtl,
   modelSchema,
@@ -43,6 +44,7 @@ export const jobFileSchema = z.strictObject({
     { ...checkpointFields, interval: checkpointInterval },
     'When and where parameters are kept.',
   ),
+  hooks: optionalSection(hookFields, 'Commands before the first pass and after the last.'),
   warmStart: z.strictObject(warmStartFields).optional().describe("Begin with another job's parameters."),
 });
 export type JobFile = z.output<typeof jobFileSchema>;
@@ -70,6 +72,7 @@ const jobSchema = z.strictObject({
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
   checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
+  hooks: z.strictObject(hookFields),
   warmStart: z.strictObject(warmStartFields).optional(),
 });
 
@@ -123,6 +126,7 @@ export function resolveJob(file: JobFile): Job {
       timeoutFloorMs: durationMs(floor),
     },
     checkpoint: { ...kept, intervalMs: interval === 'off' ? interval : durationMs(interval) },
+    hooks: file.hooks,
     ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
   };
 }

@@ -29,6 +29,8 @@ export interface Keys {
   readonly passTotalsPrefix: string;
   discardedTask(task: number): string;
   readonly discardedPrefix: string;
+  /** A command before the first pass or after the last: running or done. */
+  hook(phase: string, number: number | string): string;
   readonly psDesired: string;
   readonly psPrefix: string;
   ps(index: number): string;
@@ -71,6 +73,7 @@ export function keysOf(chroot: string): Keys {
     passTotalsPrefix: at('tasks/passes/'),
     discardedTask: (task) => at(`tasks/discarded/${task}`),
     discardedPrefix: at('tasks/discarded/'),
+    hook: (phase, number) => at(`hooks/${phase}/${number}`),
     psDesired: at('ps_desired'),
     psPrefix: at('ps/'),
     ps: (index) => at(`ps/${index}`),

@@ -50,6 +50,7 @@ describe('a valid job', () => {
       cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
       checkpoint: { keep: 1, intervalMs: 600_000 },
+      hooks: { before: [], after: [] },
     });
   });
 

@@ -20,6 +20,7 @@ import { keepClusterStatus } from './cluster-status.ts';
 import { closeDiscarded, conclude } from './conclude.ts';
 import { type Dataset, describeTask, type JobData } from './dataset.ts';
 import { createEvaluationResults } from './evaluation.ts';
+import { type HookOptions, resultEnv, runHooks } from './hooks.ts';
 import type { MasterInfo } from './info.ts';
 import { loadQueue } from './queue-store.ts';
 import { type Repairs, startRepairs } from './repairs.ts';
@@ -37,6 +38,7 @@ export interface DirectOptions {
   /** The job ended, was asked to stop, or the lock was lost. */
   readonly over: AbortSignal;
   readonly info: MasterInfo;
+  readonly hooks: Pick<HookOptions, 'shell' | 'folder'>;
   readonly show: (state: MasterState) => void;
 }
 
@@ -67,6 +69,8 @@ export async function directJob(options: DirectOptions): Promise<void> {
       model: modelOf(record, context),
       changed: createSignal(),
     };
+    options.info.waits('the commands before the first pass');
+    await runHooks({ ...work, ...work.hooks }, 'before');
     const desk = await openTraining(work);
     desks.push(desk);
     const recoveries = followRecovery(context, fail);
@@ -156,6 +160,7 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       const testMetrics = await evaluate({ ...work, over: signal }, state);
       info.enters('concluding');
       const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, recordsPerSecond });
+      await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
       failPoint('result.publishing');
       if (await publishResult(work, result, recovery)) {
         state.isOver = true;

@@ -4,6 +4,7 @@
  */
 import { CODES, isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import type { Shell } from '../../base/seams.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
@@ -22,6 +23,8 @@ export interface MasterOptions {
   readonly job: Job;
   readonly dataDir: string;
   readonly cacheDir: string;
+  /** Runs the commands of a job that has any. */
+  readonly shell?: Shell;
 }
 
 /** The job's end; undefined when this process, or the job, was asked to stop before. */
@@ -81,7 +84,8 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   const watch = watchJob(context);
   const over = AbortSignal.any([watch.over, lease.lost]);
   try {
-    await directJob({ context, record, data, fence, lease, over, info, show: acting.show });
+    const hooks = { shell: options.shell, folder: dataDir };
+    await directJob({ context, record, data, fence, lease, over, info, hooks, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);

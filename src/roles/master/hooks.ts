@@ -1,0 +1,106 @@
+/**
+ * Pre- and post-tasks: commands of the job that the master runs before the first pass and after the last. Each is noted in
+ * the store before it begins and when it has ended well, so that another master, or a job that goes on, does not run it
+ * again; one that was cut short in between is run again, and that is said: at least once, and once when nobody dies.
+ */
+import * as z from 'zod';
+import { assert } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import type { Shell } from '../../base/seams.ts';
+import { parseStoreValue } from '../../core/task-state.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import { patiently } from '../ownership.ts';
+import { throwIfAborted } from '../waiting.ts';
+
+const LAST_LINES = 10;
+const LINE_CHARACTERS = 500;
+
+const hookSchema = z.strictObject({
+  state: z.enum(['running', 'done']),
+  /** Seconds since 1970, of its begin. */
+  since: z.number(),
+});
+
+export interface HookOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly fence: Fence;
+  /** Undefined where no commands can be run, and none are wanted. */
+  readonly shell: Shell | undefined;
+  readonly folder: string;
+  readonly over: AbortSignal;
+}
+
+export type HookPhase = 'before' | 'after';
+
+/** Runs those that are not done. Throws `HookFailed` for one that ends with another code than 0, `Interrupted`. */
+export async function runHooks(
+  options: HookOptions,
+  phase: HookPhase,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  for (const [number, command] of options.record.job.hooks[phase].entries()) {
+    await runHook(options, { phase, number, command, env });
+  }
+}
+
+interface Hook {
+  readonly phase: HookPhase;
+  readonly number: number;
+  readonly command: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+async function runHook(options: HookOptions, { phase, number, command, env }: Hook): Promise<void> {
+  const { context, record, shell, folder, over } = options;
+  const { log, clock } = context.host;
+  const key = context.keys.hook(phase, number);
+  const entry = await patiently(context, () => context.store.get(key), over);
+  const found = entry && parseStoreValue(hookSchema, key, entry.value);
+  if (found?.state === 'done') return;
+  const name = `hook ${phase}[${number}]`;
+  if (found !== undefined) log.warn(`${name} was begun and not seen to end: it is run again`, { since: found.since });
+  assert(shell !== undefined, 'a master of a job with hooks can run commands');
+  const since = clock.wallSeconds();
+  await note(options, key, { state: 'running', since });
+  log.info(`${name}: ${command}`, { folder });
+  const startedMs = clock.monotonicMs();
+  const lines: string[] = [];
+  const end = await shell.run(command, {
+    env: { PADDLET_JOB: record.job.name, PADDLET_JOB_ID: record.id, PADDLET_HOOK: phase, ...env },
+    folder,
+    signal: over,
+    onLine: (line) => {
+      log.info(`${name}: ${line.slice(0, LINE_CHARACTERS)}`);
+      lines.push(line.slice(0, LINE_CHARACTERS));
+      if (lines.length > LAST_LINES) lines.shift();
+    },
+  });
+  throwIfAborted(over);
+  if (end.code !== 0) {
+    const how = end.code === null ? `was ended by ${end.signal}` : `ended with exit code ${end.code}`;
+    const said = lines.length === 0 ? 'it said nothing' : `it said last:\n${lines.join('\n')}`;
+    throw new PaddletError('HookFailed', `${name} (${command}) ${how}; ${said}`, {
+      hint: 'mend it and begin the job anew (run --fresh)',
+    });
+  }
+  await note(options, key, { state: 'done', since });
+  log.info(`${name} is done`, { tookMs: Math.round(clock.monotonicMs() - startedMs) });
+}
+
+async function note({ context, fence, over }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
+  const put = { put: key, value: JSON.stringify(value) };
+  await patiently(context, () => fencedTxn(context.store, fence, { then: [put] }), over);
+}
+
+/** The longest text that Linux hands to a command is 128 KiB. */
+const RESULT_CHARACTERS = 100_000;
+
+/** The result in the environment of the commands after the last pass; without its list of checkpoints where that is too long. */
+export function resultEnv(result: { readonly checkpoints: unknown }): Record<string, string> {
+  const whole = JSON.stringify(result);
+  const { checkpoints: _, ...rest } = result;
+  return { PADDLET_RESULT: whole.length <= RESULT_CHARACTERS ? whole : JSON.stringify(rest) };
+}
