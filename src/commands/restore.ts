@@ -260,7 +260,10 @@ in one transaction, while no pserver lives; the pservers that start next load th
     const rows = proof.variables.map((one) => [one.name, one.rows, one.valuesDigest, one.stateDigest]);
     const proven = `${this.table(columns, rows)}\n${proof.shards} shards, positions ${proof.positionsDigest}`;
     const files = paths.map((path, at) => `${path}  ${bytesText(generations[at]?.bytes ?? 0)}`).join('\n');
-    const end = publishing === undefined ? 'not published' : `published in ${publishing.job.store.url}`;
+    const end =
+      publishing === undefined
+        ? 'not published'
+        : `published in ${publishing.job.store.url}; the job goes on with cluster.pservers = ${paths.length}`;
     return `\nthe same before and after:\n${proven}\n\n${files}\n${end}`;
   }
 }
