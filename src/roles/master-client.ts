@@ -1,5 +1,5 @@
 /** Requests to whichever master is there: follows `/master/addr`, and repeats across a master's restart. */
-import { isPaddletError } from '../base/errors.ts';
+import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Cancel } from '../base/seams.ts';
 import type { Channel, Outgoing, Received } from '../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../protocol/messages.ts';
@@ -70,7 +70,7 @@ export function createMasterClient(context: RoleContext, onEnd: (error: Error) =
           try {
             return await orAborted(to.request(message, { timeoutMs }), signal);
           } catch (error) {
-            if (!isPaddletError(error) || error.recovery !== 'retry') throw error;
+            if (!isPassing(error)) throw error;
             log.debug(`master at ${to.address}: ${error.code}: ${error.message}`);
             if (failures === 5) quiet = sayWaiting(clock, log, () => `the master at ${to.address}: ${error.message}`);
           }
@@ -97,3 +97,10 @@ export function createMasterClient(context: RoleContext, onEnd: (error: Error) =
     },
   };
 }
+
+/**
+ * Also when the master is leaving, or when who answers is no master: a dead one's address stands in the store as long as
+ * its lease, and its port may be another process's by now.
+ */
+const isPassing = (error: unknown): error is PaddletError =>
+  isPaddletError(error) && (error.recovery === 'retry' || isPaddletError(error, 'Draining', 'WrongRole'));
