@@ -10,8 +10,8 @@ import { never, type SimulatedProcess } from './process.ts';
 import { type SessionHooks, SimulatedSession } from './session.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Few, so that an address is taken again by another process, as happens on one machine. */
-const PORTS = 60;
+/** How many ports there are: in few, an address is soon taken again by another process. */
+const PORTS = [9, 12, 60] as const;
 const FIRST_PORT = 40_000;
 const DIAL_MS = [0.5, 10] as const;
 
@@ -37,11 +37,13 @@ export class SimulatedNetwork implements Weather {
   readonly #options: NetworkOptions;
   readonly #listeners = new Map<number, Listener>();
   readonly #blocked = new Map<string, number>();
+  readonly #ports: number;
 
   constructor(options: NetworkOptions) {
     this.#options = options;
     this.timeline = options.timeline;
     this.dice = options.dice;
+    this.#ports = options.dice.pick(PORTS);
   }
 
   /** The network as one process has it. */
@@ -102,7 +104,9 @@ export class SimulatedNetwork implements Weather {
       }
       const server = listener.process;
       if (client.isDead || this.isBlocked(client.name, server.name) || this.isBlocked(server.name, client.name)) return;
-      server.deliver(() => this.#accept(client, listener, events));
+      server.deliver(() => {
+        if (!client.isDead) this.#accept(client, listener, events);
+      });
     });
   }
 
@@ -157,11 +161,10 @@ export class SimulatedNetwork implements Weather {
   }
 
   #freePort(): number {
-    for (let tries = 0; tries < 10 * PORTS; tries++) {
-      const port = FIRST_PORT + this.dice.whole(0, PORTS - 1);
-      if (!this.#listeners.has(port)) return port;
-    }
-    throw new PaddletError('PortInUse', 'all simulated ports are in use');
+    const all = Array.from({ length: this.#ports }, (_, port) => FIRST_PORT + port);
+    const free = all.filter((port) => !this.#listeners.has(port));
+    if (free.length === 0) throw new PaddletError('PortInUse', 'all simulated ports are in use');
+    return this.dice.pick(free);
   }
 
   #connectionsOf(process: SimulatedProcess): Connection[] {

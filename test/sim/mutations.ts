@@ -1,0 +1,90 @@
+/**
+ * Checks switched off from outside: each changes requests on their way so that the check finds nothing. A simulation that
+ * does not notice would prove nothing.
+ */
+import { isPaddletError } from '../../src/base/errors.ts';
+import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/channel.ts';
+import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages.ts';
+import type { SimulatedProcess } from './process.ts';
+
+export type Mutation = (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
+
+type Ask = (header: RequestHeader) => Promise<ReplyHeader>;
+
+/** What the same role answers to a request of ours. */
+const asking =
+  (handler: RequestHandler, session: Session): Ask =>
+  async (header) => {
+    const none = (): never => {
+      throw new Error('it has no segments');
+    };
+    return (await handler({ header, segmentCount: 0, segment: none, free: () => {} }, session)).header;
+  };
+
+/** Handles a request as if it had another header. */
+function changing(change: (header: RequestHeader, ask: Ask) => Promise<RequestHeader>): Mutation {
+  return (_server, handler) => async (request, session) => {
+    const header = await change(request.header, asking(handler, session));
+    return handler(withHeader(request, header), session);
+  };
+}
+
+const withHeader = (request: Received<RequestHeader>, header: RequestHeader): Received<RequestHeader> => ({
+  header,
+  segmentCount: request.segmentCount,
+  segment: (index) => request.segment(index),
+  free: () => request.free(),
+});
+
+/** Every push counts as the one that is wanted. */
+export const withoutLedger = changing(async (header, ask) => {
+  if (header.type !== 'push') return header;
+  const { job, cut, pass, task } = header;
+  const position = await ask({ type: 'position', job, cut, tasks: [{ pass, task }] });
+  const next = position.type === 'position' ? position.next[0]! : 0;
+  return next < 0 ? header : { ...header, push: next };
+});
+
+/** Every request names the placement that the pserver has. */
+export const withoutPlacement = changing(async (header, ask) => {
+  if (header.type !== 'push' && header.type !== 'pull') return header;
+  const info = await ask({ type: 'info' });
+  const placement = info.type === 'info' ? (info.info.placement as PlacementStamp | undefined) : undefined;
+  return placement === undefined ? header : { ...header, placement };
+});
+
+/** Whoever says that a task is finished has a live attempt of it, if anybody has. */
+export const withoutAttempts = changing(async (header, ask) => {
+  if (header.type !== 'finishTask') return header;
+  const info = await ask({ type: 'info' });
+  const attempts = (info.type === 'info' ? info.info.attempts : undefined) as readonly Attempt[] | undefined;
+  const live = attempts?.filter(({ pass, task }) => pass === header.pass && task === header.task) ?? [];
+  const isLive = live.some(({ attempt, trainer }) => attempt === header.attempt && trainer === header.trainer);
+  const [other] = live;
+  return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };
+});
+
+interface Attempt {
+  readonly pass: number;
+  readonly task: number;
+  readonly attempt: number;
+  readonly trainer: string;
+}
+
+/** Highest recovery number that a schedule can come to. */
+const RECOVERIES = 100;
+
+/** The end of a task counts whatever was lost since. */
+export const withoutRecovery: Mutation =
+  (_server, handler) =>
+  async (request, session): Promise<Outgoing<ReplyHeader>> => {
+    const { header } = request;
+    if (header.type !== 'finishTask') return handler(request, session);
+    for (let recovery = header.recovery; ; recovery++) {
+      try {
+        return await handler(withHeader(request, { ...header, recovery }), session);
+      } catch (error) {
+        if (!isPaddletError(error, 'StaleRecovery') || recovery > RECOVERIES) throw error;
+      }
+    }
+  };

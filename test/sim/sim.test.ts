@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { missingIn, runBatch } from './batch.ts';
+import { KEPT_SEEDS } from './kept-seeds.ts';
+import { runSchedule } from './schedule.ts';
+
+/** Enough that everything happens in them; thousands more are run by `node scripts/sim.ts`. */
+const SCHEDULES = 200;
+
+describe('whole jobs under faults, simulated', () => {
+  test('every record counts once, whatever happens', async () => {
+    const seeds = Array.from({ length: SCHEDULES }, (_, seed) => seed);
+    const { failures, counts } = await runBatch({ seeds });
+    expect(failures).toEqual([]);
+    expect(missingIn(counts)).toEqual([]);
+  }, 180_000);
+
+  test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
+    expect((await runSchedule({ seed })).violations).toEqual([]);
+  });
+
+  test('a seed gives the same story each time', async () => {
+    const story = async (): Promise<string[]> => {
+      const lines: string[] = [];
+      await runSchedule({ seed: 11, story: (line) => lines.push(line) });
+      return lines;
+    };
+    const first = await story();
+    expect(first.length).toBeGreaterThan(20);
+    expect(await story()).toEqual(first);
+  });
+});
