@@ -40,6 +40,12 @@ export interface FileFacts {
   readonly modifiedMs: number;
 }
 
+export interface FileDigest {
+  /** Lower-case hexadecimal. */
+  readonly md5: string;
+  readonly bytes: number;
+}
+
 /** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), also from the simulated disk. */
 export interface Disk {
   makeFolder(path: string): Promise<void>;
@@ -54,6 +60,8 @@ export interface Disk {
   exists(path: string): Promise<boolean>;
   /** What is at the path (symbolic links followed), or undefined when there is nothing. */
   inspect(path: string): Promise<FileFacts | undefined>;
+  /** MD5 of a whole file, worked out beside everything else; absent where there is but one thread. */
+  md5?(path: string): Promise<FileDigest>;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

@@ -7,11 +7,11 @@ import { failPoint } from '../base/fail-points.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import type { Parameters } from '../tensor/parameters.ts';
 import type { CapturedShard } from './extent.ts';
-import { makeDurableFolder, openFile, withFile } from './files.ts';
+import { makeDurableFolder, withFile } from './files.ts';
 import type { CheckpointMeta, ShardPosition } from './format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from './paths.ts';
 import type { Pace } from './safetensors-writer.ts';
-import { digestFile } from './scan.ts';
+import { digestPath } from './scan.ts';
 import { createCheckpointWriter, type WrittenCheckpoint } from './writer.ts';
 
 /** A shard's place in the order of updates and its ledger, at the instant of the call. */
@@ -65,7 +65,7 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
     });
     // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
     // does not give back what it took.
-    const digest = await withFile(await openFile(disk, temporary), (file) => digestFile(file, temporary));
+    const digest = await digestPath(disk, temporary);
     if (digest.bytes !== written.bytes) {
       throw new PaddletError('CheckpointCorrupt', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
     }

@@ -11,7 +11,7 @@ import type { FileFacts, ShardPosition } from './format.ts';
 import { checkpointPath, type FilePlace } from './paths.ts';
 import { type CheckpointReader, openCheckpoint } from './reader.ts';
 import { isHeaderIntact, readSafetensors } from './safetensors-reader.ts';
-import { damagedTensors, digestFile, type Progress } from './scan.ts';
+import { damagedTensors, digestFile, digestPath, type Progress } from './scan.ts';
 import { canonicalJson } from './spec-schema.ts';
 
 /** What the file must have been written for. */
@@ -65,10 +65,29 @@ export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOpti
   return { loaded: undefined, generation: undefined, age: -1, complaints };
 }
 
-/** Checks size and MD5, then loads. Throws `CheckpointMissing`, `CheckpointCorrupt`; then nothing was loaded. */
+/**
+ * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`; then
+ * nothing was loaded.
+ */
 export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
+  const { disk, place, progress, into } = options;
+  const verified = verifyFile(disk, checkpointPath(place, generation.uuid), generation, progress);
+  if (disk.md5 === undefined || progress !== undefined) {
+    await verified;
+    return readGeneration(generation, options);
+  }
+  const [verdict, outcome] = await Promise.allSettled([verified, readGeneration(generation, options)]);
+  if (verdict.status === 'rejected') {
+    if (outcome.status === 'fulfilled') for (const { shard } of outcome.value.positions) into.dropShard(shard);
+    // Whatever reading a damaged file led to, the damage is what went wrong.
+    throw verdict.reason;
+  }
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return outcome.value;
+}
+
+async function readGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
   const path = checkpointPath(options.place, generation.uuid);
-  await verifyFile(options.disk, path, generation, options.progress);
   const reader = await openCheckpoint(options.disk, path);
   try {
     checkOrigin(reader, generation, options);
@@ -90,7 +109,7 @@ export async function verifyFile(
     if (published.bytes !== undefined && bytes !== published.bytes) {
       throw corrupt(path, `has ${bytes} bytes, ${published.bytes} were published`);
     }
-    const { md5 } = await digestFile(file, path, progress);
+    const { md5 } = await (progress === undefined ? digestPath(disk, path) : digestFile(file, path, progress));
     if (md5 === published.md5) return;
     const source = await readSafetensors(file, path);
     const damaged = await damagedTensors(source);

@@ -1,23 +1,30 @@
 /** One pass over a whole file: its MD5, and a CRC-32 of each tensor, which tells the part that is damaged. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { DiskFile } from '../base/seams.ts';
-import { asCorrupt, corrupt } from './files.ts';
+import type { Disk, DiskFile, FileDigest } from '../base/seams.ts';
+import { asCorrupt, corrupt, openFile, withFile } from './files.ts';
 import { TENSORS } from './format.ts';
 import type { TensorInfo } from './safetensors-header.ts';
 import { readElements, type Safetensors, tensorLength } from './safetensors-reader.ts';
 
-const CHUNK_BYTES = 4 * 1024 * 1024;
+/** Hashed in one go, while nobody is served. */
+const CHUNK_BYTES = 1024 * 1024;
 
 /** Called with the bytes read so far. */
 export type Progress = (bytesDone: number) => void;
 
+/**
+ * MD5 and size of the file at a path, beside everything else where the disk can. Throws `CheckpointMissing`, and
+ * `CheckpointCorrupt` when it cannot be read.
+ */
+export async function digestPath(disk: Disk, path: string): Promise<FileDigest> {
+  return withFile(await openFile(disk, path), (file) =>
+    disk.md5 === undefined ? digestFile(file, path) : asCorrupt(path, () => disk.md5!(path)),
+  );
+}
+
 /** MD5 of a file in lower-case hexadecimal, and its size. Throws `CheckpointCorrupt` when it cannot be read. */
-export async function digestFile(
-  file: DiskFile,
-  name: string,
-  progress?: Progress,
-): Promise<{ readonly md5: string; readonly bytes: number }> {
+export async function digestFile(file: DiskFile, name: string, progress?: Progress): Promise<FileDigest> {
   const hash = createHash('md5');
   // One byte at least, so that the end of the file is told from a full chunk.
   const size = await asCorrupt(name, () => file.size());

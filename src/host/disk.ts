@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
+import { md5OfFile } from './md5.ts';
 
 /** Files of the machine, through node:fs/promises. Errors are Node's own. */
 export function createDisk(): Disk {
@@ -15,6 +16,7 @@ export function createDisk(): Disk {
     list: (path) => readdir(path),
     exists: async (path) => (await inspect(path)) !== undefined,
     inspect,
+    md5: md5OfFile,
   };
 }
 

@@ -6,6 +6,7 @@ import { type LoadOptions, loadGeneration, loadNewestUsable } from '../../src/ch
 import { checkpointPath } from '../../src/checkpoint/paths.ts';
 import { openCheckpoint } from '../../src/checkpoint/reader.ts';
 import type { TensorInfo } from '../../src/checkpoint/safetensors-header.ts';
+import { digestFile } from '../../src/checkpoint/scan.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, PLACE, save, uuidOf } from './fixture.ts';
 
@@ -34,8 +35,12 @@ async function saved(number = 1, salt = 1, disk = createSimulatedDisk()) {
 }
 
 describe('a damaged file', () => {
-  it('is noticed whichever byte was flipped, and the part is named', async () => {
+  it.each([
+    { how: 'before it is loaded', isBeside: false },
+    { how: 'while it is loaded', isBeside: true },
+  ])('is noticed whichever byte was flipped, and the part is named: MD5 $how', async ({ isBeside }) => {
     const { disk, generation, bytes } = await saved();
+    if (isBeside) Object.assign(disk, { md5: async (path: string) => digestFile(await disk.open(path), path) });
     const reader = await openCheckpoint(disk, pathOf(generation));
     const { dataStart } = reader.source;
     const tensors = [...reader.source.tensors.values()];

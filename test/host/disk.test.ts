@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -29,6 +30,21 @@ test('writes at offsets and reads back, short only at the end', async () => {
   expect([...bytes]).toEqual([5, 6, 0, 0]);
   expect(await again.read(bytes, 6)).toBe(0);
   await again.close();
+});
+
+test.each([0, 5, 16 * 1024 * 1024 - 1, 20_000_001])(
+  'MD5 of a file of %d bytes, large ones in a thread',
+  async (bytes) => {
+    const path = join(folder, 'file');
+    const content = Buffer.alloc(bytes, 'any content');
+    await writeFile(path, content);
+    expect(await disk.md5!(path)).toEqual({ md5: createHash('md5').update(content).digest('hex'), bytes });
+  },
+);
+
+test('MD5 of what cannot be read is a failure', async () => {
+  await expect(disk.md5!(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'ENOENT' });
+  await expect(disk.md5!(folder)).rejects.toMatchObject({ code: 'EISDIR' });
 });
 
 test('creating empties what was there', async () => {
