@@ -106,7 +106,7 @@ interface Me {
 }
 
 /** `/pservers/<index>`, as the seed has it. */
-async function announce(me: Me, status: PserverRecord['status']): Promise<void> {
+async function announce(me: Me, status: PserverRecord['status'], signal = me.context.stop): Promise<void> {
   const { context, index, fence } = me;
   const value: PserverRecord = {
     id: index,
@@ -115,9 +115,8 @@ async function announce(me: Me, status: PserverRecord['status']): Promise<void> 
     start_time: me.started,
     sync: status === 'up',
   };
-  await patiently(context, () =>
-    fencedTxn(context.store, fence, { then: [{ put: context.keys.pserver(index), value: JSON.stringify(value) }] }),
-  );
+  const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
+  await patiently(context, () => fencedTxn(context.store, fence, { then }), signal);
 }
 
 /** Parameters that cannot be had again end the job for everybody. */
@@ -157,16 +156,30 @@ async function serve(me: Me, holding: Holding, watch: JobWatch, crash: AbortSign
   }
   holding.freeze();
   const loss = lossOfIndex(lease, crash);
-  if (loss !== undefined) {
-    await holding.checkpointing.stop();
-    await holding.snapshots.part();
-    throw loss;
-  }
+  if (loss !== undefined) return part(holding, loss);
   if (crash.aborted) throw crash.reason;
   if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
   context.host.log.info('leaving: writing the parameters down');
-  await announce(me, 'draining');
+  try {
+    await leave(me, holding);
+    return 'stopped';
+  } catch (error) {
+    const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, crash);
+    if (lost === undefined) throw error;
+    return part(holding, lost);
+  }
+}
+
+/** A store that is away is waited for while the index may still be ours: a stop is no reason to lose anything. */
+async function leave(me: Me, holding: Holding): Promise<void> {
+  await announce(me, 'draining', me.lease.lost);
   await holding.checkpointing.last();
-  await announce(me, 'down');
-  return 'stopped';
+  await announce(me, 'down', me.lease.lost);
+}
+
+/** The index is another's to claim: what is held is written down for whoever does. */
+async function part(holding: Holding, loss: PaddletError): Promise<never> {
+  await holding.checkpointing.stop();
+  await holding.snapshots.part();
+  throw loss;
 }
