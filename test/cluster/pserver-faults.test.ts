@@ -16,6 +16,7 @@ import { freeze } from './processes.ts';
 import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, startRun } from './run.ts';
 
 const LEASE_LOST = 5;
+const INTERRUPTED = 130;
 
 test.each([
   { has: 'no checkpoint', checkpoint: {}, says: /died without a checkpoint: 16 shards begin anew and are repaired/ },
@@ -93,5 +94,25 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
 
     await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
     expect((await again.ended).code).toBe(0);
+  });
+
+  test('SIGTERM of a pserver while the store is away: it waits for it, and writes its parameters down', async () => {
+    const place = openPlace();
+    const etcd = await startEtcd();
+    const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });
+    const cluster = await startByHand(place, job, etcd.url);
+    const { store, master } = cluster;
+    const [pserver] = cluster.pservers;
+    await store.passesOver(2, master);
+    await etcd.pause();
+    pserver.kill('SIGTERM');
+    await pserver.said(/leaving: writing the parameters down.*waiting for the store/s);
+    etcd.resume();
+    expect((await pserver.ended).code).toBe(INTERRUPTED);
+    await expectMidRun(store);
+    expect(JSON.parse((await store.get('/checkpoints/0'))!.value)).toMatchObject({ clean: true });
+    cluster.again('pserver 0');
+
+    await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
   });
 });
