@@ -12,6 +12,7 @@ export type Tell = (who: string, what: string) => void;
 /** Log lines of the roles that stand for something worth counting. */
 const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^training: task \d+ goes back/, 'requeued task'],
+  [/^training: \S+ gets a copy of task/, 'speculated task'],
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],

@@ -11,6 +11,8 @@ import type { Dice } from './dice.ts';
 /** A row that every record touches. */
 const SHARED_ID = 1_000_000;
 const DENSE = 3;
+/** It and the shared row lie on one pserver, so that some pushes have nothing for the other one. */
+const DENSE_NAME = 'all';
 
 export interface Workload {
   readonly job: Job;
@@ -103,7 +105,7 @@ export function createAccountModel(workload: Workload, onPoison: () => void): Mo
     input: 'sparse',
     task: 'binary',
     parameters: {
-      dense: [{ name: 'sum', shape: [DENSE], initializer: { type: 'zeros' } }],
+      dense: [{ name: DENSE_NAME, shape: [DENSE], initializer: { type: 'zeros' } }],
       sparse: [{ name: 'rows', width: 1, initializer: { type: 'zeros' } }],
     },
     step,
@@ -148,7 +150,7 @@ export function expectedAccount(workload: Workload): ExpectedAccount {
 function digestOf(rows: ReadonlyMap<number, number>, dense: number): string {
   const hash = createHash('sha256');
   const floats = (values: number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer);
-  hash.update(`dense sum ${DENSE}\n`);
+  hash.update(`dense ${DENSE_NAME} ${DENSE}\n`);
   hash.update(floats(Array.from({ length: DENSE }, () => dense)));
   hash.update('sparse rows 1\n');
   for (const [id, value] of [...rows].sort(([a], [b]) => a - b)) {
