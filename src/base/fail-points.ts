@@ -38,6 +38,7 @@ export const FAIL_POINTS = {
   'trainer.pushed': 'every pserver acknowledged a push',
   'trainer.finishing': 'a task is closed in every shard, the master is not told',
   'trainer.finished': 'the master answered that it is done',
+  'model.written': 'the merged model is written under a temporary name',
 } as const satisfies Record<string, string>;
 
 export type FailPoint = keyof typeof FAIL_POINTS;

@@ -76,17 +76,23 @@ export const dataFields = {
 const binaryOrRegression = () =>
   z.enum(['binary', 'regression']).default('binary').describe('What the model predicts: a probability or a number.');
 
+const saveDir = path
+  .optional()
+  .describe('Folder that a trainer writes the merged model to after each pass, as one safetensors file.');
+
 export const modelSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('lr').describe('Linear model: logistic regression, or least squares.'),
     task: binaryOrRegression(),
+    saveDir,
   }),
-  z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.') }),
+  z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.'), saveDir }),
   z.strictObject({
     type: z.literal('fm').describe('Factorization machine of degree two.'),
     factors: countOf(1, 1024).default(8).describe('Length of the vector of each feature.'),
     initStddev: notNegative().default(0.01).describe('Standard deviation of the vectors at the start.'),
     task: binaryOrRegression(),
+    saveDir,
   }),
 ]);
 export type ModelSpec = z.infer<typeof modelSchema>;

@@ -153,6 +153,22 @@ export const requestSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('returnTask'), ...ofJob, ...attemptRef, read: count }),
   /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
   z.strictObject({ type: z.literal('finishEvaluation'), ...ofJob, ...attemptRef, bad: count, metrics: metricSums }),
+  /** May this trainer write the merged model? The one that is chosen asks again within the block time to keep the choice. */
+  z.strictObject({
+    type: z.literal('requestSaveModel'),
+    ...ofJob,
+    trainer: name,
+    blockMs: z.int().min(1).max(86_400_000),
+  }),
+  /** The model after that pass is written, or could not be. */
+  z.strictObject({
+    type: z.literal('savedModel'),
+    ...ofJob,
+    trainer: name,
+    pass: z.int().min(1),
+    path: z.string().max(8192).optional(),
+    error: z.string().max(4096).optional(),
+  }),
   /** A sign of life of the task being executed, with its position; also for `status`. */
   z.strictObject({
     type: z.literal('progress'),
@@ -229,11 +245,16 @@ export const replySchema = z.discriminatedUnion('type', [
     task: dealtTask.optional(),
     /** Why there is none, for people. */
     reason: z.string().optional(),
+    /** There is a model to save, and nobody chosen to do it: ask with `requestSaveModel`. */
+    saveModel: z.literal(true).optional(),
   }),
   z.strictObject({ type: z.literal('finishTask') }),
   z.strictObject({ type: z.literal('failTask') }),
   z.strictObject({ type: z.literal('returnTask') }),
   z.strictObject({ type: z.literal('finishEvaluation') }),
+  /** `pass`, counted from 1: write the model of it; absent: another trainer does, or there is nothing to write. */
+  z.strictObject({ type: z.literal('requestSaveModel'), pass: z.int().min(1).optional() }),
+  z.strictObject({ type: z.literal('savedModel') }),
   /** `live`: whether the attempt that is executed still counts; if not, another was first or it was given up: stop. */
   z.strictObject({ type: z.literal('progress'), live: z.boolean() }),
 ]);

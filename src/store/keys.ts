@@ -31,6 +31,8 @@ export interface Keys {
   readonly discardedPrefix: string;
   /** A command before the first pass or after the last: running or done. */
   hook(phase: string, number: number | string): string;
+  /** Whose turn it is to write the merged model, and after how many passes it is written. */
+  readonly modelSave: string;
   readonly psDesired: string;
   readonly psPrefix: string;
   ps(index: number): string;
@@ -74,6 +76,7 @@ export function keysOf(chroot: string): Keys {
     discardedTask: (task) => at(`tasks/discarded/${task}`),
     discardedPrefix: at('tasks/discarded/'),
     hook: (phase, number) => at(`hooks/${phase}/${number}`),
+    modelSave: at('model/save'),
     psDesired: at('ps_desired'),
     psPrefix: at('ps/'),
     ps: (index) => at(`ps/${index}`),

@@ -5,8 +5,9 @@
 import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/model-digest.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
-import type { PlacedPserver, Placement } from '../placement-view.ts';
+import type { Placement } from '../placement-view.ts';
 import type { PserverGroup } from '../pserver-group.ts';
+import { scanTable } from '../row-stream.ts';
 
 const PAGE_ROWS = 16_384;
 
@@ -58,74 +59,8 @@ async function digestRows(
   of: { table: number; hasher: ModelHasher },
 ): Promise<void> {
   const { table, hasher } = of;
-  const streams = await Promise.all(placement.pservers.map((pserver) => openStream(group, pserver, table)));
-  for (;;) {
-    let lowest: RowStream | undefined;
-    for (const stream of streams) {
-      if (stream.id() !== undefined && (lowest === undefined || stream.id()! < lowest.id()!)) lowest = stream;
-    }
-    if (lowest === undefined) return;
-    hasher.row(lowest.idBytes(), lowest.values(), lowest.state());
-    await lowest.next();
-  }
-}
-
-interface RowStream {
-  /** Of the row it stands at; undefined at the end. */
-  id(): bigint | undefined;
-  idBytes(): Uint8Array;
-  values(): Uint8Array;
-  state(): Uint8Array[];
-  next(): Promise<void> | undefined;
-}
-
-interface Page {
-  readonly ids: BigUint64Array;
-  /** ids, values, then the state's columns: rows × bytes each. */
-  readonly columns: readonly Uint8Array[];
-  readonly done: boolean;
-}
-
-async function openStream(group: PserverGroup, pserver: PlacedPserver, table: number): Promise<RowStream> {
-  let page = await readPage(group, pserver, table, undefined);
-  let row = 0;
-  const cell = (column: Uint8Array): Uint8Array => {
-    const bytes = column.length / page.ids.length;
-    return column.subarray(row * bytes, (row + 1) * bytes);
-  };
-  return {
-    id: () => page.ids[row],
-    idBytes: () => cell(page.columns[0]!),
-    values: () => cell(page.columns[1]!),
-    state: () => page.columns.slice(2).map(cell),
-    next() {
-      row += 1;
-      if (row < page.ids.length || page.done) return undefined;
-      return readPage(group, pserver, table, page.ids[row - 1]).then((next) => {
-        page = next;
-        row = 0;
-      });
-    },
-  };
-}
-
-async function readPage(
-  group: PserverGroup,
-  pserver: PlacedPserver,
-  table: number,
-  after: bigint | undefined,
-): Promise<Page> {
-  const reply = await group.ask(pserver, 'scanRows', {
-    table,
-    maxRows: PAGE_ROWS,
-    state: true,
-    ...(after === undefined ? {} : { after: after.toString() }),
+  await scanTable(group, placement, { table, state: true, maxRows: PAGE_ROWS }, (row) => {
+    hasher.row(row.idBytes(), row.values(), row.state());
+    return undefined;
   });
-  try {
-    const columns = Array.from({ length: reply.segmentCount }, (_, i) => new Uint8Array(reply.segment(i)));
-    const ids = new BigUint64Array(columns[0]!.buffer);
-    return { ids, columns, done: reply.header.done };
-  } finally {
-    reply.free();
-  }
 }

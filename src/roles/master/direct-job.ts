@@ -25,6 +25,7 @@ import type { MasterInfo } from './info.ts';
 import { loadQueue } from './queue-store.ts';
 import { type Repairs, startRepairs } from './repairs.ts';
 import { createSavePipeline } from './save-pipeline.ts';
+import { openSaves, type Saves } from './saves.ts';
 import type { MasterState } from './serve.ts';
 import { createTaskDesk, type TaskDesk } from './task-desk.ts';
 import { followTrainers, type LiveTrainers } from './trainers.ts';
@@ -71,8 +72,11 @@ export async function directJob(options: DirectOptions): Promise<void> {
     };
     options.info.waits('the commands before the first pass');
     await runHooks({ ...work, ...work.hooks }, 'before');
-    const desk = await openTraining(work);
+    let saves: Saves | undefined;
+    const desk = await openTraining(work, (passes) => saves?.passesEnded(passes));
     desks.push(desk);
+    saves = await openSavesOf(work, desk);
+    if (saves !== undefined) cancels.push(saves.cancel);
     const recoveries = followRecovery(context, fail);
     cancels.push(recoveries.cancel);
     await recoveries.changed.until(() => recoveries.current(), either);
@@ -108,6 +112,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
       trainers,
       train: { desk, dataset: options.data.train },
       repairs,
+      saves,
       recovery: () => recoveries.current()?.number ?? 0,
       evaluate: undefined,
       isOver: false,
@@ -159,6 +164,7 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       const signal = AbortSignal.any([over, overtaken.signal]);
       const testMetrics = await evaluate({ ...work, over: signal }, state);
       info.enters('concluding');
+      await work.changed.until(() => (isModelSaved(work, state) ? true : undefined), signal);
       const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, recordsPerSecond });
       await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
       failPoint('result.publishing');
@@ -177,6 +183,7 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       state.changed.notify();
     }
     context.host.log.warn('a pserver was restored while the job was being concluded: repairing first');
+    await state.saves?.redo(work.record.job.training.passes);
   }
 }
 
@@ -212,7 +219,18 @@ async function readReconciled(context: RoleContext): Promise<number> {
   return entry === undefined ? 0 : parseStoreValue(z.int().min(0), key, entry.value);
 }
 
-async function openTraining(work: Work): Promise<TaskDesk> {
+/** Undefined for jobs whose model nobody wants after each pass. */
+async function openSavesOf(work: Work, desk: TaskDesk): Promise<Saves | undefined> {
+  const { context, fence, over, changed, fail } = work;
+  if (work.record.job.model.saveDir === undefined) return undefined;
+  const passes = desk.queue.totals().ended.length;
+  return openSaves({ context, fence, passes, over, changed, onEnd: fail });
+}
+
+const isModelSaved = ({ record }: Work, { saves }: MasterState): boolean =>
+  saves === undefined || saves.isSaved(record.job.training.passes);
+
+async function openTraining(work: Work, onPassesEnded: (passes: number) => void): Promise<TaskDesk> {
   const { context, record, data, fence, over, fail, group, info } = work;
   const { log, clock } = context.host;
   const saved = await patiently(context, () => loadQueue(context.store, context.keys), over);
@@ -239,6 +257,7 @@ async function openTraining(work: Work): Promise<TaskDesk> {
         discarded: totals.discarded,
       });
       info.passEnded(ended, totals);
+      onPassesEnded(ended + 1);
     },
   });
 }

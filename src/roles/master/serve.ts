@@ -10,6 +10,7 @@ import type { Signal } from '../waiting.ts';
 import { type Dataset, taskParts } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
 import type { PassTask, Repairs } from './repairs.ts';
+import type { Saves } from './saves.ts';
 import type { TaskDesk } from './task-desk.ts';
 import type { LiveTrainers } from './trainers.ts';
 
@@ -18,6 +19,8 @@ export interface MasterState {
   readonly trainers: LiveTrainers;
   readonly train: { readonly desk: TaskDesk; readonly dataset: Dataset };
   readonly repairs: Repairs;
+  /** Of jobs whose model is written after each pass. */
+  readonly saves: Saves | undefined;
   /** The recovery number as the store has it. */
   readonly recovery: () => number;
   /** There once training has ended, when the job has a test file. */
@@ -53,7 +56,7 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
   const { header } = request;
   switch (header.type) {
     case 'getTask':
-      return getTask(state, request as RequestOf<'getTask'>, session);
+      return withSaveHint(state, await getTask(state, request as RequestOf<'getTask'>, session));
     case 'finishTask': {
       await finishTask(state, header);
       return { header: { type: 'finishTask' } };
@@ -71,6 +74,16 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     }
     case 'finishEvaluation':
       return finishEvaluation(state, request as RequestOf<'finishEvaluation'>);
+    case 'requestSaveModel': {
+      const pass = await state.saves?.request(header.trainer, header.blockMs);
+      return { header: { type: 'requestSaveModel', ...(pass === undefined ? {} : { pass }) } };
+    }
+    case 'savedModel': {
+      const { trainer, pass, path, error } = header;
+      if (path !== undefined) await state.saves?.wrote(trainer, pass, path);
+      else await state.saves?.failed(trainer, pass, error ?? 'it does not say why');
+      return { header: { type: 'savedModel' } };
+    }
     case 'progress':
       return { header: { type: 'progress', live: progress(state, header) } };
     default:
@@ -177,13 +190,25 @@ async function nextEvaluation(state: MasterState, { trainer, held, maxWaitMs, cl
   return dealt('evaluate', evaluate.dataset, answer.attempt, { pass, task: answer.attempt.task });
 }
 
-/** Training or evaluation is over and something follows: another round of it, or the end. */
+/** Whoever asks for work hears that a model is to be saved. */
+function withSaveHint(state: MasterState, reply: Reply): Reply {
+  const { header } = reply;
+  if (header.type !== 'getTask' || state.saves?.isWanted() !== true) return reply;
+  return { ...reply, header: { ...header, saveModel: true } };
+}
+
+/** Training or evaluation is over and something follows: another round of it, a model to save, or the end. */
 async function changeOf(state: MasterState, closed: AbortSignal): Promise<void> {
   const { evaluate, isOver } = state;
   const round = state.repairs.round();
   await state.changed.until(
     () =>
-      state.evaluate !== evaluate || state.isOver !== isOver || state.repairs.round() !== round ? true : undefined,
+      state.saves?.isWanted() === true ||
+      state.evaluate !== evaluate ||
+      state.isOver !== isOver ||
+      state.repairs.round() !== round
+        ? true
+        : undefined,
     closed,
   );
 }

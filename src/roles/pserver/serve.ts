@@ -126,6 +126,8 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     case 'failTask':
     case 'returnTask':
     case 'finishEvaluation':
+    case 'requestSaveModel':
+    case 'savedModel':
     case 'progress':
       throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': that is the master's`);
     default:

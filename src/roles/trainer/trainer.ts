@@ -2,6 +2,7 @@
  * The trainer (seeds/distributed-training.en.md, "Trainer Process"): waits for the pservers, registers under a lease,
  * then works the tasks that the master deals until there are no more.
  */
+import { resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { RequestHandler } from '../../protocol/channel.ts';
@@ -18,8 +19,10 @@ import { waitForJob } from '../wait-for-job.ts';
 import { sayWaiting } from '../waiting.ts';
 import { type Activity, createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
+import { createModelSaver } from './model-saver.ts';
 import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
+import { saveModel } from './save-model.ts';
 import { workLoop } from './work-loop.ts';
 
 export interface TrainerOptions {
@@ -133,6 +136,19 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
     };
     const reports = reportProgress(context, { record, id, master, activity });
     const report = reports.send;
+    const { saveDir } = record.job.model;
+    const saver = createModelSaver({
+      context,
+      record,
+      id,
+      master,
+      over: either,
+      onEnd: (error) => crash.abort(error),
+      save: (pass, signal) => {
+        const folder = resolve(record.dataDir, saveDir ?? '.');
+        return saveModel({ ...context.host, group, record, spec: model.parameters, folder, pass, signal });
+      },
+    });
     try {
       await workLoop({
         context,
@@ -145,6 +161,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
         router,
         activity,
         report,
+        onSaveWanted: saver.wanted,
         over: either,
         isEnded: () => watch.end() !== undefined,
       });
@@ -152,6 +169,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
       await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
     } finally {
       reports.cancel();
+      if (either.aborted) await saver.settled();
     }
   } catch (error) {
     if (crash.signal.aborted && isPaddletError(error, 'Interrupted')) throw crash.signal.reason;

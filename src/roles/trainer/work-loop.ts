@@ -35,6 +35,8 @@ export interface WorkLoopOptions {
   readonly activity: Activity;
   /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
   readonly report: () => void;
+  /** The master wants the model to be saved. */
+  readonly onSaveWanted: () => void;
   /** The job is over: nobody wants anything back. */
   readonly isEnded: () => boolean;
   /** Aborts when the trainer is to end. */
@@ -103,7 +105,8 @@ async function nextTask(
       { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal },
     );
     reply.free();
-    const { state, task } = reply.header;
+    const { state, task, saveModel } = reply.header;
+    if (saveModel === true) options.onSaveWanted();
     if (state === 'finished') return undefined;
     if (task !== undefined) return task;
   }

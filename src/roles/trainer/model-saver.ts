@@ -1,0 +1,107 @@
+/** Asks to save the model when the master says that it is wanted; saves it beside the work, if chosen, and keeps the choice meanwhile. */
+import { isPaddletError } from '../../base/errors.ts';
+import type { Cancel } from '../../base/seams.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { MasterClient } from '../master-client.ts';
+
+const REQUEST_TIMEOUT_MS = 10_000;
+
+export interface ModelSaver {
+  /** Returns at once. */
+  wanted(): void;
+  /** Resolves when nothing is being saved any more. */
+  settled(): Promise<void>;
+}
+
+export interface ModelSaverOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly id: string;
+  readonly master: MasterClient;
+  /** Writes the model after that pass; its path. */
+  readonly save: (pass: number, signal: AbortSignal) => Promise<string>;
+  readonly over: AbortSignal;
+  readonly onEnd: (error: unknown) => void;
+}
+
+export function createModelSaver(options: ModelSaverOptions): ModelSaver {
+  const { context, record, id, master, over } = options;
+  const { clock, log } = context.host;
+  const ofJob = { job: record.id, cut: record.cut, trainer: id };
+  /** Longer than a death takes to be seen. */
+  const blockMs = 2 * record.job.cluster.leaseTtlMs;
+  let running: Promise<void> | undefined;
+
+  async function ask(): Promise<number | undefined> {
+    const header = { type: 'requestSaveModel' as const, ...ofJob, blockMs };
+    const reply = await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over });
+    reply.free();
+    return reply.header.pass;
+  }
+
+  async function tell(pass: number, outcome: { path?: string; error?: string }): Promise<void> {
+    const header = { type: 'savedModel' as const, ...ofJob, pass, ...outcome };
+    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  }
+
+  /** Asks again and again; aborts the writing when somebody else was chosen meanwhile. */
+  function keepChoice(pass: number, lost: AbortController): Cancel {
+    let cancelled = false;
+    let cancelTimer: Cancel = () => {};
+    const renew = async (): Promise<void> => {
+      try {
+        if ((await ask()) !== pass) lost.abort();
+      } catch (error) {
+        if (!isPaddletError(error)) throw error;
+      }
+      if (!cancelled) arm();
+    };
+    const arm = (): void => {
+      cancelTimer = clock.after(blockMs / 3, () => void renew().catch(options.onEnd));
+    };
+    arm();
+    return () => {
+      cancelled = true;
+      cancelTimer();
+    };
+  }
+
+  async function run(): Promise<void> {
+    const pass = await ask();
+    if (pass === undefined) return;
+    const lost = new AbortController();
+    const cancel = keepChoice(pass, lost);
+    let outcome: { path?: string; error?: string };
+    try {
+      outcome = { path: await options.save(pass, AbortSignal.any([over, lost.signal])) };
+    } catch (error) {
+      if (over.aborted) return;
+      if (lost.signal.aborted) {
+        log.warn(`another trainer saves the model after pass ${pass}: given up here`);
+        return;
+      }
+      // What is no error of the disk or of the pservers is a bug.
+      if (!(error instanceof Error) || !(isPaddletError(error) || 'code' in error)) throw error;
+      log.error(`the model after pass ${pass} could not be saved: ${error.message}`);
+      outcome = { error: error.message.slice(0, 4000) };
+    } finally {
+      cancel();
+    }
+    await tell(pass, outcome);
+  }
+
+  return {
+    wanted() {
+      if (running !== undefined || over.aborted) return;
+      running = run()
+        .catch((error: unknown) => {
+          if (!isPaddletError(error, 'Interrupted')) options.onEnd(error);
+        })
+        .finally(() => {
+          running = undefined;
+        });
+    },
+    settled: async () => running,
+  };
+}
