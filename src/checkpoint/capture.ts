@@ -6,7 +6,7 @@ import { PaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import type { Parameters } from '../tensor/parameters.ts';
-import type { CapturedShard } from './extent.ts';
+import { type CapturedShard, capturedBytes } from './extent.ts';
 import { makeDurableFolder, withFile } from './files.ts';
 import type { CheckpointMeta, ShardPosition } from './format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from './paths.ts';
@@ -28,8 +28,13 @@ export interface WriteCheckpointOptions {
   /** Asked at the instant in which the shard is copied. */
   readonly momentOf: (shard: number) => ShardMoment;
   readonly pace?: Pace;
+  /** Lets others have the thread; called between shards, not before each small one. */
+  readonly rest?: () => Promise<void>;
   readonly extentBytes?: number;
 }
+
+/** Copied without a rest: shards are gathered before they are written, and gathering alone never waits. */
+const COPIED_AT_ONCE_BYTES = 1024 * 1024;
 
 export interface CheckpointFile {
   readonly uuid: string;
@@ -92,8 +97,15 @@ async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Pro
     ...(pace === undefined ? {} : { pace }),
     ...(extentBytes === undefined ? {} : { extentBytes }),
   });
+  let copiedBytes = 0;
   for (const shard of shards) {
-    await writer.add(captureShard(parameters, meta, momentOf(shard)));
+    if (copiedBytes >= COPIED_AT_ONCE_BYTES) {
+      await options.rest?.();
+      copiedBytes = 0;
+    }
+    const captured = captureShard(parameters, meta, momentOf(shard));
+    copiedBytes += capturedBytes(captured);
+    await writer.add(captured);
     failPoint('checkpoint.captured');
   }
   return writer.finish();

@@ -90,6 +90,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
         fence,
         key: keys.checkpoint(index),
         keep,
+        rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         // In leaving, time is dearer than the network.
         ...(clean || maxBytesPerSecond === undefined ? {} : { pace: createPace(clock, maxBytesPerSecond) }),
       });
