@@ -18,7 +18,7 @@ import { checkAccount } from './account.ts';
 import { Cluster, type RoleSpec } from './cluster.ts';
 import { drawFault, type Stage, strike, TARGETS, type Target } from './faults.ts';
 import { type ChaosJob, JOB_NAMES, type JobName, makeJob } from './jobs.ts';
-import { tasksDone } from './progress.ts';
+import { tasksDone, watchDuplicates } from './progress.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -62,6 +62,8 @@ const say = (line: string): void => {
 
 /** Faults by target and kind. */
 const struck = new Map<string, number>();
+/** Dropped pushes by address of the pserver, as far as they were seen. */
+const dropped = new Map<string, number>();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 interface Scene extends Stage {
@@ -95,6 +97,12 @@ async function rage(scene: Scene): Promise<string[]> {
   const allDone = cluster.allDone.then(() => {
     ended = true;
   });
+  const watching = (async () => {
+    while (!ended) {
+      await watchDuplicates(store, keys, dropped);
+      await Promise.race([allDone, pause(500)]);
+    }
+  })();
   let done = 0;
   let movedMs = performance.now();
   let faults = 0;
@@ -120,7 +128,7 @@ async function rage(scene: Scene): Promise<string[]> {
     }
     await Promise.race([allDone, pause(Math.max(20, Math.min(100, dueMs - performance.now())))]);
   }
-  await Promise.all(scene.healing);
+  await Promise.all([watching, ...scene.healing]);
   return faults < wanted ? [`the job ended after ${faults} of ${wanted} faults: give it more --passes`] : [];
 }
 
@@ -193,6 +201,7 @@ function report(
     ['lost', result?.records.lost],
     ['read', result?.records.read],
     ['duplicate', result?.records.duplicate],
+    ['pushes dropped as duplicates, seen', [...dropped.values()].reduce((sum, count) => sum + count, 0)],
     ['recoveries', recovery?.value ?? 0],
     ['tasks repaired (in rounds)', `${repaired.reduce((sum, count) => sum + count, 0)} (${repaired.length})`],
     ['test', JSON.stringify(result?.metrics.test)],

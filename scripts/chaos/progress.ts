@@ -22,3 +22,32 @@ export async function tasksDone(store: Store, keys: Keys): Promise<number | unde
     throw error;
   }
 }
+
+/**
+ * Pushes that pservers had applied before and dropped, as their /metrics say; a pserver counts from its own start, so the
+ * highest count seen of each is kept in `seen`.
+ */
+export async function watchDuplicates(store: Store, keys: Keys, seen: Map<string, number>): Promise<void> {
+  const owners = await store.range({ prefix: keys.psPrefix }).catch((error: unknown) => {
+    if (isPaddletError(error)) return { entries: [] };
+    throw error;
+  });
+  await Promise.all(
+    owners.entries.map(async ({ value: address }) => {
+      const metrics = await metricsOf(address);
+      const count = Number(
+        /^paddlet_pserver_pushes_total\{[^}]*outcome="duplicate"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0,
+      );
+      seen.set(address, Math.max(seen.get(address) ?? 0, count));
+    }),
+  );
+}
+
+/** Empty while it is stopped or dead. */
+async function metricsOf(address: string): Promise<string> {
+  try {
+    return await (await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(500) })).text();
+  } catch {
+    return '';
+  }
+}
