@@ -4,9 +4,13 @@
  *
  *   (version now − oldest version held) + pushes announced by all holders, n included − 1  ≤  bound,
  *
- * which no push changes: it raises the version and takes one from the announced ones. First come, first served; one that
- * holds already never waits, and one alone neither, so there is no circle of waiting. A holder that goes, or says that it
- * holds nothing, counts no more; one that stays silent too long while others wait lapses. Pure; time is an argument.
+ * which no push changes: it raises the version and takes one from the announced ones. The gate is one pserver for all: a push
+ * that it has may still be on its way to another. So a holder that has pushed stays one until it asks again or lets go, which
+ * it does when every pserver has acknowledged; and who comes in meanwhile counts as holding what lacks that push.
+ *
+ * First come, first served; one that holds already never waits, and one alone neither, so there is no circle of waiting. A
+ * holder that goes, or says that it holds nothing, counts no more; one that stays silent too long while others wait lapses.
+ * Pure; time is an argument.
  */
 import { assert } from '../base/assert.ts';
 
@@ -21,7 +25,10 @@ export interface GateOptions {
 export interface Asking {
   readonly holder: number;
   readonly request: number;
-  /** Pushes that will carry gradients of what is pulled; 0: the holder holds nothing any more. */
+  /**
+   * Pushes that will carry gradients of what is pulled; 0: the holder holds nothing any more. Whoever asks has had all its
+   * pushes acknowledged.
+   */
   readonly pushes: number;
   /** Oldest version that it holds from before and has not pushed. */
   readonly since: number | undefined;
@@ -38,6 +45,8 @@ export type GateEffect =
 
 interface Held {
   readonly version: number;
+  /** The version before its last push, which other pservers may not have yet. */
+  lateFrom: number | undefined;
   pushes: number;
   signAt: number;
 }
@@ -71,7 +80,10 @@ export function createStalenessGate({ bound, patienceMs, answerWithinMs }: GateO
 
   function admit({ holder, request, pushes }: Asking, version: number, now: number): GateEffect {
     if (pushes === 0) held.delete(holder);
-    else held.set(holder, { version, pushes, signAt: now });
+    else {
+      const late = [...held.values()].map(({ lateFrom }) => lateFrom ?? version);
+      held.set(holder, { version: Math.min(version, ...late), lateFrom: undefined, pushes, signAt: now });
+    }
     return { type: 'admit', request };
   }
 
@@ -93,12 +105,12 @@ export function createStalenessGate({ bound, patienceMs, answerWithinMs }: GateO
     return effects;
   }
 
-  function pushed(holder: number, now: number): void {
+  function pushed(holder: number, version: number, now: number): void {
     const found = held.get(holder);
     if (found === undefined) return;
-    found.pushes -= 1;
+    found.pushes = Math.max(0, found.pushes - 1);
+    found.lateFrom = Math.max(found.version, version - 1);
     found.signAt = now;
-    if (found.pushes === 0) held.delete(holder);
   }
 
   function lapse(now: number): GateEffect[] {
@@ -125,7 +137,7 @@ export function createStalenessGate({ bound, patienceMs, answerWithinMs }: GateO
       if (event.type === 'ask') {
         assert(event.pushes >= 0, 'pushes are counted');
         effects.push(...ask(event, version, now));
-      } else if (event.type === 'pushed') pushed(event.holder, now);
+      } else if (event.type === 'pushed') pushed(event.holder, version, now);
       else if (event.type === 'left') {
         held.delete(event.holder);
         effects.push(...forget(event.holder));

@@ -84,6 +84,13 @@ class Rig {
     this.#take(this.gate.step({ type: 'pushed', holder: id }, this.version, this.now));
   }
 
+  /** All that it pushed is acknowledged, and it asks for nothing. */
+  letGo(id: number): void {
+    this.#take(
+      this.gate.step({ type: 'ask', holder: id, request: 0, pushes: 0, since: undefined }, this.version, this.now),
+    );
+  }
+
   die(id: number): void {
     this.trainers[id] = { held: undefined, asked: undefined };
     this.#take(this.gate.step({ type: 'left', holder: id }, this.version, this.now));
@@ -176,6 +183,9 @@ describe('the gate', () => {
     rig.ask(1, 1);
     expect(rig.trainers[1]).toMatchObject({ held: undefined, asked: { pushes: 1 } });
     rig.push(0);
+    // Other pservers may not have it yet.
+    expect(rig.trainers[1]!.held).toBeUndefined();
+    rig.letGo(0);
     expect(rig.trainers[1]!.held).toEqual({ version: 3, left: 1 });
     expect(rig.worst).toBe(2);
   });
@@ -192,8 +202,7 @@ describe('the gate', () => {
     dead.die(0);
     expect(dead.trainers[1]!.held).toBeDefined();
     const idle = blocked();
-    idle.trainers[0]!.held = undefined;
-    idle.ask(0, 0);
+    idle.letGo(0);
     expect(idle.trainers[1]!.held).toBeDefined();
     const silent = blocked();
     silent.wait(PATIENCE - 1);
@@ -209,7 +218,12 @@ describe('the gate', () => {
       gate.step({ type: 'ask', holder, request: holder, pushes: 1, since }, 5, 0);
     expect(ask(1, 4)).toEqual([{ type: 'admit', request: 1 }]);
     expect(ask(2, undefined)).toEqual([]);
-    expect(gate.step({ type: 'pushed', holder: 1 }, 6, 0)).toEqual([{ type: 'admit', request: 2 }]);
+    expect(gate.step({ type: 'pushed', holder: 1 }, 6, 0)).toEqual([]);
+    const letGo = { type: 'ask' as const, holder: 1, request: 3, pushes: 0, since: undefined };
+    expect(gate.step(letGo, 6, 0)).toEqual([
+      { type: 'admit', request: 3 },
+      { type: 'admit', request: 2 },
+    ]);
   });
 
   it('answers in time, and a pull asked anew takes the place of the one before', () => {

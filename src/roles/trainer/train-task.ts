@@ -25,6 +25,8 @@ export interface TrainTaskOptions {
   readonly pushEvery: number;
   readonly pullEvery: number;
   readonly activity: Activity;
+  /** The job has a staleness bound of policy `wait`. */
+  readonly gated: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -67,6 +69,7 @@ export async function trainTask(
       from = again;
     }
   }
+  if (next >= 0) await options.client.letGo(options.id);
   return { ...progress, good: records.goodBefore(records.records) };
 }
 
@@ -103,6 +106,8 @@ async function trainFrom(
       const pushes = Math.floor((b + ahead.length - 1) / pushEvery) - Math.floor(b / pushEvery) + 1;
       const holding = contributions.length === 0 ? undefined : oldestVersions(contributions);
       const pull = { trainer: options.id, pushes, holding };
+      // Under a bound that others wait for, asking says that all pushes have arrived.
+      if (options.gated) await pushing;
       const [fresh] = await Promise.all([client.pullToTrain(window.ids, pull, signal), pushing]);
       pulled = { window, batches: ahead, ...fresh };
     }

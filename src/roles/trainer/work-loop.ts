@@ -151,13 +151,14 @@ type Records = Awaited<HeldTask['records']>;
 
 async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
   const { master, record, id } = options;
-  const { batchSize, pushEvery, pullEvery } = record.job.training;
+  const { batchSize, pushEvery, pullEvery, staleness } = record.job.training;
+  const gated = staleness?.policy === 'wait';
   const bad = records.bad.length;
   let read = 0;
   let duplicate = 0;
   let metrics = noMetrics;
   for (let tries = 0; ; tries++) {
-    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, signal }, dealt, records);
+    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, gated, signal }, dealt, records);
     read += trained.read;
     duplicate += trained.duplicate;
     metrics = mergeMetrics(metrics, trained.metrics);
