@@ -52,11 +52,11 @@ export interface Signal {
 }
 
 export function createSignal(): Signal {
-  let waiters: (() => void)[] = [];
+  const waiters = new Set<() => void>();
   return {
     notify() {
-      const woken = waiters;
-      waiters = [];
+      const woken = [...waiters];
+      waiters.clear();
       for (const wake of woken) wake();
     },
     async until(look, signal) {
@@ -64,12 +64,10 @@ export function createSignal(): Signal {
         throwIfAborted(signal);
         const found = look();
         if (found !== undefined) return found;
-        await orAborted(
-          new Promise<void>((resolve) => {
-            waiters.push(resolve);
-          }),
-          signal,
-        );
+        const { promise, resolve } = Promise.withResolvers<void>();
+        waiters.add(resolve);
+        // Whoever gave up waiting is not kept until the next change, which may never come.
+        await orAborted(promise, signal).finally(() => waiters.delete(resolve));
       }
     },
   };

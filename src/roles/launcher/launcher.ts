@@ -45,7 +45,11 @@ interface Child {
   readonly spec: ChildSpec;
   readonly policy: RestartPolicy;
   running: ChildProcess | undefined;
+  /** While it is being started: a process that nobody can signal yet. */
+  starting: Promise<ChildProcess> | undefined;
   finished: boolean;
+  /** To leave. */
+  asked: boolean;
   cancelRestart: Cancel;
 }
 
@@ -58,7 +62,9 @@ export function launch(options: LauncherOptions): Launcher {
       spec,
       policy: createRestartPolicy(),
       running: undefined,
+      starting: undefined,
       finished: false,
+      asked: false,
       cancelRestart: () => {},
     }),
   );
@@ -69,8 +75,15 @@ export function launch(options: LauncherOptions): Launcher {
 
   async function start(child: Child): Promise<void> {
     const startedMs = clock.monotonicMs();
-    const running = await options.spawn(child.spec);
-    child.running = running;
+    child.starting = options.spawn(child.spec).then((running) => {
+      child.running = running;
+      // Its group was asked while it was being started.
+      if (child.asked) running.kill('SIGTERM');
+      return running;
+    });
+    const running = await child.starting.finally(() => {
+      child.starting = undefined;
+    });
     const end = await running.ended;
     child.running = undefined;
     judge(child, end, clock.monotonicMs() - startedMs);
@@ -114,12 +127,19 @@ export function launch(options: LauncherOptions): Launcher {
     for (const role of STOP_ORDER) {
       const group = children.filter(({ spec }) => spec.role === role);
       for (const child of group) {
+        child.asked = true;
         child.cancelRestart();
-        if (child.running === undefined) finish(child);
-        else child.running.kill('SIGTERM');
+        if (child.running !== undefined) child.running.kill('SIGTERM');
+        else if (child.starting === undefined) finish(child);
       }
-      await Promise.all(group.map((child) => child.running?.ended));
+      await Promise.all(group.map(gone));
     }
+  }
+
+  /** Resolves when the child has ended, or could not be started. */
+  async function gone(child: Child): Promise<void> {
+    const running = child.running ?? (await child.starting?.catch(() => undefined));
+    await running?.ended;
   }
 
   if (stop.aborted) void windDown({ how: 'stopped' });

@@ -34,6 +34,8 @@ const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
 export async function conclude(options: ConcludeOptions): Promise<JobResult> {
   const { record, group, model, over } = options;
+  // Those closed as they were discarded may not have heard of it yet; the last checkpoints have all closures.
+  await closeDiscarded(group, record, options.desk.queue.discarded(), over);
   const checkpoints = await group.withPlacement(
     'final checkpoint',
     (placement) =>

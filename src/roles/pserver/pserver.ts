@@ -78,7 +78,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     } catch (error) {
       // The job was over before this pserver had anything to do with it.
       const end = isPaddletError(error, 'Interrupted') ? watch.end() : undefined;
-      if (end === undefined) throw error;
+      if (end === undefined) {
+        // Stopped by nobody: the store cannot be followed any more.
+        if (isPaddletError(error, 'Interrupted') && watch.over.reason instanceof PaddletError) throw watch.over.reason;
+        throw error;
+      }
       if ('failure' in end) throw end.failure;
       return 'finished';
     } finally {

@@ -1,7 +1,7 @@
 /** What a pserver answers. Each request is handled in one go, so no pull sees half an update. */
 
 import { unreachable } from '../../base/assert.ts';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { CheckpointFile } from '../../checkpoint/capture.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
@@ -11,6 +11,8 @@ import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import { blockCount, blockLength } from '../../tensor/blocks.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import { checkHeld } from './check-held.ts';
+import { closeTasks } from './close-tasks.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Scanner } from './scan.ts';
 import type { Staleness } from './staleness.ts';
@@ -58,7 +60,7 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     const now = serving();
     if (now === undefined) throw new PaddletError('NotReady', 'this pserver is still loading its shards');
     checkJob(now, header);
-    if (!now.isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
+    checkHeld(now);
     return answer(now, request, session);
   };
 }
@@ -82,7 +84,10 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     case 'push': {
       const opening = serving.open();
       if (opening === undefined) return push(serving, request as Request<'push'>, session);
-      return opening.then(() => push(serving, request as Request<'push'>, session));
+      return opening.then(() => {
+        checkHeld(serving);
+        return push(serving, request as Request<'push'>, session);
+      });
     }
     case 'position': {
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
@@ -97,8 +102,7 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     }
     case 'closeTasks':
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
-      for (const { pass, task, records } of header.tasks) serving.ledger.close(pass, task, records);
-      return { header: { type: 'closeTasks' } };
+      return closeTasks(serving, header.tasks);
     case 'checkpoint':
       return checkpoint(serving, header.final);
     case 'account': {
@@ -136,7 +140,11 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
 }
 
 async function checkpoint(serving: Serving, final: boolean): Promise<Reply> {
-  const file = await serving.checkpoint(final);
+  const file = await serving.checkpoint(final).catch((error: unknown) => {
+    // Ours to die of; whoever asked finds the index with its next owner.
+    if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+    throw error;
+  });
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };
@@ -165,7 +173,7 @@ function enterAndPull(serving: Serving, request: Request<'pull'>, session: Sessi
   const entering = serving.staleness.enter(request.header.hold, session);
   if (entering === undefined) return pull(serving, request);
   return entering.then(() => {
-    if (!serving.isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
+    checkHeld(serving);
     return pull(serving, request);
   });
 }

@@ -141,6 +141,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
 
   return {
     enter({ trainer, pushes, since }: Hold, session: Session): Promise<void> {
+      if (closed) return Promise.reject(heldUp());
       const holder = holderOf(session, trainer);
       lastRequest += 1;
       const request = lastRequest;

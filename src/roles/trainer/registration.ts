@@ -58,8 +58,8 @@ async function register(context: RoleContext, options: RegistrationOptions): Pro
       await claim(context, options, lease);
       return lease;
     } catch (error) {
-      if (!isPaddletError(error, 'LeaseGone')) throw error;
       await lease.release();
+      if (!isPaddletError(error, 'LeaseGone')) throw error;
     }
   }
 }
