@@ -57,7 +57,7 @@ class Roles {
   start(...args: string[]): ChildProcess {
     const log = openSync(join(this.folder, `${args[0]}.log`), 'a');
     const env = { PATH: process.env.PATH, HOME: this.folder, PADDLET_STORE: this.storeUrl };
-    const child = spawn(values.paddlet, args, { cwd: this.folder, env, stdio: ['ignore', log, log] });
+    const child = spawn(resolve(values.paddlet), args, { cwd: this.folder, env, stdio: ['ignore', log, log] });
     closeSync(log);
     this.#running.add(child);
     child.once('exit', () => this.#running.delete(child));

@@ -54,7 +54,7 @@ interface Bench {
 function startMaster({ folder, storeUrl, jobFile }: Bench): ChildProcess {
   const log = openSync(join(folder, 'master.log'), 'a');
   const env = { PATH: process.env.PATH, HOME: folder, PADDLET_STORE: storeUrl };
-  const child = spawn(values.paddlet, ['master', jobFile], { cwd: folder, env, stdio: ['ignore', log, log] });
+  const child = spawn(resolve(values.paddlet), ['master', jobFile], { cwd: folder, env, stdio: ['ignore', log, log] });
   closeSync(log);
   process.once('exit', () => child.kill('SIGKILL'));
   child.once('exit', (code) => {

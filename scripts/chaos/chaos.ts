@@ -138,7 +138,7 @@ async function run(): Promise<boolean> {
     leaseMs,
     pservers: Number(values.pservers),
     trainers: Number(values.trainers),
-    paddlet: values.paddlet,
+    paddlet: resolve(values.paddlet),
     folder,
     realData: values.data,
   });
@@ -149,7 +149,7 @@ async function run(): Promise<boolean> {
   const storeUrl = etcd?.url ?? `sqlite:${sqlitePath}`;
   const calm = createRandomStream(seed + 1);
   const cluster = new Cluster({
-    paddlet: values.paddlet,
+    paddlet: resolve(values.paddlet),
     folder,
     logs,
     storeUrl,
