@@ -1,8 +1,12 @@
-/** Schedules that failed once, with what they found. They stay for good. */
+/**
+ * Schedules that fail when what they found is undone; they stay for good. A change of the simulation itself may turn a
+ * seed into another schedule: then look for one that fails again without the fix, and put it in its place.
+ */
 export const KEPT_SEEDS: readonly { readonly seed: number; readonly why: string }[] = [
-  { seed: 16, why: 'a record that kills its trainer at once was never counted against its task' },
-  { seed: 70, why: 'a trainer whose job ended before its work began waited for a master for ever' },
+  { seed: 9, why: 'a record that kills its trainer at once was never counted against its task' },
+  { seed: 52, why: 'a trainer whose job ended before its work began waited for a master for ever' },
   { seed: 92, why: 'a trainer that was late ended with the error of a task although the job had succeeded' },
-  { seed: 1152, why: 'tasks timed out while their trainers waited for a pserver' },
+  { seed: 952, why: "a trainer died of another role that answered at a dead master's address" },
   { seed: 1239, why: 'a pserver gave its index up while the store, which kept its old lease, was away' },
+  { seed: 6, why: 'tasks timed out while their trainers waited for a pserver' },
 ];
