@@ -71,6 +71,9 @@ async function openStream(group: PserverGroup, pserver: PlacedPserver, options: 
   };
 }
 
+/** A scan begins by sorting all ids of the table: given up and asked again, it would be sorted again. */
+const PAGE_TIMEOUT_MS = 600_000;
+
 async function readPage(
   group: PserverGroup,
   pserver: PlacedPserver,
@@ -78,7 +81,7 @@ async function readPage(
   after: bigint | undefined,
 ): Promise<Page> {
   const from = after === undefined ? {} : { after: after.toString() };
-  const reply = await group.ask(pserver, 'scanRows', { ...options, ...from });
+  const reply = await group.ask(pserver, 'scanRows', { ...options, ...from }, [], PAGE_TIMEOUT_MS);
   try {
     const columns = Array.from({ length: reply.segmentCount }, (_, i) => new Uint8Array(reply.segment(i)));
     const ids = new BigUint64Array(columns[0]!.buffer);

@@ -5,6 +5,8 @@ import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob } from './planted-job.ts';
 import { expectMidRun } from './run.ts';
 
+const INTERRUPTED = 130;
+
 test('SIGKILL of the master in mid-run: the one that stood by goes on from where it was', async () => {
   const place = openPlace();
   const cluster = await startByHand(place, await plantedJob(place), `sqlite:${place.path('store.db')}`);
@@ -22,4 +24,18 @@ test('SIGKILL of the master in mid-run: the one that stood by goes on from where
 
   await expectWhole(place, await resultOf(standby), place.path(HAND_FOLDER, 'checkpoints'));
   for (const role of [...cluster.pservers, ...cluster.trainers]) expect((await role.ended).code).toBe(0);
+});
+
+test('a job that is asked to stop is not taken over by the master that stood by', async () => {
+  const place = openPlace();
+  const url = `sqlite:${place.path('store.db')}`;
+  const cluster = await startByHand(place, await plantedJob(place), url);
+  const { store, master } = cluster;
+  await store.passesOver(1, master);
+  const standby = cluster.again('master');
+  await standby.said(/waiting for the master lock/);
+  expect(await place.json('stop', '--store', url)).toEqual({ stopped: true });
+  for (const role of [master, standby, ...cluster.pservers, ...cluster.trainers]) {
+    expect((await role.ended).code).toBe(INTERRUPTED);
+  }
 });

@@ -5,10 +5,12 @@ import type { RoleContext } from '../context.ts';
 import { claimKey, type HeldLease } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
 
+/** Throws `Interrupted` when `over` before, or when the lease is lost. */
 export async function takeLock(
   context: RoleContext,
   lease: HeldLease,
   holder: Record<string, unknown>,
+  over: AbortSignal,
 ): Promise<Fence> {
   const { keys, store } = context;
   const { clock, log } = context.host;
@@ -34,7 +36,7 @@ export async function takeLock(
     clock,
   );
   const quiet = sayWaiting(clock, log, () => `the master lock, held by ${first.by.value}; standing by`);
-  const either = AbortSignal.any([context.stop, lease.lost]);
+  const either = AbortSignal.any([over, lease.lost]);
   try {
     for (;;) {
       await changed.until(() => (free ? true : undefined), either);

@@ -2,7 +2,7 @@
  * The master (seeds/distributed-training.en.md, "Master Process"): takes the lock, publishes the job or finds it, deals
  * tasks until the passes are over, has the test file evaluated, and publishes the result.
  */
-import { CODES, isPaddletError, type PaddletError } from '../../base/errors.ts';
+import { CODES, isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Shell } from '../../base/seams.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -43,7 +43,8 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
     info.waits('the master lock');
     const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
-    const fence = await takeLock(context, lease, holder);
+    const fence = await standBy(context, lease, holder);
+    if ('end' in fence) return fence.end;
     failPoint('master.locked');
     const there = await patiently(context, () => context.store.get(context.keys.result));
     if (there !== undefined) return parseJobEnd(there.key, there.value);
@@ -55,6 +56,26 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   } finally {
     await lease?.release();
     await server.close();
+  }
+}
+
+/** The lock; or how the job ended, undefined when it was asked to stop, while another master had it. */
+async function standBy(
+  context: RoleContext,
+  lease: HeldLease,
+  holder: Record<string, unknown>,
+): Promise<Fence | { readonly end: JobEnd | undefined }> {
+  const watch = watchJob(context);
+  try {
+    const fence = await takeLock(context, lease, holder, watch.over);
+    // The master that was asked to stop gave the lock back: that is no wish that another one goes on.
+    return watch.stopRequested() ? { end: undefined } : fence;
+  } catch (error) {
+    if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+    return { end: watch.end() };
+  } finally {
+    watch.cancel();
   }
 }
 
