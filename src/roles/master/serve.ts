@@ -214,15 +214,19 @@ async function changeOf(state: MasterState, closed: AbortSignal): Promise<void> 
 }
 
 /** Why there is nothing to do, for people. */
-export function waitReason({ train, record, repairs, evaluate }: MasterState): string {
-  const { missingTrainers, pending, phase } = train.desk.queue.counts();
+export function waitReason({ train, record, repairs, evaluate, trainers }: MasterState): string {
+  const { missingTrainers, todo, pending, phase } = train.desk.queue.counts();
+  const { maxTrainers } = record.job.cluster;
   if (missingTrainers > 0) return `${missingTrainers} more trainers must join (cluster.minTrainers)`;
-  if (phase === 'train' && pending > 0) return `all tasks are dealt; ${pending} are being worked on`;
   if (repairs.round() !== undefined) return 'tasks are repaired after a pserver was restored';
-  if (evaluate !== undefined) return 'the test file is being evaluated';
-  return phase === 'train'
-    ? `at most ${record.job.cluster.maxTrainers} trainers work at a time`
-    : 'the job is being concluded';
+  if (phase === 'train' && todo > 0) {
+    const standBy = trainers.addresses.size > maxTrainers;
+    return standBy
+      ? `at most ${maxTrainers} trainers work at a time (cluster.maxTrainers)`
+      : 'no trainer has asked for a task';
+  }
+  if (phase === 'train') return `all tasks are dealt; ${pending} are being worked on`;
+  return evaluate === undefined ? 'the job is being concluded' : 'the test file is being evaluated';
 }
 
 function waitReply(state: MasterState): Reply {
