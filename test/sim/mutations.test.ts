@@ -23,7 +23,10 @@ async function noticed(mutation: Mutation, mix: FaultMix, { from, to }: Range): 
   return 'not noticed';
 }
 
-describe('the simulation notices when a check is switched off', () => {
+/** On a loaded machine. */
+const TIMEOUT_MS = 180_000;
+
+describe('the simulation notices when a check is switched off', { timeout: TIMEOUT_MS }, () => {
   test('the ledger', async () => {
     expect(await noticed(withoutLedger, DEFAULT_MIX, { from: 0, to: 100 })).toMatch(/ is .*, not /);
   });

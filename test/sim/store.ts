@@ -3,7 +3,7 @@
  * slow, cut, or lose a request or its answer, so that a write happened, or not, or happens later.
  */
 import { PaddletError } from '../../src/base/errors.ts';
-import type { Cancel, Clock } from '../../src/base/seams.ts';
+import type { Cancel } from '../../src/base/seams.ts';
 import { MemoryStoreData } from '../../src/store/memory-store.ts';
 import type {
   KeyValue,
@@ -14,11 +14,12 @@ import type {
   StoreIdentity,
   Txn,
   TxnResult,
-  WatchEvent,
   WatchHandlers,
 } from '../../src/store/store.ts';
 import type { Dice } from './dice.ts';
+import { LeaseClock } from './lease-clock.ts';
 import { never, type SimulatedProcess } from './process.ts';
+import { DelayedWatch } from './store-watch.ts';
 import type { Timeline } from './timeline.ts';
 
 export interface StoreObserver {
@@ -100,52 +101,6 @@ export class StoreServer {
 
   #wake(): void {
     for (const run of this.#waiting.splice(0)) run();
-  }
-}
-
-/** Leases run on a clock that can be stopped. */
-class LeaseClock implements Clock {
-  readonly #timeline: Timeline;
-  readonly #timers = new Set<{ leftMs: number; sinceMs: number; fire: () => void; cancel: Cancel }>();
-  #pauses = 0;
-
-  constructor(timeline: Timeline) {
-    this.#timeline = timeline;
-  }
-
-  monotonicMs = (): number => this.#timeline.nowMs;
-  wallSeconds = (): number => this.#timeline.nowMs / 1000;
-
-  after(delayMs: number, fire: () => void): Cancel {
-    const timer = { leftMs: delayMs, sinceMs: 0, fire, cancel: () => {} };
-    this.#timers.add(timer);
-    if (this.#pauses === 0) this.#start(timer);
-    return () => {
-      this.#timers.delete(timer);
-      timer.cancel();
-    };
-  }
-
-  pause(): Cancel {
-    this.#pauses += 1;
-    if (this.#pauses === 1) {
-      for (const timer of this.#timers) {
-        timer.cancel();
-        timer.leftMs -= this.#timeline.nowMs - timer.sinceMs;
-      }
-    }
-    return () => {
-      this.#pauses -= 1;
-      if (this.#pauses === 0) for (const timer of this.#timers) this.#start(timer);
-    };
-  }
-
-  #start(timer: { leftMs: number; sinceMs: number; fire: () => void; cancel: Cancel }): void {
-    timer.sinceMs = this.#timeline.nowMs;
-    timer.cancel = this.#timeline.after(timer.leftMs, () => {
-      this.#timers.delete(timer);
-      timer.fire();
-    });
   }
 }
 
@@ -268,75 +223,3 @@ function attempt<T>(run: () => T): { readonly value: T } | { readonly error: unk
 const unavailable = (): PaddletError => new PaddletError('StoreUnavailable', 'the store does not answer');
 const unknownOutcome = (): PaddletError =>
   new PaddletError('StoreUnknownOutcome', 'the store did not answer in time; the write may have happened');
-
-const WATCH_MS = [0.3, 10] as const;
-
-/** Brings events in order, some time later, and as long as the way is cut not at all. */
-class DelayedWatch {
-  readonly #server: StoreServer;
-  readonly #process: SimulatedProcess;
-  readonly #handlers: WatchHandlers;
-  #queue: { readonly events: readonly WatchEvent[]; readonly revision: bigint }[] = [];
-  /** Compactions so far, when the oldest event of the queue came. */
-  #compactions = 0;
-  #isCancelled = false;
-  #isMoving = false;
-  #cancelInner: Cancel = () => {};
-
-  constructor(server: StoreServer, process: SimulatedProcess, handlers: WatchHandlers) {
-    this.#server = server;
-    this.#process = process;
-    this.#handlers = handlers;
-  }
-
-  begin(prefix: string, fromRevision: bigint): void {
-    this.#cancelInner = this.#server.data.watch(prefix, fromRevision, {
-      onEvents: (events, revision) => {
-        if (this.#queue.length === 0) this.#compactions = this.#server.compactions;
-        this.#queue.push({ events, revision });
-        this.#move();
-      },
-      onEnd: (error) => this.#end(error),
-    });
-  }
-
-  cancel(): void {
-    this.#isCancelled = true;
-    this.#queue = [];
-    this.#cancelInner();
-  }
-
-  #move(): void {
-    if (this.#isMoving || this.#isCancelled || this.#process.isDead || this.#queue.length === 0) return;
-    this.#isMoving = true;
-    this.#server.timeline.after(this.#process.takes(...WATCH_MS), () => {
-      this.#isMoving = false;
-      if (this.#isCancelled) return;
-      if (!this.#server.isReachable(this.#process.name)) {
-        this.#server.onReachable(() => this.#move());
-        return;
-      }
-      if (this.#server.compactions > this.#compactions) {
-        this.#server.observer.trouble('compacted');
-        this.#end(new PaddletError('StoreCompacted', 'history is gone'));
-        return;
-      }
-      const next = this.#queue.shift()!;
-      this.#process.deliver(() => {
-        if (!this.#isCancelled) this.#handlers.onEvents(next.events, next.revision);
-      });
-      this.#move();
-    });
-  }
-
-  #end(error: Error): void {
-    if (this.#isCancelled) return;
-    this.cancel();
-    this.#isCancelled = false;
-    this.#server.timeline.after(this.#process.takes(...WATCH_MS), () =>
-      this.#process.deliver(() => {
-        if (!this.#isCancelled) this.#handlers.onEnd(error);
-      }),
-    );
-  }
-}
