@@ -103,4 +103,4 @@ export function createMasterClient(context: RoleContext, onEnd: (error: Error) =
  * its lease, and its port may be another process's by now.
  */
 const isPassing = (error: unknown): error is PaddletError =>
-  isPaddletError(error) && (error.recovery === 'retry' || isPaddletError(error, 'Draining', 'WrongRole'));
+  isPaddletError(error) && (error.recovery === 'retry' || isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob'));

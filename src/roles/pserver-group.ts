@@ -117,7 +117,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
           try {
             return await attempt(placement);
           } catch (error) {
-            if (!isPaddletError(error) || error.recovery === 'fatal' || concernsPush.has(error.code)) throw error;
+            if (!isPassing(error) || concernsPush.has(error.code)) throw error;
             log.debug(`${what}: ${error.code}: ${error.message}`);
             if (failures === 5) quiet = sayWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
           }
@@ -161,6 +161,10 @@ export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Pro
   if (failed.length === 0) return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
   throw worst(failed);
 }
+
+/** `WrongJob`: the port of a pserver that died is another job's by now, until its lease has ended. */
+const isPassing = (error: unknown): error is PaddletError =>
+  isPaddletError(error) && (error.recovery !== 'fatal' || error.code === 'WrongJob');
 
 /** A fatal error says more than one to retry. */
 function worst(errors: readonly unknown[]): unknown {

@@ -118,6 +118,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
       isOver: false,
       changed: work.changed,
       isHeld: lease.isHeld,
+      clock: context.host.clock,
     };
     lease.onResume(() => tellAll({ type: 'resumed' }));
     options.show(state);

@@ -1,6 +1,7 @@
 /** `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). */
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
+import type { KeyValue } from '../../store/store.ts';
 import type { RoleContext } from '../context.ts';
 import { claimKey, type HeldLease } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
@@ -19,16 +20,19 @@ export async function takeLock(
   if (first.outcome === 'owned') return first.fence;
   const changed = createSignal();
   let free = false;
+  // A try that was given up may land late: then the lock is ours without our knowing, and claiming tells.
+  const isOurs = (entry: KeyValue | undefined): boolean => entry?.leaseId === lease.leaseId;
   const cancel = follow(
     store,
     keys.masterLock,
     {
       onSnapshot: (entries) => {
-        free = entries.length === 0;
+        free = entries.length === 0 || isOurs(entries[0]);
         changed.notify();
       },
       onEvents: (events) => {
-        free = events.at(-1)?.type === 'delete';
+        const last = events.at(-1);
+        free = last?.type === 'delete' || (last?.type === 'put' && isOurs(last.entry));
         changed.notify();
       },
       onEnd: (error) => log.error(`watching ${keys.masterLock}: ${error.message}`),

@@ -1,6 +1,7 @@
 /** What the master answers to trainers. Evaluation tasks travel as tasks of the pass after the last. */
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import type { Clock } from '../../base/seams.ts';
 import type { AttemptRef } from '../../core/task-events.ts';
 import { noSums } from '../../core/task-state.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
@@ -30,6 +31,7 @@ export interface MasterState {
   /** Notified when any of this changes. */
   readonly changed: Signal;
   readonly isHeld: () => boolean;
+  readonly clock: Clock;
 }
 
 type RequestOf<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
@@ -176,14 +178,14 @@ async function nextEvaluation(state: MasterState, { trainer, held, maxWaitMs, cl
   const { evaluate } = state;
   if (state.isOver) return { header: { type: 'getTask', state: 'finished' } };
   if (evaluate === undefined) {
-    await changeOf(state, closed);
+    await changeOf(state, maxWaitMs, closed);
     return waitReply(state);
   }
   const evaluating = held.filter((ref) => isEvaluation(state, ref.pass)).map(evaluationRef);
   const answer = await evaluate.desk.getTask(trainer, evaluating, maxWaitMs, closed);
   if (answer === 'wait') return waitReply(state);
   if (answer === 'none') {
-    await changeOf(state, closed);
+    await changeOf(state, maxWaitMs, closed);
     return waitReply(state);
   }
   const pass = state.record.job.training.passes;
@@ -198,19 +200,24 @@ function withSaveHint(state: MasterState, reply: Reply): Reply {
 }
 
 /** Training or evaluation is over and something follows: another round of it, a model to save, or the end. */
-async function changeOf(state: MasterState, closed: AbortSignal): Promise<void> {
+async function changeOf(state: MasterState, maxWaitMs: number, closed: AbortSignal): Promise<void> {
   const { evaluate, isOver } = state;
   const round = state.repairs.round();
-  await state.changed.until(
-    () =>
-      state.saves?.isWanted() === true ||
-      state.evaluate !== evaluate ||
-      state.isOver !== isOver ||
-      state.repairs.round() !== round
-        ? true
-        : undefined,
-    closed,
-  );
+  const late = new AbortController();
+  const cancel = state.clock.after(maxWaitMs, () => late.abort());
+  const isOther = (): boolean =>
+    state.saves?.isWanted() === true ||
+    state.evaluate !== evaluate ||
+    state.isOver !== isOver ||
+    state.repairs.round() !== round;
+  try {
+    await state.changed.until(() => (isOther() ? true : undefined), AbortSignal.any([closed, late.signal]));
+  } catch (error) {
+    // Its asker asks again.
+    if (!late.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+  } finally {
+    cancel();
+  }
 }
 
 /** Why there is nothing to do, for people. */

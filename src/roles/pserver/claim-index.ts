@@ -81,7 +81,7 @@ async function waitAndClaim(
       {
         onSnapshot: wake,
         onEvents: (events) => {
-          if (events.some((event) => event.type === 'delete')) wake();
+          if (events.some((event) => event.type === 'delete' || event.entry.leaseId === options.lease.leaseId)) wake();
         },
         onEnd: (error) => log.error(`watching ${context.keys.psPrefix}: ${error.message}`),
       },

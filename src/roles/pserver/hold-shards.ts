@@ -187,7 +187,7 @@ function opener({ context, fence, index, onEnd }: HoldOptions, loaded: LoadedSha
       (error: unknown) => {
         onEnd(error);
         // Ours to die of; the trainer finds the index with its next owner.
-        if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+        if (isPaddletError(error)) throw new PaddletError('Suspended', error.message, { cause: error });
         throw error;
       },
     );
