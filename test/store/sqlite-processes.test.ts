@@ -34,6 +34,7 @@ describe('SqliteStore, several processes', () => {
     await observer.until('watching');
     const owner = start('hold', '/owner', String(TTL_MS));
     await owner.until('held');
+    await observer.until('/owner=owner');
     for (const child of [owner, observer]) child.pause();
     await new Promise((resolve) => setTimeout(resolve, 2.5 * TTL_MS));
     for (const child of [observer, owner]) child.resume();
