@@ -97,8 +97,12 @@ export const requestSchema = z.discriminatedUnion('type', [
     ...ofJob,
     tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(10_000),
   }),
-  /** Writes and publishes a checkpoint of all shards; a final one ends all pushes. */
-  z.strictObject({ type: z.literal('checkpoint'), ...ofJob, final: z.boolean() }),
+  /**
+   * Writes and publishes a checkpoint of all shards; a final one ends all pushes. `recovery`: the number under which all
+   * tasks were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
+   * restored since has something to apply.
+   */
+  z.strictObject({ type: z.literal('checkpoint'), ...ofJob, final: z.boolean(), recovery: count.optional() }),
   /** The account of this pserver's shards. */
   z.strictObject({ type: z.literal('account'), ...ofJob }),
   /** Reads a table in id order, or a dense parameter's blocks, for digests. `after` is the last id seen, in decimal. */

@@ -9,5 +9,9 @@ export const KEPT_SEEDS: readonly { readonly seed: number; readonly why: string 
   { seed: 952, why: "a trainer died of another role that answered at a dead master's address" },
   { seed: 1239, why: 'a pserver gave its index up while the store, which kept its old lease, was away' },
   { seed: 6, why: 'tasks timed out while their trainers waited for a pserver' },
+  {
+    seed: 33509,
+    why: 'a pserver restored while the job was concluded was asked for its final checkpoint, and took no repairs',
+  },
   { seed: 182, why: 'a claim of the lock that landed late made a master the owner without its knowing' },
 ];

@@ -23,6 +23,8 @@ export interface ConcludeOptions {
   readonly desk: TaskDesk;
   readonly testMetrics: Metrics | undefined;
   readonly recordsPerSecond: number;
+  /** The recovery number under which all tasks are done. */
+  readonly recovery: number;
   readonly over: AbortSignal;
 }
 
@@ -41,7 +43,13 @@ export async function conclude(options: ConcludeOptions): Promise<JobResult> {
     (placement) =>
       allSettledOrThrow(
         placement.pservers.map(async (pserver) => {
-          const reply = await group.ask(pserver, 'checkpoint', { final: true }, [], CHECKPOINT_TIMEOUT_MS);
+          const reply = await group.ask(
+            pserver,
+            'checkpoint',
+            { final: true, recovery: options.recovery },
+            [],
+            CHECKPOINT_TIMEOUT_MS,
+          );
           reply.free();
           const { saved } = reply.header;
           assert(saved !== undefined, 'a final checkpoint is never one that was running already');

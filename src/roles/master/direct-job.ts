@@ -166,7 +166,14 @@ async function finishJob(work: Work, state: MasterState, recoveries: RecoveryVie
       const testMetrics = await evaluate({ ...work, over: signal }, state);
       info.enters('concluding');
       await work.changed.until(() => (isModelSaved(work, state) ? true : undefined), signal);
-      const result = await conclude({ ...work, over: signal, desk: state.train.desk, testMetrics, recordsPerSecond });
+      const result = await conclude({
+        ...work,
+        over: signal,
+        desk: state.train.desk,
+        testMetrics,
+        recordsPerSecond,
+        recovery: recovery.number,
+      });
       await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
       failPoint('result.publishing');
       if (await publishResult(work, result, recovery)) {

@@ -104,7 +104,7 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
       return closeTasks(serving, header.tasks);
     case 'checkpoint':
-      return checkpoint(serving, header.final);
+      return checkpoint(serving, header);
     case 'account': {
       const account = serving.ledger.account();
       const passes = account.passes.map((pass) => ({ ...pass }));
@@ -139,7 +139,13 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
   }
 }
 
-async function checkpoint(serving: Serving, final: boolean): Promise<Reply> {
+async function checkpoint(
+  serving: Serving,
+  { final, recovery }: Extract<RequestHeader, { type: 'checkpoint' }>,
+): Promise<Reply> {
+  if (final && recovery !== undefined && recovery < serving.recovery()) {
+    throw new PaddletError('StaleRecovery', `all was done under recovery ${recovery}, it is ${serving.recovery()} now`);
+  }
   const file = await serving.checkpoint(final).catch((error: unknown) => {
     // Ours to die of; whoever asked finds the index with its next owner.
     if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
