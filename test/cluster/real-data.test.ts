@@ -28,7 +28,9 @@ describe.skipIf(isRealDataMissing)(`examples on real data${why}`, () => {
     const run = place.start('run', ['run', example(file), '--json'], { PADDLET_DATA: REAL_DATA });
     const result = await resultOf(run);
     const total = passes * records;
-    expect(result.records).toEqual({ read: total, applied: total, duplicate: 0, bad: 0, discarded: 0, lost: 0 });
+    // A copy of a slow trainer's task is read twice; what counts is what was applied.
+    expect(result.records).toMatchObject({ applied: total, bad: 0, discarded: 0, lost: 0 });
+    expect(result.records.read).toBeGreaterThanOrEqual(total);
     expect(result).toMatchObject({ mode: 'async', passes });
     expect(result.checkpoints.map(({ index }) => index)).toEqual([0, 1]);
     const { test } = result.metrics;
