@@ -64,9 +64,26 @@ function resolveTarget(argv: readonly string[]): Target {
 }
 
 function unknownCommand(words: readonly string[]): PaddletError {
+  const [first = '', second = ''] = words;
+  if (/^--(json|log-level|log-format)\b/.test(first))
+    return new PaddletError('Usage', `${first} before the command`, {
+      hint: 'write it behind: paddlet COMMAND [FLAGS]',
+    });
   const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
-  const near = nearest(words.slice(0, 2).join(' '), names) ?? nearest(words[0] ?? '', names);
-  const hint = near === undefined ? 'paddlet --help shows all commands' : `did you mean paddlet ${near}?`;
+  const group = names.filter((name) => name.startsWith(`${first} `));
+  const found =
+    group.length === 0
+      ? undefined
+      : nearest(
+          second,
+          group.map((name) => name.slice(first.length + 1)),
+        );
+  const near =
+    group.length === 0
+      ? (nearest(`${first} ${second}`.trim(), names) ?? nearest(first, names))
+      : found && `${first} ${found}`;
+  const all = group.length === 0 ? 'paddlet --help shows all commands' : `paddlet ${first} --help shows its commands`;
+  const hint = near === undefined ? all : `did you mean paddlet ${near}?`;
   return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
 }
 

@@ -6,6 +6,14 @@ import { nearest } from '../../job/complaints.ts';
 
 /** Turns oclif's errors of usage into ours; leaves everything else as it is. */
 export function fromOclif(error: unknown, commandId: string): unknown {
+  // What our own parsers of flags throw, with oclif's words around it.
+  const wrapped =
+    error instanceof PaddletError ? /^Parsing (--\S+)\s+([\s\S]*?)\s*\nSee more help/.exec(error.message) : null;
+  if (wrapped !== null && error instanceof PaddletError)
+    return new PaddletError(error.code, `${wrapped[1]}: ${wrapped[2]}`, {
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      cause: error,
+    });
   if (!(error instanceof Errors.CLIError)) return error;
   const hint = `see paddlet ${commandId.replaceAll(':', ' ')} --help`;
   // What follows is advice on the grammar of flags; the hint says where to find it.

@@ -47,7 +47,8 @@ export const dataFlags = {
   'data-dir': Flags.string({
     env: 'PADDLET_DATA',
     helpValue: 'FOLDER',
-    description: "Where relative data paths start. Default: the job file's folder.",
+    description:
+      "Where relative data paths start. Default: the job file's folder, of trainer and evaluate that of the master.",
   }),
 };
 

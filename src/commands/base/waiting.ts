@@ -12,7 +12,8 @@ export interface Wait {
 const SILENT: Wait = { text: () => {}, done: () => {}, failed: () => {} };
 
 export async function startWait(text: string, wanted: boolean): Promise<Wait> {
-  if (!wanted || !isColorWanted(process.stderr)) return SILENT;
+  // A terminal that has no width yet (`script` without a terminal of its own, some CI) would have ora clear lines without end.
+  if (!wanted || !isColorWanted(process.stderr) || process.stderr.columns === 0) return SILENT;
   const { default: ora } = await import('ora');
   // Signals and keys stay with the command: ora would otherwise read stdin, and with it Ctrl-C.
   const spinner = ora({ text, stream: process.stderr, discardStdin: false, hideCursor: true }).start();

@@ -70,7 +70,14 @@ do better. The same flags give the same bytes.`;
     const folder = resolve(this.flags.out);
     const wait = await this.wait(`making ${options.records} records`);
     try {
-      const made = await writeSynth(this.host(), folder, options);
+      const made = await writeSynth(this.host(), folder, options).catch((error: NodeJS.ErrnoException) => {
+        // Of the file system: no such place, no permission, no room.
+        if (error instanceof PaddletError || !/^E[A-Z]+$/.test(error.code ?? '')) throw error;
+        throw new PaddletError('Usage', `${folder}: cannot be written to: ${error.message}`, {
+          hint: 'another --out',
+          cause: error,
+        });
+      });
       wait.done();
       const { train, test, planted, report } = made;
       this.output({ files: { train, test, planted }, ...report }, () => {
