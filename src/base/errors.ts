@@ -77,6 +77,16 @@ export const CODES = {
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
   /** The gradient was computed from values older than the job's bound: pull again and recompute it. */
   TooStale: fact('refresh', EXIT.jobFailed),
+  /** Sync mode: the version wanted is not there yet; `details` say which lanes it waits for. */
+  VersionPending: fact('retry', EXIT.jobFailed),
+  /** Sync mode: the version wanted is past and was not kept: drop the lane, look again where the rounds stand. */
+  VersionGone: fact('refresh', EXIT.jobFailed),
+  /** Sync mode: a lane of a round that has not begun here: the pserver was set back or restarted. */
+  RoundAhead: fact('refresh', EXIT.jobFailed),
+  /** Sync mode: all pservers were set back to a cut since, or this one has yet to hear of it. */
+  StaleTimeline: fact('refresh', EXIT.jobFailed),
+  /** Sync mode: a lane cannot be computed, however often it is tried. */
+  LaneFailed: fact('fatal', EXIT.jobFailed),
   BadGradient: fact('fatal', EXIT.jobFailed),
   AttemptNotLive: fact('refresh', EXIT.jobFailed),
   PassBefore: fact('refresh', EXIT.jobFailed),

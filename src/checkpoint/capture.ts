@@ -19,11 +19,14 @@ export interface ShardMoment extends ShardPosition {
   readonly ledger: Uint8Array;
 }
 
+/** What a file is written from: the parameters, or a view of them as they were. */
+export type Capturable = Pick<Parameters, 'exportRows' | 'exportBlocks' | 'stats'>;
+
 export interface WriteCheckpointOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly meta: CheckpointMeta;
-  readonly parameters: Parameters;
+  readonly parameters: Capturable;
   readonly shards: readonly number[];
   /** Asked at the instant in which the shard is copied. */
   readonly momentOf: (shard: number) => ShardMoment;
@@ -46,7 +49,7 @@ export interface CheckpointFile {
 }
 
 /** Copies one shard as it is now. */
-export function captureShard(parameters: Parameters, meta: CheckpointMeta, moment: ShardMoment): CapturedShard {
+export function captureShard(parameters: Capturable, meta: CheckpointMeta, moment: ShardMoment): CapturedShard {
   const { shard } = moment;
   const tables = meta.parameters.sparse.map((_, table) => parameters.exportRows(shard, table));
   return { ...moment, tables, blocks: parameters.exportBlocks(shard) };

@@ -45,7 +45,7 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
         message: unknownField(path.join('.'), key, fields, found),
       }));
     case 'invalid_value':
-      return [{ path, message: notOneOf(issue.values.map(String), found, path) }];
+      return [{ path, message: notOneOf(issue.values.map(String), found) }];
     case 'invalid_union':
       return unionComplaints(issue, path, fields, value);
     case 'invalid_type':
@@ -82,7 +82,7 @@ function unionComplaints(
   const { discriminator, options } = issue as { discriminator?: string; options?: readonly unknown[] };
   if (discriminator !== undefined) {
     const at = path.at(-1) === discriminator ? path : [...path, discriminator];
-    return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at), at) }];
+    return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at)) }];
   }
   // A field that takes one of two forms: the form that got furthest says it best.
   const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
@@ -92,12 +92,9 @@ function unionComplaints(
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
 }
 
-function notOneOf(values: readonly string[], found: unknown, path: readonly (string | number)[]): string {
+function notOneOf(values: readonly string[], found: unknown): string {
   const expected = values.length === 1 ? `expected ${values[0]}` : `expected one of ${values.join(', ')}`;
   if (found === undefined) return `is required: ${expected}`;
-  if (found === 'sync' && path.join('.') === 'training.mode') {
-    return 'synchronous training is not in this version of paddlet; expected async';
-  }
   const near = typeof found === 'string' ? nearest(found, values) : undefined;
   return `${expected}, found ${shown(found)}${near === undefined ? '' : `; did you mean ${near}?`}`;
 }

@@ -160,11 +160,19 @@ const stalenessFields = {
 };
 
 export const trainingFields = {
-  mode: z.enum(['async']).default('async').describe('How gradients are applied: `async`, each as it comes.'),
+  mode: z
+    .enum(['async', 'sync'])
+    .default('async')
+    .describe('How gradients are applied: `async`, each as it comes; `sync`, in rounds, always with the same bits.'),
   passes: countOf(1, 1_000_000).default(1).describe('Sweeps over the training data.'),
   batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records behind one gradient.'),
   pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
   pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),
+  lanes: countOf(1, LIMITS.lanes)
+    .default(8)
+    .describe(
+      'Mini-batches that make one round of mode `sync`: it has as many logical workers, dealt to the live trainers.',
+    ),
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
     .describe('Seed of first values and of the order of the tasks.'),

@@ -8,7 +8,7 @@ export interface RuleBroken {
 }
 
 export function brokenRules(file: JobFile): RuleBroken[] {
-  return [...clusterRules(file), ...labelRules(file), ...modelRules(file), ...stalenessRules(file)];
+  return [...clusterRules(file), ...labelRules(file), ...modelRules(file), ...stalenessRules(file), ...syncRules(file)];
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
@@ -65,6 +65,26 @@ function stalenessRules({ training, optimizer }: JobFile): RuleBroken[] {
   }
   if (staleness.policy === 'scale' && optimizer.type === 'ftrl') {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
+  }
+  return broken;
+}
+
+/** In a round every lane computes one mini-batch from the newest version. */
+function syncRules({ training, tasks }: JobFile): RuleBroken[] {
+  if (training.mode !== 'sync') return [];
+  const broken: RuleBroken[] = [];
+  for (const field of ['pushEvery', 'pullEvery'] as const) {
+    if (training[field] === 1) continue;
+    broken.push({ path: ['training', field], message: `mode sync pulls and pushes every mini-batch: expected 1` });
+  }
+  if (training.staleness !== undefined) {
+    broken.push({
+      path: ['training', 'staleness'],
+      message: 'only for mode async: in mode sync nothing is ever stale',
+    });
+  }
+  if (tasks.maxDiscarded > 0) {
+    broken.push({ path: ['tasks', 'maxDiscarded'], message: 'mode sync discards no task: expected 0' });
   }
   return broken;
 }

@@ -47,6 +47,8 @@ const metricSums = z.strictObject({
   squaredError: z.number(),
 });
 
+const maxWaitMs = z.int().min(0).max(60_000);
+
 const densePart = z.strictObject({ parameter: z.int().min(0).max(LIMITS.parameters) });
 const sparsePart = z.strictObject({ table: z.int().min(0).max(LIMITS.parameters) });
 
@@ -87,6 +89,42 @@ export const requestSchema = z.discriminatedUnion('type', [
     dense: z.array(densePart).max(LIMITS.parameters),
     sparse: z.array(sparsePart).max(LIMITS.parameters),
   }),
+  /**
+   * Sync mode: exactly that version, waited for so long. An answer, also to a pull of nothing, says that every shard here has
+   * reached it. Segments as of `pull`.
+   */
+  z.strictObject({
+    type: z.literal('pullVersion'),
+    ...ofJob,
+    timeline: count,
+    version: count,
+    maxWaitMs,
+    placement: placementSchema,
+    dense: z.array(densePart).max(LIMITS.parameters),
+    sparse: z.array(sparsePart).max(LIMITS.parameters),
+  }),
+  /**
+   * Sync mode: what one lane adds to a round, to every pserver; also a lane that is empty, without segments. The gradients
+   * are of the mean over its `records` good records. Segments as of `push`.
+   */
+  z.strictObject({
+    type: z.literal('pushLane'),
+    ...ofJob,
+    timeline: count,
+    round: count,
+    lane: count.max(LIMITS.lanes - 1),
+    /** The mini-batch, as the ledger counts it; absent when the lane has none in this round. */
+    batch: z.strictObject({ ...taskRef, push: count, last: z.boolean(), good: count }).optional(),
+    records: count,
+    metrics: metricSums,
+    placement: placementSchema,
+    dense: z.array(densePart).max(LIMITS.parameters),
+    sparse: z.array(sparsePart).max(LIMITS.parameters),
+  }),
+  /** Sync mode: which version this pserver has; answered when it is above that one, or after so long. */
+  z.strictObject({ type: z.literal('rounds'), ...ofJob, above: count.optional(), maxWaitMs }),
+  /** Sync mode: save all shards as they are at that round. Answered when the file is published. */
+  z.strictObject({ type: z.literal('cut'), ...ofJob, timeline: count, round: count }),
   /** Where the ledger stands: the next push wanted of each task. */
   z.strictObject({ type: z.literal('position'), ...ofJob, tasks: z.array(z.strictObject(taskRef)).max(1024) }),
   /** The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. */
@@ -127,8 +165,28 @@ export const requestSchema = z.discriminatedUnion('type', [
     trainer: name,
     /** Attempts that the trainer holds; others of its own were lost on the way to it and go back. */
     held: z.array(z.strictObject({ ...taskRef, attempt: z.int().min(1) })).max(64),
-    maxWaitMs: z.int().min(0).max(60_000),
+    maxWaitMs,
   }),
+  /** Sync mode: which lanes this trainer computes; answered when it is another assignment than the one known, or after so long. */
+  z.strictObject({ type: z.literal('getLanes'), ...ofJob, trainer: name, known: count, maxWaitMs }),
+  /** Sync mode: what the plan of the rounds is made of. */
+  z.strictObject({ type: z.literal('getPlan'), ...ofJob }),
+  /** Sync mode: where the records of a task are. */
+  z.strictObject({ type: z.literal('getChunks'), ...ofJob, task: count }),
+  /** Sync mode: the records of a lane cannot be computed. */
+  z.strictObject({
+    type: z.literal('failLane'),
+    ...ofJob,
+    trainer: name,
+    timeline: count,
+    round: count,
+    lane: count,
+    code: name,
+    error: z.string().max(4096),
+    data: z.boolean(),
+  }),
+  /** Sync mode: a lane of that round is wanted, but a pserver cannot give the version any more that it is computed from. */
+  z.strictObject({ type: z.literal('roundStuck'), ...ofJob, trainer: name, timeline: count, round: count }),
   /** A task was pushed to its end and every pserver acknowledged it. */
   z.strictObject({
     type: z.literal('finishTask'),
@@ -186,10 +244,8 @@ export const requestSchema = z.discriminatedUnion('type', [
 ]);
 export type RequestHeader = z.infer<typeof requestSchema>;
 
-const dealtTask = z.strictObject({
-  kind: z.enum(['train', 'evaluate']),
-  ...taskRef,
-  attempt: z.int().min(1),
+/** Where the records of a task are. */
+const taskChunks = {
   /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
   files: z
     .array(
@@ -202,6 +258,15 @@ const dealtTask = z.strictObject({
     )
     .min(1),
   chunks: z.array(chunk).min(1),
+};
+const chunksOfTask = z.strictObject(taskChunks);
+export type TaskChunks = z.infer<typeof chunksOfTask>;
+
+const dealtTask = z.strictObject({
+  kind: z.enum(['train', 'evaluate']),
+  ...taskRef,
+  attempt: z.int().min(1),
+  ...taskChunks,
 });
 export type DealtTask = z.infer<typeof dealtTask>;
 
@@ -209,7 +274,25 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
   /** Segments: values of each dense part, then of each sparse part, in the order asked. */
   z.strictObject({ type: z.literal('pull'), version: count }),
+  z.strictObject({ type: z.literal('pullVersion') }),
   z.strictObject({ type: z.literal('push'), outcome: z.enum(['applied', 'duplicate']), recovery: count }),
+  /** `duplicate`: the round has that lane, or is past. `version` is that of the shards after it. */
+  z.strictObject({ type: z.literal('pushLane'), outcome: z.enum(['taken', 'duplicate']), version: count }),
+  /** `oldest`: the lowest version that can be pulled. `missing`: lanes that round `version` wants yet. */
+  z.strictObject({
+    type: z.literal('rounds'),
+    timeline: count,
+    version: count,
+    oldest: count,
+    missing: z.array(count).max(LIMITS.lanes),
+  }),
+  /** `declined`: this pserver is past that round, or on another timeline. */
+  z.strictObject({
+    type: z.literal('cut'),
+    outcome: z.enum(['saved', 'declined']),
+    version: count,
+    saved: z.strictObject({ uuid: name, md5: name, bytes: count }).optional(),
+  }),
   /** The next push wanted, or -1 for a closed task. */
   z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)), recovery: count }),
   /**
@@ -238,6 +321,14 @@ export const replySchema = z.discriminatedUnion('type', [
     /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
+    /** Sync mode: records of the lanes received and of those that were duplicates; sums of the newest passes. */
+    rounds: z
+      .strictObject({
+        received: count,
+        duplicate: count,
+        metrics: z.array(z.strictObject({ pass: count, ...metricSums.shape })).max(2),
+      })
+      .optional(),
   }),
   /** Segments: ids (u64), values (f32), then with `state` the slots in name order and the steps (u32). */
   z.strictObject({ type: z.literal('scanRows'), rows: count, done: z.boolean(), slots: z.array(name) }),
@@ -252,6 +343,19 @@ export const replySchema = z.discriminatedUnion('type', [
     /** There is a model to save, and nobody chosen to do it: ask with `requestSaveModel`. */
     saveModel: z.literal(true).optional(),
   }),
+  /** `owners`: the trainers of each lane, the first of them its own. `over`: all rounds are done. */
+  z.strictObject({
+    type: z.literal('getLanes'),
+    number: count,
+    over: z.boolean(),
+    owners: z.array(z.array(name).max(LIMITS.trainers)).max(LIMITS.lanes),
+    saveModel: z.literal(true).optional(),
+  }),
+  /** Segment: the indexed records of each task (u32). */
+  z.strictObject({ type: z.literal('getPlan') }),
+  z.strictObject({ type: z.literal('getChunks'), ...taskChunks }),
+  z.strictObject({ type: z.literal('failLane') }),
+  z.strictObject({ type: z.literal('roundStuck') }),
   z.strictObject({ type: z.literal('finishTask') }),
   z.strictObject({ type: z.literal('failTask') }),
   z.strictObject({ type: z.literal('returnTask') }),

@@ -17,6 +17,10 @@ export const ZERO_MASK_SUBPROTOCOL = 'paddlet.v1.zero-mask';
 export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
   'getTask',
   'checkpoint',
+  'pullVersion',
+  'rounds',
+  'cut',
+  'getLanes',
 ]);
 
 export interface WireLimits extends FrameLimits {

@@ -47,8 +47,15 @@ export type DataFacts = z.infer<typeof dataFactsSchema>;
 export type JobRecord = Omit<z.infer<typeof recordSchema>, 'job'> & { readonly job: Job };
 
 export function cutId(job: Job, indexDigest: string): string {
-  const { batchSize, pushEvery, seed } = job.training;
-  const decides = { batchSize, pushEvery, recordsPerTask: job.data.recordsPerTask, seed, index: indexDigest };
+  const { batchSize, pushEvery, seed, mode, lanes } = job.training;
+  const decides = {
+    batchSize,
+    pushEvery,
+    recordsPerTask: job.data.recordsPerTask,
+    seed,
+    index: indexDigest,
+    ...(mode === 'sync' ? { lanes } : {}),
+  };
   return createHash('sha256').update(JSON.stringify(decides)).digest('hex');
 }
 

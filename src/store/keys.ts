@@ -50,6 +50,8 @@ export interface Keys {
   readonly recovery: string;
   readonly checkpointsPrefix: string;
   checkpoint(index: number): string;
+  /** Sync mode: the last complete cut, and the timeline. Stands beside the entries of the pservers. */
+  readonly cut: string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;
   readonly partingPrefix: string;
@@ -92,6 +94,7 @@ export function keysOf(chroot: string): Keys {
     recovery: at('recovery'),
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
+    cut: at('checkpoints/cut'),
     parting: (token) => at(`parting/${token}`),
     partingPrefix: at('parting/'),
     restored: at('restored'),

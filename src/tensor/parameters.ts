@@ -88,8 +88,13 @@ export interface Parameters {
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 
+  /** Throws what `push` would throw, but for want of memory; applies nothing. */
+  check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
+
   /** Ids of all rows of a table, over the present shards, sorted unsigned. */
   sortedIds(table: number): BigUint64Array;
+  /** Those of `ids` that have a row, in their order. Throws `WrongShard`. */
+  existingIds(table: number, ids: BigUint64Array): BigUint64Array;
   /** Rows that exist, in the order of `ids`. Throws `WrongShard`. */
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */

@@ -32,6 +32,36 @@ export interface Push {
 /** Throws `BadMessage`, `WrongShard`, `BadGradient` or `OutOfMemory`, with nothing changed. */
 export function applyPush(push: Push): void {
   const { heap, sparse, dense, actions, rateScale } = push;
+  withChecked(push, ({ idsAt, counts, actionsAt, gradientsAt, located }) => {
+    locate(push, { idsAt, counts, actionsAt, located }, () => {
+      if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
+    });
+    // Nothing below can fail.
+    heap.kernels.scaleRate(rateScale);
+    let locatedAt = located;
+    sparse.forEach(({ table }, part) => {
+      table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
+      locatedAt += 4 * counts[part]!;
+    });
+    dense.forEach(({ parameter, blocks }, part) => {
+      parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
+    });
+    heap.kernels.scaleRate(1);
+  });
+}
+
+/** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, but for want of room. */
+export function checkPush(push: Push): void {
+  withChecked(push, (checked) => locate(push, checked, () => {}));
+}
+
+/** Sizes and gradients are right; ids and gradients are in kernel memory. */
+interface Checked extends Located {
+  readonly gradientsAt: readonly number[];
+}
+
+function withChecked(push: Push, then: (checked: Checked) => void): void {
+  const { heap, sparse, dense, actions } = push;
   const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
   for (const { parameter, blocks, gradients } of dense) parameter.check(blocks, gradients.length, actions);
   const ids = sparse.map((part) => part.ids);
@@ -47,18 +77,7 @@ export function applyPush(push: Push): void {
     });
     const allIds = counts.reduce((sum, count) => sum + count, 0);
     heap.withScratch(4 * allIds, (located) => {
-      locateAndReserve(push, { idsAt, counts, actionsAt: actionsAt!, located });
-      // Nothing below can fail.
-      heap.kernels.scaleRate(rateScale);
-      let locatedAt = located;
-      sparse.forEach(({ table }, part) => {
-        table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
-        locatedAt += 4 * counts[part]!;
-      });
-      dense.forEach(({ parameter, blocks }, part) => {
-        parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
-      });
-      heap.kernels.scaleRate(1);
+      then({ idsAt, counts, actionsAt: actionsAt!, gradientsAt, located });
     });
   });
 }
@@ -71,14 +90,14 @@ interface Located {
   readonly located: number;
 }
 
-function locateAndReserve({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located): void {
+function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located, reserve: () => void): void {
   try {
     let locatedAt = located;
     sparse.forEach(({ table }, part) => {
       table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
       locatedAt += 4 * counts[part]!;
     });
-    if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
+    reserve();
   } finally {
     heap.kernels.forgetPending();
   }

@@ -175,6 +175,23 @@ export class SparseTable {
     return rows;
   }
 
+  /** Those of `ids` that have a row in `shards`, in their order. Throws `WrongShard` when an id is of another shard. */
+  existing(ids: BigUint64Array, shards: readonly number[]): BigUint64Array {
+    const found = new Uint8Array(ids.length);
+    try {
+      for (const [from, to] of this.#chunks(ids.length)) {
+        this.#locateChunk({ shards, others: SHARD_ACTION.absent }, ids.subarray(from, to));
+        const rows = new Uint32Array(this.#heap.bytes.buffer, this.#areas.located, to - from);
+        rows.forEach((row, i) => {
+          if (row !== ABSENT) found[from + i] = 1;
+        });
+      }
+    } finally {
+      this.#heap.kernels.forgetPending();
+    }
+    return ids.filter((_, i) => found[i] === 1);
+  }
+
   #readChunk(shards: readonly number[], rows: ShardRows, from: number, to: number): void {
     const { content, located } = this.#areas;
     this.#locateChunk({ shards, others: SHARD_ACTION.absent }, rows.ids.subarray(from, to));

@@ -15,7 +15,7 @@ import type {
   SparsePart,
   Staging,
 } from './parameters.ts';
-import { applyPush } from './push.ts';
+import { applyPush, checkPush, type Push } from './push.ts';
 import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
 import { SparseTable, workspaceBytes } from './sparse-table.ts';
 
@@ -117,15 +117,22 @@ class WasmParameters implements Parameters {
   }
 
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale = 1): void {
-    assert(actions.length === this.#shardCount, 'a push says what each shard does');
     assert(rateScale === 1 || (this.#hasRate && rateScale > 0 && rateScale < 1), 'a rate is only made smaller');
-    applyPush({
+    applyPush({ ...this.#resolve(sparse, dense, actions), rateScale });
+  }
+
+  check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void {
+    checkPush({ ...this.#resolve(sparse, dense, actions), rateScale: 1 });
+  }
+
+  #resolve(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): Omit<Push, 'rateScale'> {
+    assert(actions.length === this.#shardCount, 'a push says what each shard does');
+    return {
       heap: this.#heap,
       sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
       dense: dense.map(({ parameter, ...part }) => ({ ...part, parameter: this.#parameter(parameter) })),
       actions,
-      rateScale,
-    });
+    };
   }
 
   #requireShard(name: string, shard: number): void {
@@ -134,6 +141,10 @@ class WasmParameters implements Parameters {
 
   sortedIds(table: number): BigUint64Array {
     return this.#table(table).sortedIds(this.shards());
+  }
+
+  existingIds(table: number, ids: BigUint64Array): BigUint64Array {
+    return this.#table(table).existing(ids, this.shards());
   }
 
   readRows(table: number, ids: BigUint64Array): ShardRows {

@@ -46,7 +46,7 @@ describe('a valid job', () => {
       },
       model: { type: 'lr', task: 'binary' },
       optimizer: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 },
-      training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, seed: 1 },
+      training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
       cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
       checkpoint: { keep: 1, intervalMs: 600_000 },
@@ -154,7 +154,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field that nothing implements',
       `${SMALL}training: { zzz: 8 }\n`,
-      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, seed, staleness',
+      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, lanes, seed, staleness',
     ],
     [
       'a misspelt value',
@@ -202,9 +202,24 @@ describe('errors name place, field and what was meant', () => {
       'job.yaml:4:22: cluster.leaseTtl: expected a duration from 1000ms to 3600000ms, found "10ms"',
     ],
     [
-      'synchronous training',
-      `${SMALL}training: { mode: sync }\n`,
-      'job.yaml:4:19: training.mode: synchronous training is not in this version of paddlet; expected async',
+      'a mode that is none',
+      `${SMALL}training: { mode: semi }\n`,
+      'job.yaml:4:19: training.mode: expected one of async, sync, found "semi"',
+    ],
+    [
+      'rounds of several mini-batches',
+      `${SMALL}training: { mode: sync, pushEvery: 2 }\n`,
+      'job.yaml:4:36: training.pushEvery: mode sync pulls and pushes every mini-batch: expected 1',
+    ],
+    [
+      'staleness where nothing is stale',
+      `${SMALL}training: { mode: sync, staleness: { bound: 3 } }\n`,
+      'job.yaml:4:36: training.staleness: only for mode async: in mode sync nothing is ever stale',
+    ],
+    [
+      'tasks that sync training would leave out',
+      `${SMALL}training: { mode: sync }\ntasks: { maxDiscarded: 1 }\n`,
+      'job.yaml:5:24: tasks.maxDiscarded: mode sync discards no task: expected 0',
     ],
     ['a section that is no section', `${SMALL}training: 5\n`, 'job.yaml:4:11: training: expected fields, found 5'],
     ['a path that is none', SMALL.replace('a9a.gz', '[a, 3]'), 'job.yaml:2:20: data.train.1: expected text, found 3'],

@@ -137,6 +137,7 @@ function assemble(options: HoldOptions, parts: Parts): Holding {
     },
     scanner: createScanner(parameters),
     open: opener(options, loaded),
+    rounds: undefined,
     applied: (shards) => {
       for (const shard of shards ?? held) seqs[shard]! += 1;
       updates += 1;

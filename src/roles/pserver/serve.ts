@@ -8,12 +8,13 @@ import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
 import type { ShardLedgers } from '../../core/shard-ledgers.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
-import { blockCount, blockLength } from '../../tensor/blocks.ts';
-import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../tensor/parameters.ts';
+import { type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { checkHeld } from './check-held.ts';
 import { closeTasks } from './close-tasks.ts';
 import type { PserverMetrics } from './metrics.ts';
+import { gradientParts, readValues, segmentBytes } from './request-parts.ts';
+import type { Rounds } from './rounds.ts';
 import type { Scanner } from './scan.ts';
 import type { Staleness } from './staleness.ts';
 
@@ -48,6 +49,8 @@ export interface Serving {
    * once that is done.
    */
   readonly open: () => Promise<void> | undefined;
+  /** In sync mode. */
+  readonly rounds: Rounds | undefined;
   /** A push was applied to these shards; undefined means all. */
   readonly applied: (shards: readonly number[] | undefined) => void;
 }
@@ -82,6 +85,7 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     case 'pull':
       return enterAndPull(serving, request as Request<'pull'>, session);
     case 'push': {
+      if (serving.rounds !== undefined) throw new PaddletError('BadMessage', 'this job is in mode sync: push lanes');
       const opening = serving.open();
       if (opening === undefined) return push(serving, request as Request<'push'>, session);
       return opening.then(() => {
@@ -89,6 +93,21 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
         return push(serving, request as Request<'push'>, session);
       });
     }
+    case 'pullVersion':
+      checkStamp(serving, header.placement);
+      return roundsOf(serving).pull(request as Request<'pullVersion'>, session);
+    case 'pushLane': {
+      const opening = serving.open();
+      if (opening === undefined) return pushLane(serving, request as Request<'pushLane'>);
+      return opening.then(() => {
+        checkHeld(serving);
+        return pushLane(serving, request as Request<'pushLane'>);
+      });
+    }
+    case 'rounds':
+      return roundsOf(serving).standing(request as Request<'rounds'>, session);
+    case 'cut':
+      return roundsOf(serving).cut(request as Request<'cut'>, session);
     case 'position': {
       for (const { pass, task } of header.tasks) checkTask(serving, pass, task);
       const next = header.tasks.map(({ pass, task }) => serving.ledger.position(pass, task));
@@ -117,6 +136,7 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
           duplicatePushes,
           staleness: serving.staleness.counts(),
           passes,
+          ...roundsAccount(serving),
         },
       };
     }
@@ -125,6 +145,11 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     case 'scanBlock':
       return serving.scanner.block(header);
     case 'info':
+    case 'getLanes':
+    case 'getPlan':
+    case 'getChunks':
+    case 'failLane':
+    case 'roundStuck':
     case 'getTask':
     case 'finishTask':
     case 'failTask':
@@ -154,6 +179,26 @@ async function checkpoint(
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };
+}
+
+function roundsOf({ rounds }: Serving): Rounds {
+  if (rounds === undefined) throw new PaddletError('BadMessage', 'this job is in mode async: there are no rounds');
+  return rounds;
+}
+
+function roundsAccount({ rounds }: Serving) {
+  if (rounds === undefined) return {};
+  return { rounds: { ...rounds.observed(), metrics: rounds.metrics().map((one) => ({ ...one })) } };
+}
+
+function pushLane(serving: Serving, request: Request<'pushLane'>): Reply {
+  const { batch, placement } = request.header;
+  if (batch !== undefined) checkTask(serving, batch.pass, batch.task);
+  checkStamp(serving, placement);
+  const reply = roundsOf(serving).pushLane(request);
+  const isTaken = reply.header.type === 'pushLane' && reply.header.outcome === 'taken';
+  serving.metrics.pushed(isTaken ? 'applied' : 'duplicate', isTaken ? segmentBytes(request) : 0);
+  return reply;
 }
 
 function checkTask(serving: Serving, pass: number, task: number): void {
@@ -187,35 +232,15 @@ function enterAndPull(serving: Serving, request: Request<'pull'>, session: Sessi
 function pull(serving: Serving, request: Request<'pull'>): Reply {
   const { header } = request;
   checkStamp(serving, header.placement);
-  checkSegments(request, header.dense.length + header.sparse.length);
-  const segments: Uint8Array[] = [];
-  header.dense.forEach(({ parameter }, i) => {
-    const blocks = u32Segment(request, i);
-    const into = answerMemory(request, 4 * denseFloats(serving, parameter, blocks));
-    serving.parameters.pullDense(parameter, blocks, into);
-    segments.push(into);
-  });
-  header.sparse.forEach(({ table }, i) => {
-    const ids = idSegment(request, header.dense.length + i);
-    const spec = serving.spec.sparse[table];
-    if (spec === undefined) throw unknownParameter('table', table, serving.spec.sparse.length);
-    const into = answerMemory(request, (ids.byteLength / 8) * spec.width * 4);
-    serving.parameters.pullSparse(table, ids, into);
-    segments.push(into);
-  });
+  const segments = readValues(serving.spec, serving.parameters, request);
   serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
   return { header: { type: 'pull', version: serving.staleness.version() }, segments };
 }
-
-/** Memory that earlier answers lay in, where the network lends it: fresh memory costs more than the copy into it. */
-const answerMemory = (request: Request<'pull'>, byteLength: number): Uint8Array =>
-  request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 
 function push(serving: Serving, request: Request<'push'>, session: Session): Reply {
   const { header } = request;
   checkTask(serving, header.pass, header.task);
   checkStamp(serving, header.placement);
-  checkSegments(request, 2 * (header.dense.length + header.sparse.length));
   failPoint('push.received');
   const verdict = serving.ledger.judge(header);
   if (verdict.outcome === 'early') {
@@ -232,13 +257,7 @@ function push(serving: Serving, request: Request<'push'>, session: Session): Rep
   }
   if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is leaving and takes no more pushes');
   const rateScale = serving.staleness.judge(serving.stamp.revision, header.used, header.push);
-  const dense = header.dense.map(({ parameter }, i): DensePart => {
-    return { parameter, blocks: u32Segment(request, 2 * i), gradients: request.segment(2 * i + 1) };
-  });
-  const first = 2 * header.dense.length;
-  const sparse = header.sparse.map(({ table }, i): SparsePart => {
-    return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
-  });
+  const { sparse, dense } = gradientParts(request);
   serving.parameters.push(sparse, dense, actionsOf(serving, verdict.shards), rateScale);
   failPoint('push.applied');
   serving.ledger.advance(header);
@@ -255,46 +274,4 @@ function actionsOf(serving: Serving, applying: readonly number[] | undefined): U
   if (applying !== undefined) for (const shard of serving.held) actions[shard] = SHARD_ACTION.skip;
   for (const shard of applying ?? serving.held) actions[shard] = SHARD_ACTION.apply;
   return actions;
-}
-
-function segmentBytes(request: Received<RequestHeader>): number {
-  let bytes = 0;
-  for (let i = 0; i < request.segmentCount; i++) bytes += request.segment(i).byteLength;
-  return bytes;
-}
-
-function denseFloats(serving: Serving, parameter: number, blocks: Uint32Array): number {
-  const spec = serving.spec.dense[parameter];
-  if (spec === undefined) throw unknownParameter('dense parameter', parameter, serving.spec.dense.length);
-  const count = blockCount(spec);
-  let floats = 0;
-  for (const block of blocks) {
-    if (block >= count) throw new PaddletError('BadMessage', `block ${block} of ${spec.name}: it has ${count}`);
-    floats += blockLength(spec, block);
-  }
-  return floats;
-}
-
-function checkSegments(request: Received<RequestHeader>, expected: number): void {
-  if (request.segmentCount === expected) return;
-  throw new PaddletError(
-    'BadMessage',
-    `'${request.header.type}': ${request.segmentCount} segments, ${expected} expected`,
-  );
-}
-
-function u32Segment(request: Received<RequestHeader>, index: number): Uint32Array {
-  const bytes = request.segment(index);
-  if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u32`);
-  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-}
-
-function idSegment(request: Received<RequestHeader>, index: number): Uint8Array {
-  const bytes = request.segment(index);
-  if (bytes.byteLength % 8 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u64`);
-  return bytes;
-}
-
-export function unknownParameter(what: string, number: number, count: number): PaddletError {
-  return new PaddletError('UnknownParameter', `${what} ${number}: the model has ${count}`);
 }

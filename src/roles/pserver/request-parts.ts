@@ -1,0 +1,100 @@
+/** The parts of a pull or push: segments as views, checked for their shape, and the values that answer a pull. */
+import { PaddletError } from '../../base/errors.ts';
+import type { Received } from '../../protocol/channel.ts';
+import type { RequestHeader } from '../../protocol/messages.ts';
+import { blockCount, blockLength } from '../../tensor/blocks.ts';
+import type { DensePart, Parameters, SparsePart } from '../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+
+interface Parts {
+  readonly dense: readonly { readonly parameter: number }[];
+  readonly sparse: readonly { readonly table: number }[];
+}
+export type PullRequest = Received<Extract<RequestHeader, { type: 'pull' | 'pullVersion' }>>;
+export type PushRequest = Received<Extract<RequestHeader, { type: 'push' | 'pushLane' }>>;
+
+/** Where the values of a pull come from: the parameters as they are, or as they were a version ago. */
+export type ValueSource = Pick<Parameters, 'pullDense' | 'pullSparse'>;
+
+/** The segments of the answer, in the order asked. Throws `BadMessage`, `UnknownParameter`, `WrongShard`. */
+export function readValues(spec: ParameterSpec, from: ValueSource, request: PullRequest): Uint8Array[] {
+  const { dense, sparse }: Parts = request.header;
+  checkSegments(request, dense.length + sparse.length);
+  const segments: Uint8Array[] = [];
+  dense.forEach(({ parameter }, i) => {
+    const blocks = u32Segment(request, i);
+    const into = answerMemory(request, 4 * denseFloats(spec, parameter, blocks));
+    from.pullDense(parameter, blocks, into);
+    segments.push(into);
+  });
+  sparse.forEach(({ table }, i) => {
+    const ids = idSegment(request, dense.length + i);
+    const width = spec.sparse[table]?.width;
+    if (width === undefined) throw unknownParameter('table', table, spec.sparse.length);
+    const into = answerMemory(request, (ids.byteLength / 8) * width * 4);
+    from.pullSparse(table, ids, into);
+    segments.push(into);
+  });
+  return segments;
+}
+
+/** Views of the request's segments, valid as long as they are. */
+export function gradientParts(request: PushRequest): { dense: DensePart[]; sparse: SparsePart[] } {
+  const { dense, sparse }: Parts = request.header;
+  checkSegments(request, 2 * (dense.length + sparse.length));
+  const first = 2 * dense.length;
+  return {
+    dense: dense.map(({ parameter }, i) => {
+      return { parameter, blocks: u32Segment(request, 2 * i), gradients: request.segment(2 * i + 1) };
+    }),
+    sparse: sparse.map(({ table }, i) => {
+      return { table, ids: idSegment(request, first + 2 * i), gradients: request.segment(first + 2 * i + 1) };
+    }),
+  };
+}
+
+export function segmentBytes(request: Received<RequestHeader>): number {
+  let bytes = 0;
+  for (let i = 0; i < request.segmentCount; i++) bytes += request.segment(i).byteLength;
+  return bytes;
+}
+
+/** Memory that earlier answers lay in, where the network lends it: fresh memory costs more than the copy into it. */
+const answerMemory = (request: PullRequest, byteLength: number): Uint8Array =>
+  request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
+
+function denseFloats({ dense }: ParameterSpec, parameter: number, blocks: Uint32Array): number {
+  const spec = dense[parameter];
+  if (spec === undefined) throw unknownParameter('dense parameter', parameter, dense.length);
+  const count = blockCount(spec);
+  let floats = 0;
+  for (const block of blocks) {
+    if (block >= count) throw new PaddletError('BadMessage', `block ${block} of ${spec.name}: it has ${count}`);
+    floats += blockLength(spec, block);
+  }
+  return floats;
+}
+
+function checkSegments(request: Received<RequestHeader>, expected: number): void {
+  if (request.segmentCount === expected) return;
+  throw new PaddletError(
+    'BadMessage',
+    `'${request.header.type}': ${request.segmentCount} segments, ${expected} expected`,
+  );
+}
+
+function u32Segment(request: Received<RequestHeader>, index: number): Uint32Array {
+  const bytes = request.segment(index);
+  if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u32`);
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+}
+
+function idSegment(request: Received<RequestHeader>, index: number): Uint8Array {
+  const bytes = request.segment(index);
+  if (bytes.byteLength % 8 !== 0) throw new PaddletError('BadMessage', `segment ${index}: not a whole number of u64`);
+  return bytes;
+}
+
+function unknownParameter(what: string, number: number, count: number): PaddletError {
+  return new PaddletError('UnknownParameter', `${what} ${number}: the model has ${count}`);
+}
