@@ -21,7 +21,7 @@ export interface DistinctIds {
 export interface Route {
   /** The pserver's index, as in `placement`. */
   readonly pserver: number;
-  /** Places among the ids given, ascending. */
+  /** Places among the ids given: shard by shard where there are many, ascending in each. */
   readonly positions: Uint32Array;
   /** The ids at those places, u64 little-endian, 8-byte aligned. */
   readonly ids: Uint8Array;
@@ -32,7 +32,8 @@ export interface IdRouter {
   dedupe(ids: Uint8Array, count: number): DistinctIds;
   /**
    * Splits the first `count` ids by pserver, lowest first; pservers without any are left out. `placement` has the pserver of
-   * each shard. Throws `StalePlacement` when an id's shard has none (a negative entry).
+   * each shard. Throws `StalePlacement` when an id's shard has none (a negative entry). Many ids are also grouped by shard:
+   * then a pserver works in the memory of one small table after the other, which is in its cache, instead of in all at once.
    */
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array): Route[];
 }
@@ -42,10 +43,48 @@ export function createIdRouter(options: { readonly shards: number }): IdRouter {
   return new WasmIdRouter(options.shards);
 }
 
+/** How ids are dealt: the pile of each shard, negative for shards without a pserver. Piles of one pserver are neighbours. */
+interface Deal {
+  readonly pileOf: Int32Array;
+  readonly piles: number;
+  readonly pservers: number;
+  /** The pserver of each pile; undefined where piles are pservers. */
+  readonly pserverOf: Int32Array | undefined;
+}
+
+const mostOf = (placement: Int32Array): number => placement.reduce((most, pserver) => Math.max(most, pserver), -1) + 1;
+
+function byPserver(placement: Int32Array): Deal {
+  const pservers = mostOf(placement);
+  return { pileOf: placement, piles: pservers, pservers, pserverOf: undefined };
+}
+
+function byShard(placement: Int32Array): Deal {
+  const order = Uint32Array.from(placement.keys()).sort((a, b) => placement[a]! - placement[b]! || a - b);
+  const pileOf = new Int32Array(placement.length);
+  order.forEach((shard, pile) => {
+    pileOf[shard] = placement[shard]! < 0 ? -1 : pile;
+  });
+  const pserverOf = Int32Array.from(order, (shard) => placement[shard]!);
+  return { pileOf, piles: placement.length, pservers: mostOf(placement), pserverOf };
+}
+
+function sizesByPserver({ pservers, pserverOf }: Deal, sizes: Uint32Array): Uint32Array {
+  if (pserverOf === undefined) return sizes;
+  const sums = new Uint32Array(pservers);
+  pserverOf.forEach((pserver, pile) => {
+    if (pserver >= 0) sums[pserver]! += sizes[pile]!;
+  });
+  return sums;
+}
+
+const isSame = (a: Int32Array, b: Int32Array): boolean => a.every((value, at) => value === b[at]);
+
 class WasmIdRouter implements IdRouter {
   readonly #heap = new KernelHeap();
   readonly #shards: number;
   readonly #hashes = new Map<string, bigint>();
+  #dealt: { readonly placement: Int32Array; readonly deal: Deal } | undefined;
 
   constructor(shards: number) {
     assert(Number.isInteger(shards) && shards >= 1 && shards <= LIMITS.shards, 'shards is between 1 and its limit');
@@ -81,33 +120,41 @@ class WasmIdRouter implements IdRouter {
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array): Route[] {
     assert(count * 8 <= ids.length, 'there are as many ids as said');
     assert(placement.length === this.#shards, 'the placement names every shard');
-    const pservers = placement.reduce((most, pserver) => Math.max(most, pserver), -1) + 1;
-    assert(pservers <= LIMITS.pservers, 'the placement has at most the limit of pservers');
+    // Fewer ids than shards have no neighbours to be grouped with.
+    const deal = count < this.#shards ? byPserver(placement) : this.#byShard(placement);
+    assert(deal.pservers <= LIMITS.pservers, 'the placement has at most the limit of pservers');
     const hash = this.#hashOf(table);
-    const placementBytes = new Uint8Array(placement.buffer, placement.byteOffset, placement.byteLength);
-    return this.#heap.withInputs([ids.subarray(0, 8 * count), placementBytes], ([idsAt, placementAt]) =>
-      this.#heap.withScratch(16 * count + 4 * pservers, (dealt) => {
+    const pileOf = new Uint8Array(deal.pileOf.buffer, deal.pileOf.byteOffset, deal.pileOf.byteLength);
+    return this.#heap.withInputs([ids.subarray(0, 8 * count), pileOf], ([idsAt, pileOfAt]) =>
+      this.#heap.withScratch(16 * count + 4 * deal.piles, (dealt) => {
         const { kernels } = this.#heap;
         const positions = dealt + 8 * count;
-        const owners = positions + 4 * count;
-        const counts = owners + 4 * count;
-        this.#heap.bytes.fill(0, counts, counts + 4 * pservers);
-        const bad = kernels.countOwners(hash, this.#shards, idsAt!, count, placementAt!, owners, counts);
+        const piles = positions + 4 * count;
+        const counts = piles + 4 * count;
+        this.#heap.bytes.fill(0, counts, counts + 4 * deal.piles);
+        const bad = kernels.countOwners(hash, this.#shards, idsAt!, count, pileOfAt!, piles, counts);
         if (bad >= 0) throw this.#noOwner(table, hash, ids, bad);
-        const sizes = new Uint32Array(this.#heap.bytes.slice(counts, counts + 4 * pservers).buffer);
+        const sizes = new Uint32Array(this.#heap.bytes.slice(counts, counts + 4 * deal.piles).buffer);
         this.#writeStarts(counts, sizes);
-        kernels.deal(idsAt!, count, owners, counts, positions, dealt);
-        return this.#routes(sizes, positions, dealt);
+        kernels.deal(idsAt!, count, piles, counts, positions, dealt);
+        return this.#routes(sizesByPserver(deal, sizes), positions, dealt);
       }),
     );
   }
 
-  /** Replaces the counts in kernel memory by the place where each pserver's ids begin. */
+  /** Kept for the placement that it was made of: that seldom changes. */
+  #byShard(placement: Int32Array): Deal {
+    const known = this.#dealt;
+    if (known !== undefined && isSame(known.placement, placement)) return known.deal;
+    const deal = byShard(placement);
+    this.#dealt = { placement: placement.slice(), deal };
+    return deal;
+  }
+
+  /** Replaces the counts in kernel memory by the place where each pile begins. */
   #writeStarts(at: number, sizes: Uint32Array): void {
     const starts = new Uint32Array(sizes.length);
-    for (let pserver = 1; pserver < sizes.length; pserver++) {
-      starts[pserver] = starts[pserver - 1]! + sizes[pserver - 1]!;
-    }
+    for (let pile = 1; pile < sizes.length; pile++) starts[pile] = starts[pile - 1]! + sizes[pile - 1]!;
     this.#heap.bytes.set(new Uint8Array(starts.buffer), at);
   }
 
@@ -143,13 +190,19 @@ function indexSize(count: number): number {
   return size;
 }
 
-/** The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width. */
+/**
+ * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer when
+ * it has these rows in this order.
+ */
 export function gatherRows(rows: Float32Array, width: number, positions: Uint32Array): Float32Array {
+  if (positions.length * width === rows.length && runFrom(positions, 0) === positions.length && positions[0] === 0) {
+    return rows;
+  }
   const gathered = new Float32Array(positions.length * width);
-  for (let row = 0; row < positions.length; row++) {
-    const from = positions[row]! * width;
-    const to = row * width;
-    for (let column = 0; column < width; column++) gathered[to + column] = rows[from + column]!;
+  for (let row = 0; row < positions.length; ) {
+    const run = runFrom(positions, row);
+    copyRows(rows, positions[row]! * width, gathered, row * width, run * width);
+    row += run;
   }
   return gathered;
 }
@@ -157,9 +210,25 @@ export function gatherRows(rows: Float32Array, width: number, positions: Uint32A
 /** Puts rows that came from one pserver at their positions. `into` is n × width, `rows` positions.length × width. */
 export function scatterRows(into: Float32Array, width: number, positions: Uint32Array, rows: Float32Array): void {
   assert(rows.length === positions.length * width, 'there is one row for each position');
-  for (let row = 0; row < positions.length; row++) {
-    const from = row * width;
-    const to = positions[row]! * width;
-    for (let column = 0; column < width; column++) into[to + column] = rows[from + column]!;
+  for (let row = 0; row < positions.length; ) {
+    const run = runFrom(positions, row);
+    copyRows(rows, row * width, into, positions[row]! * width, run * width);
+    row += run;
   }
+}
+
+/** How many positions from `at` on follow each other. */
+function runFrom(positions: Uint32Array, at: number): number {
+  const before = positions[at]! - at;
+  let end = at + 1;
+  while (end < positions.length && positions[end]! - end === before) end++;
+  return end - at;
+}
+
+/** From here on a call that copies a run is cheaper than a loop. */
+const LONG_RUN_FLOATS = 256;
+
+function copyRows(from: Float32Array, fromAt: number, to: Float32Array, toAt: number, count: number): void {
+  if (count >= LONG_RUN_FLOATS) to.set(from.subarray(fromAt, fromAt + count), toAt);
+  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }

@@ -115,20 +115,50 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
 /** Applies n gradients to the rows located before; room for absent ones was reserved. */
 export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, located: usize): void {
   const width = widthOf(table);
+  const bytes = width << 2;
   const step = stepOffset(table);
-  for (let i: u32 = 0; i < n; i++) {
-    let row = load<u32>(located + (i << 2));
-    if (row != SKIPPED) {
-      if (row == ABSENT) row = materialize(table, load<u64>(ids + (i << 3)));
-      update(row + ROW_VALUES, gradients, width, row + step);
+  for (let start: u32 = 0; start < n; start += STRIDE) {
+    const count = min(STRIDE, n - start);
+    const some = ids + (start << 3);
+    const rows = located + (start << 2);
+    touch(table, some, count, rows, step);
+    for (let i: u32 = 0; i < count; i++) {
+      let row = load<u32>(rows + (i << 2));
+      if (row != SKIPPED) {
+        if (row == ABSENT) row = materialize(table, some, i);
+        update(row + ROW_VALUES, gradients, width, row + step);
+      }
+      gradients += bytes;
     }
-    gradients += width << 2;
   }
 }
 
-function materialize(table: u32, id: u64): u32 {
-  const hash = hashIn(table, id);
-  const part = partOf(table, hash);
+/** What was read ahead of need: kept, so that no compiler leaves the reading out. */
+let touched: u32 = 0;
+
+/** Reads the ends of each row, and for absent ones the place in the index, so that they come to the cache side by side. */
+function touch(table: u32, ids: usize, count: u32, rows: usize, step: u32): void {
+  let sum: u32 = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    const row = load<u32>(rows + (i << 2));
+    if (row > SKIPPED) {
+      sum += load<u32>(row + ROW_VALUES) + load<u32>(row + step - 4);
+    } else if (row == ABSENT) {
+      const hash = hashIn(table, load<u64>(ids + (i << 3)));
+      const part = partOf(table, hash);
+      store<u64>(hashes + (i << 3), hash);
+      store<u32>(parts + (i << 2), part);
+      sum += firstCandidate(part, hash);
+    }
+  }
+  touched = sum;
+}
+
+/** Row i of a stride that `touch` has seen. */
+function materialize(table: u32, ids: usize, i: u32): u32 {
+  const id = load<u64>(ids + (i << 3));
+  const hash = load<u64>(hashes + (i << 3));
+  const part = load<u32>(parts + (i << 2));
   // An id that came twice was added by its first.
   const row = findRow(part, hash, id);
   return row == ABSENT ? addInitialRow(table, part, hash, id) : row;

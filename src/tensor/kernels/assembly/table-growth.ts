@@ -25,7 +25,7 @@ import {
   S_HEADER,
   S_NEXT,
   S_NEXT_SPARE,
-  TAG_MASK,
+  S_OPENED,
   TAG_SHIFT,
   T_STEP,
   T_STRIDE,
@@ -90,6 +90,7 @@ function addSegment(part: u32, least: u32): bool {
   store<u32>(segment, load<u32>(part, P_SEGMENTS), S_NEXT);
   store<u32>(segment, bytes, S_BYTES);
   store<u32>(segment, load<u32>(part, P_SPARE), S_NEXT_SPARE);
+  store<u32>(segment, 0, S_OPENED);
   store<u32>(part, segment, P_SEGMENTS);
   store<u32>(part, segment, P_SPARE);
   store<u32>(part, load<u32>(part, P_FREE_ROWS) + rows, P_FREE_ROWS);
@@ -106,22 +107,34 @@ function growIndex(part: u32, size: u32): bool {
   const fresh = allocate(size << 2);
   if (fresh == 0) return false;
   memory.fill(fresh, 0, size << 2);
-  const table = load<u32>(part, P_TABLE);
   const old = load<u32>(part, P_INDEX);
   const mask = size - 1;
   let oldBytes: u32 = 0;
   if (old != <u32>EMPTY_INDEX) {
     oldBytes = (load<u32>(part, P_MASK) + 1) << 2;
-    for (let at = old; at < old + oldBytes; at += 4) {
-      const entry = load<u32>(at);
-      if (entry != 0) placeEntry(fresh, mask, <u32>hashIn(table, load<u64>(entry & ~TAG_MASK)), entry);
-    }
+    placeAllRows(part, fresh, mask);
     deallocate(old);
   }
   store<u32>(part, fresh, P_INDEX);
   store<u32>(part, mask, P_MASK);
   store<u32>(part, load<u32>(part, P_BYTES) + (size << 2) - oldBytes, P_BYTES);
   return true;
+}
+
+/** Goes through the rows as they lie, which is the order that memory is read fastest in; the old index has them in none. */
+function placeAllRows(part: u32, index: u32, mask: u32): void {
+  const table = load<u32>(part, P_TABLE);
+  const stride = load<u32>(table, T_STRIDE);
+  const openEnd = load<u32>(part, P_ROWS_END);
+  for (let segment = load<u32>(part, P_SEGMENTS); segment != 0; segment = load<u32>(segment, S_NEXT)) {
+    if (load<u32>(segment, S_OPENED) == 0) continue;
+    const end = segment + load<u32>(segment, S_BYTES);
+    const filled = end == openEnd ? load<u32>(part, P_NEXT_ROW) : end;
+    for (let row = segment + S_HEADER; row != filled; row += stride) {
+      const hash = <u32>hashIn(table, load<u64>(row));
+      placeEntry(index, mask, hash, row | (hash >> TAG_SHIFT));
+    }
+  }
 }
 
 @inline function placeEntry(index: u32, mask: u32, hash: u32, entry: u32): void {
@@ -137,6 +150,7 @@ export function addRow(part: u32, hash: u64, id: u64): u32 {
   if (row == load<u32>(part, P_ROWS_END)) {
     const segment = load<u32>(part, P_SPARE);
     store<u32>(part, load<u32>(segment, S_NEXT_SPARE), P_SPARE);
+    store<u32>(segment, 1, S_OPENED);
     store<u32>(part, segment + load<u32>(segment, S_BYTES), P_ROWS_END);
     row = segment + S_HEADER;
   }

@@ -37,6 +37,7 @@ export const P_SIZE: u32 = 48;
 export const S_NEXT: usize = 0;
 export const S_BYTES: usize = 4;
 export const S_NEXT_SPARE: usize = 8;
+export const S_OPENED: usize = 12; // 1 from when its first row is added
 export const S_HEADER: u32 = 16;
 
 export const ROW_VALUES: u32 = 8;
