@@ -4,17 +4,13 @@ import { isPaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
 import type { PulledVersion } from '../core/staleness.ts';
 import type { PulledValues } from '../model/model.ts';
-import { blockLength, blockShards, denseBlockFloats, elementCount } from '../tensor/blocks.ts';
-import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
-import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
+import type { IdRouter } from '../tensor/id-router.ts';
+import type { ParameterSpec } from '../tensor/spec.ts';
+import { createPartPlanner, type IdList } from './placed-parts.ts';
 import type { PlacedPserver, Placement } from './placement-view.ts';
 import { type Ask, allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 
-/** Distinct ids, u64 little-endian. */
-export interface IdList {
-  readonly ids: Uint8Array;
-  readonly count: number;
-}
+export type { IdList } from './placed-parts.ts';
 
 export interface Gradients {
   readonly dense: readonly Float32Array[];
@@ -84,68 +80,27 @@ export interface ParameterClientOptions {
   readonly gated?: boolean;
 }
 
-/** Blocks of each dense parameter by pserver position. */
-type DensePlan = readonly (readonly Uint32Array[])[];
-
 export function createParameterClient(options: ParameterClientOptions): ParameterClient {
-  const { spec, shards, group, router, gated = false } = options;
-  let planned: { version: number; plan: DensePlan } | undefined;
-
-  function densePlan(placement: Placement): DensePlan {
-    if (planned?.version === placement.version) return planned.plan;
-    const plan = spec.dense.map((dense) => {
-      const blocks: number[][] = placement.pservers.map(() => []);
-      blockShards(dense, shards).forEach((shard, block) => {
-        blocks[placement.primaryOf[shard]!]!.push(block);
-      });
-      return blocks.map((mine) => Uint32Array.from(mine));
-    });
-    planned = { version: placement.version, plan };
-    return plan;
-  }
-
-  /** For each table, what goes to each pserver by its position in the placement. */
-  function routeAll(placement: Placement, { ids, count }: IdList): (Route | undefined)[][] {
-    return spec.sparse.map((table) => {
-      const byPosition: (Route | undefined)[] = placement.pservers.map(() => undefined);
-      for (const route of router.route(table.name, ids, count, placement.primaryOf)) byPosition[route.pserver] = route;
-      return byPosition;
-    });
-  }
+  const { group, gated = false } = options;
+  const planner = createPartPlanner(options);
 
   /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
   async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
-    const dense = densePlan(placement);
-    const routes = routeAll(placement, ids);
-    const values: PulledValues = {
-      dense: spec.dense.map((parameter) => new Float32Array(elementCount(parameter))),
-      sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
-    };
+    const parts = planner.parts(placement, ids);
+    const values = planner.room(ids);
     const versions = new Map<number, PulledVersion>();
     const pullPart = async (pserver: PlacedPserver, position: number, entering?: Entering): Promise<void> => {
-      const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-      const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-      const segments = [
-        ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
-        ...sparseParts.map((t) => routes[t]![position]!.ids),
-      ];
-      if (segments.length === 0 && entering === undefined) return;
+      const part = parts[position]!;
+      if (part.isEmpty && entering === undefined) return;
       const header = {
         placement: pserver.stamp,
         ...(entering === undefined ? {} : { hold: entering }),
-        dense: denseParts.map((parameter) => ({ parameter })),
-        sparse: sparseParts.map((table) => ({ table })),
+        ...part.fields,
       };
-      const reply = await group.ask(pserver, 'pull', header, segments);
+      const reply = await group.ask(pserver, 'pull', header, part.pullSegments());
       try {
         versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });
-        denseParts.forEach((p, i) => {
-          scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(reply.segment(i)), values.dense[p]!);
-        });
-        sparseParts.forEach((t, i) => {
-          const rows = floatsIn(reply.segment(denseParts.length + i));
-          scatterRows(values.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
-        });
+        part.scatter((index) => reply.segment(index), values);
       } finally {
         reply.free();
       }
@@ -186,31 +141,18 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
         `push ${header.push} of task ${header.task}`,
         async (placement) => {
           const { used: versions, ...cut } = header;
-          const dense = densePlan(placement);
-          const routes = routeAll(placement, gradients.ids);
+          const parts = planner.parts(placement, gradients.ids);
           const outcomes = await allSettledOrThrow(
             placement.pservers.map(async (pserver, position) => {
-              const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-              const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-              const segments = [
-                ...denseParts.flatMap((p) => {
-                  const blocks = dense[p]![position]!;
-                  return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!))];
-                }),
-                ...sparseParts.flatMap((t) => {
-                  const { ids, positions } = routes[t]![position]!;
-                  return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions))];
-                }),
-              ];
+              const part = parts[position]!;
               const used = versions?.get(pserver.index);
               const asked = {
                 ...cut,
                 placement: pserver.stamp,
-                ...(used === undefined || segments.length === 0 ? {} : { used }),
-                dense: denseParts.map((parameter) => ({ parameter })),
-                sparse: sparseParts.map((table) => ({ table })),
+                ...(used === undefined || part.isEmpty ? {} : { used }),
+                ...part.fields,
               };
-              const reply = await group.ask(pserver, 'push', asked, segments);
+              const reply = await group.ask(pserver, 'push', asked, part.pushSegments(gradients));
               reply.free();
               failPoint('trainer.pserver-acknowledged');
               return reply.header;
@@ -256,35 +198,4 @@ function enteringOf(first: PlacedPserver, { trainer, pushes, holding }: Training
   if (held === undefined) return { trainer, pushes };
   // After a restart of the pserver its versions are others; that something is held still counts.
   return { trainer, pushes, since: held.revision === first.stamp.revision ? held.version : 0 };
-}
-
-const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
-  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-
-/** Segments are aligned to 8 bytes (docs/protocol.md), so this is a view. */
-const floatsIn = (bytes: Uint8Array): Float32Array =>
-  new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-
-function scatterBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array, into: Float32Array): void {
-  let at = 0;
-  for (const block of blocks) {
-    const length = blockLength(spec, block);
-    into.set(from.subarray(at, at + length), block * denseBlockFloats);
-    at += length;
-  }
-}
-
-function gatherBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array): Float32Array {
-  let total = 0;
-  for (const block of blocks) total += blockLength(spec, block);
-  if (total === from.length) return from;
-  const gathered = new Float32Array(total);
-  let at = 0;
-  for (const block of blocks) {
-    const length = blockLength(spec, block);
-    const first = block * denseBlockFloats;
-    gathered.set(from.subarray(first, first + length), at);
-    at += length;
-  }
-  return gathered;
 }

@@ -25,6 +25,10 @@ export type Ask<T extends RequestHeader['type']> = Omit<RequestOf<T>, 'job' | 'c
 export type PserverRequest =
   | 'pull'
   | 'push'
+  | 'pullVersion'
+  | 'pushLane'
+  | 'rounds'
+  | 'cut'
   | 'position'
   | 'closed'
   | 'closeTasks'
@@ -36,7 +40,8 @@ export type PserverRequest =
 export interface PserverGroup {
   /**
    * Runs `attempt` with a placement in which every shard is held, again and again while it fails with an error to retry
-   * or refresh. Other errors, `PushOutOfOrder` and `TooStale` are thrown. `what` is said while waiting.
+   * or refresh. Other errors, and those that concern what was asked for (CONCERNS_REQUEST), are thrown. `what` is said
+   * while waiting.
    */
   withPlacement<T>(what: string, attempt: (placement: Placement) => Promise<T>, signal: AbortSignal): Promise<T>;
   /** One request to one pserver, once. */
@@ -117,7 +122,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
           try {
             return await attempt(placement);
           } catch (error) {
-            if (!isPassing(error) || concernsPush.has(error.code)) throw error;
+            if (!isPassing(error) || CONCERNS_REQUEST.has(error.code)) throw error;
             log.debug(`${what}: ${error.code}: ${error.message}`);
             if (failures === 5) quiet = sayWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
           }
@@ -151,8 +156,14 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
   };
 }
 
-/** The same push again cannot help: another one is wanted. */
-const concernsPush: ReadonlySet<string> = new Set(['PushOutOfOrder', 'TooStale']);
+/** The same again cannot help: another push, round or timeline is wanted. */
+const CONCERNS_REQUEST: ReadonlySet<string> = new Set([
+  'PushOutOfOrder',
+  'TooStale',
+  'VersionGone',
+  'RoundAhead',
+  'StaleTimeline',
+]);
 
 /** All of them, settled before the first failure is thrown, so that a repeat does not overlap with stragglers. */
 export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Promise<T[]> {
