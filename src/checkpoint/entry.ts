@@ -22,6 +22,8 @@ const generationFields = {
   kind: z.string().max(32).optional(),
   recovery: decimal.optional(),
   timeline: decimal.optional(),
+  /** Sync mode: the version of the parameters that the file holds. */
+  round: z.int().min(0).optional(),
   shards: coverageSchema.optional(),
 };
 
@@ -93,6 +95,7 @@ export function generationOf(file: CheckpointFile, meta: CheckpointMeta): Genera
     kind: meta.kind,
     recovery: meta.recovery.toString(),
     timeline: meta.timeline.toString(),
+    ...(meta.rounds === undefined ? {} : { round: meta.rounds.round }),
     shards: coverageOf(file.positions),
   };
 }

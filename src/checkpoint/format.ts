@@ -5,6 +5,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import type { PassMetrics } from '../core/pass-metrics.ts';
 import { type OptimizerLayout, optimizerLayout } from '../tensor/optimizer.ts';
 import type { OptimizerSpec, ParameterSpec } from '../tensor/spec.ts';
 import { corrupt } from './files.ts';
@@ -20,6 +21,14 @@ export interface ShardPosition {
   readonly shard: number;
   readonly epoch: number;
   readonly seq: number;
+}
+
+/** Sync mode: where all shards of the file stand. */
+export interface RoundsMeta {
+  /** The version of the parameters: what the rounds before it have made. */
+  readonly round: number;
+  /** Sums of metrics of the pass in work and the one before. */
+  readonly metrics: readonly PassMetrics[];
 }
 
 export interface CheckpointMeta {
@@ -42,6 +51,8 @@ export interface CheckpointMeta {
   readonly seed: number;
   /** Shards of the job, not of this file. */
   readonly shards: number;
+  /** Absent in mode async. */
+  readonly rounds?: RoundsMeta | undefined;
 }
 
 export interface FileFacts extends CheckpointMeta {
@@ -92,6 +103,7 @@ export function encodeMetadata(facts: FileFacts): Metadata {
     optimizer: text(facts.optimizer),
     seed: text(facts.seed),
     shards: text(facts.shards),
+    ...(facts.rounds === undefined ? {} : { rounds: text(facts.rounds) }),
     shardsHere: text(facts.shardsHere),
     extents: text(facts.extents),
     rows: text(facts.rows),
@@ -119,6 +131,15 @@ const decimal = z
   .regex(/^\d{1,20}$/)
   .transform(BigInt);
 
+const passMetricsSchema = z.strictObject({
+  pass: count,
+  records: count,
+  loss: z.number(),
+  correct: count,
+  squaredError: z.number(),
+});
+const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(2) });
+
 const metadataSchema = z.object({
   features: json(z.array(z.string())),
   uuid: z.string().regex(UUID_PATTERN),
@@ -135,6 +156,7 @@ const metadataSchema = z.object({
   optimizer: json(optimizerSpecSchema),
   seed: json(z.int()),
   shards: json(z.int().min(1).max(LIMITS.shards)),
+  rounds: json(roundsSchema).optional(),
   shardsHere: json(count.max(LIMITS.shards)),
   extents: json(count.max(LIMITS.shards)),
   rows: json(count),

@@ -8,7 +8,7 @@ export interface RetentionOptions {
   /** Entries of the other pservers: a shard that moved away is in newer files of theirs. */
   readonly others: readonly CheckpointEntry[];
   /** Files that must stay whatever `keep` says, for example those of the last complete cut. */
-  readonly isProtected: (uuid: string) => boolean;
+  readonly isProtected: (generation: Generation) => boolean;
 }
 
 export interface Retention {
@@ -26,7 +26,7 @@ export function retain(newest: Generation, before: readonly Generation[], option
   const dropped: string[] = [];
   for (const [at, generation] of before.entries()) {
     const shards = shardsOf(generation);
-    const isDue = at >= options.keep && !options.isProtected(generation.uuid);
+    const isDue = at >= options.keep && !options.isProtected(generation);
     if (isDue && shards !== undefined && isReplaced(shards, newerOwn, foreign)) dropped.push(generation.uuid);
     else kept.push(generation);
     for (const shard of shards?.keys() ?? []) newerOwn.add(shard);

@@ -113,7 +113,7 @@ describe('publish', () => {
     const third = { keep: 0, generation: generation(3, { shards }), others: [other] };
     expect((await publish(world.options(fence, 3, third))).dropped).toEqual([uuidOf(2)]);
     const newer = entrySchema.parse(generation(8, { shards: moved }));
-    const isProtected = (uuid: string): boolean => uuid === uuidOf(1);
+    const isProtected = ({ uuid }: { uuid: string }): boolean => uuid === uuidOf(1);
     const fourth = { keep: 0, generation: generation(4, { shards }), others: [newer], isProtected };
     expect((await publish(world.options(fence, 4, fourth))).dropped).toEqual([uuidOf(3)]);
     const fifth = { keep: 0, generation: generation(5, { shards }), others: [newer] };

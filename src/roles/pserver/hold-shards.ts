@@ -38,9 +38,10 @@ export interface HoldOptions {
 }
 
 export interface Holding {
-  readonly serving: Serving;
-  readonly snapshots: Snapshots;
-  readonly checkpointing: Checkpointing;
+  /** Undefined while the shards are set back to a cut. */
+  readonly serving: Serving | undefined;
+  readonly snapshots: Pick<Snapshots, 'part'>;
+  readonly checkpointing: Pick<Checkpointing, 'last' | 'stop'>;
   /** Takes no more pushes. */
   freeze(): void;
   stats(): ParameterMemoryStats & { shards: number };
@@ -174,7 +175,10 @@ function shownStaleness({ counted, sum, max, refused }: StalenessCounts) {
 }
 
 /** From the first push on, the file that was loaded is no longer the last state: that is noted before it is applied. */
-function opener({ context, fence, index, onEnd }: HoldOptions, loaded: LoadedShards): Serving['open'] {
+export function opener(
+  { context, fence, index, onEnd }: Pick<HoldOptions, 'context' | 'fence' | 'index' | 'onEnd'>,
+  loaded: Pick<LoadedShards, 'fromClean'>,
+): Serving['open'] {
   const { store, keys, host } = context;
   let opened = !loaded.fromClean;
   let opening: Promise<void> | undefined;
@@ -197,7 +201,10 @@ function opener({ context, fence, index, onEnd }: HoldOptions, loaded: LoadedSha
 }
 
 /** Files that a crash left in this index's folder. */
-async function sweep({ context, record, index, fence, folder }: HoldOptions, loaded: readonly string[]): Promise<void> {
+export async function sweep(
+  { context, record, index, fence, folder }: Omit<HoldOptions, 'recoveries'>,
+  loaded: readonly string[],
+): Promise<void> {
   const { store, keys, host } = context;
   const { entry } = await patiently(context, () => readEntry(store, keys.checkpoint(index)));
   // A parting snapshot is not in the entry, and all there is until the next checkpoint.

@@ -81,8 +81,10 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
   };
 }
 
+type WarmUpOptions = Pick<LoadShardsOptions, 'context' | 'expected' | 'into' | 'warmStart'>;
+
 /** Initial values of a job with a warm start are those it took over, also when a shard begins anew later. */
-async function warmUp({ context, expected, into, warmStart }: LoadShardsOptions, shards: readonly number[]) {
+export async function warmUp({ context, expected, into, warmStart }: WarmUpOptions, shards: readonly number[]) {
   if (warmStart === undefined || shards.length === 0) return [];
   const { disk, log, clock } = context.host;
   const { parameters: spec, optimizer, shards: shardCount } = expected;
@@ -142,7 +144,7 @@ function takenFrom({ ledgers, positions }: LoadedCheckpoint) {
   return { ledgers, seqs: new Map(positions.map(({ shard, seq }) => [shard, seq])) };
 }
 
-interface LastState {
+export interface LastState {
   readonly entry: CheckpointEntry | undefined;
   /** The newest file has all that the owner ever applied. */
   readonly exact: boolean;
@@ -150,7 +152,7 @@ interface LastState {
 }
 
 /** What the owner wrote last. A snapshot it announced in parting, after it had lost its index, has everything. */
-async function lastState(context: RoleContext, owner: Owner): Promise<LastState> {
+export async function lastState(context: RoleContext, owner: Owner): Promise<LastState> {
   const { keys, store } = context;
   const partingKey = keys.parting(BigInt(owner.token));
   const key = keys.checkpoint(owner.index);

@@ -6,6 +6,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext, RoleEnd } from '../context.ts';
+import { type CutView, followCut } from '../cut-view.ts';
 import { type JobRecord, modelOf } from '../job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../job-watch.ts';
 import { type Listening, listen } from '../listen.ts';
@@ -15,6 +16,7 @@ import { followRecovery, type RecoveryView } from '../recovery.ts';
 import { waitForJob } from '../wait-for-job.ts';
 import { orAborted } from '../waiting.ts';
 import { claimIndex } from './claim-index.ts';
+import { holdRounds } from './hold-rounds.ts';
 import { type Holding, type HoldOptions, holdShards } from './hold-shards.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { createHandler } from './serve.ts';
@@ -46,6 +48,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;
   let recoveries: RecoveryView | undefined;
+  let cuts: CutView | undefined;
   const crash = new AbortController();
   const fail = (error: unknown): void => crash.abort(error);
   try {
@@ -72,7 +75,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const me: Me = { ...claimed, context, record, listening, lease, started };
       await announce(me, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      holding = await takeHold(me, { folder, metrics, recoveries, onEnd: fail });
+      cuts = record.job.training.mode === 'sync' ? followCut(context, fail) : undefined;
+      holding = await takeHold(me, { folder, metrics, recoveries, cuts, onEnd: fail });
       await announce(me, 'up');
       return await serve(me, holding, watch, crash.signal);
     } catch (error) {
@@ -93,6 +97,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     throw error;
   } finally {
     recoveries?.cancel();
+    cuts?.cancel();
     await holding?.checkpointing.stop();
     await lease?.release();
     await listening.server.close();
@@ -126,12 +131,14 @@ async function announce(me: Me, status: PserverRecord['status'], signal = me.con
 /** Parameters that cannot be had again end the job for everybody. */
 async function takeHold(
   me: Me,
-  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'>,
+  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'> & { readonly cuts: CutView | undefined },
 ): Promise<Holding> {
   const { context, record, index, fence, lease } = me;
   try {
     const spec = modelOf(record, context).parameters;
-    return await holdShards({ ...options, context, record, index, fence, lease, spec });
+    const { cuts } = options;
+    const own = { ...options, context, record, index, fence, lease, spec };
+    return await (cuts === undefined ? holdShards(own) : holdRounds({ ...own, cuts }));
   } catch (error) {
     if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);

@@ -25,17 +25,10 @@ import { checkHeld } from './check-held.ts';
 import { type FrozenShards, freezeShards } from './frozen-shards.ts';
 import { keepPreImage } from './pre-image.ts';
 import { gradientParts, readValues, type ValueSource } from './request-parts.ts';
+import type { SnapshotSource } from './snapshots.ts';
 
 type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
 type Reply = Outgoing<ReplyHeader>;
-
-/** What a cut is written from: the shards at its round. */
-export interface CutSource {
-  readonly shards: FrozenShards;
-  readonly momentOf: (shard: number) => ShardMoment;
-  readonly round: number;
-  readonly metrics: readonly PassMetrics[];
-}
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -55,10 +48,8 @@ export interface RoundsOptions {
   readonly momentOf: (shard: number) => ShardMoment;
   readonly isHeld: () => boolean;
   readonly isFrozen: () => boolean;
-  /** A round was applied: every shard is one update further. */
-  readonly applied: () => void;
   /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
-  readonly save: (source: CutSource) => Promise<CheckpointFile>;
+  readonly save: (source: SnapshotSource) => Promise<CheckpointFile>;
   /** The job cannot go on. */
   readonly fail: (error: PaddletError) => void;
 }
@@ -137,7 +128,6 @@ export function createRounds(options: RoundsOptions): Rounds {
     }
     lanes.fill(undefined);
     gate.advance();
-    options.applied();
     if (wanted.delete(gate.version())) beginCut(gate.version());
     changed.notify();
   }
@@ -146,7 +136,7 @@ export function createRounds(options: RoundsOptions): Rounds {
     const view = freezeShards(parameters);
     frozen.add(view);
     const moments = new Map(options.held.map((shard) => [shard, options.momentOf(shard)]));
-    const source: CutSource = { shards: view, momentOf: (shard) => moments.get(shard)!, round, metrics };
+    const source = { parameters: view, momentOf: (shard: number) => moments.get(shard)!, rounds: { round, metrics } };
     const done = options.save(source).finally(() => {
       frozen.delete(view);
     });
@@ -260,7 +250,7 @@ export function createRounds(options: RoundsOptions): Rounds {
         wanted.delete(round);
         return declined(gate);
       }
-      const { uuid, md5, bytes } = await cutting.done;
+      const { uuid, md5, bytes } = await cutting.done.catch(hideLoss);
       return { header: { type: 'cut', outcome: 'saved', version: gate.version(), saved: { uuid, md5, bytes } } };
     },
     metrics: () => metrics,
@@ -299,6 +289,12 @@ function pending(gate: RoundGate, version: number): PaddletError {
     `version ${version} is not there yet: round ${gate.version()} waits for lanes ${missing.join(', ')}`,
     { details: { version: gate.version(), missing } },
   );
+}
+
+/** Ours to die of; whoever asked finds the index with its next owner. */
+function hideLoss(error: unknown): never {
+  if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+  throw error;
 }
 
 const declined = (gate: RoundGate): Reply => ({

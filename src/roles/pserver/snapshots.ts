@@ -1,9 +1,14 @@
 /** Writes and publishes this pserver's checkpoints: now and again, at the end of the job, on a clean stop, in parting. */
 import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import { type CheckpointFile, type ShardMoment, writeCheckpointFile } from '../../checkpoint/capture.ts';
-import { generationOf } from '../../checkpoint/entry.ts';
-import type { CheckpointMeta } from '../../checkpoint/format.ts';
+import {
+  type Capturable,
+  type CheckpointFile,
+  type ShardMoment,
+  writeCheckpointFile,
+} from '../../checkpoint/capture.ts';
+import { type Generation, generationOf } from '../../checkpoint/entry.ts';
+import type { CheckpointMeta, RoundsMeta } from '../../checkpoint/format.ts';
 import { publishParting } from '../../checkpoint/publish.ts';
 import { saveCheckpoint } from '../../checkpoint/save.ts';
 import type { Fence } from '../../store/fence.ts';
@@ -24,11 +29,25 @@ export interface SnapshotOptions {
   /** Of a shard at the instant of the call. */
   readonly momentOf: (shard: number) => ShardMoment;
   readonly recovery: () => number;
+  /** In sync mode. */
+  readonly sync?: {
+    readonly timeline: number;
+    /** Where all shards stand now. */
+    readonly rounds: () => RoundsMeta;
+    readonly isProtected: (generation: Generation) => boolean;
+  };
+}
+
+/** The shards as they were at some instant, for a file that is written while they go on. */
+export interface SnapshotSource {
+  readonly parameters: Capturable;
+  readonly momentOf: (shard: number) => ShardMoment;
+  readonly rounds: RoundsMeta;
 }
 
 export interface Snapshots {
   /** Published under the fence; `LeaseGone` when it is no longer ours. `clean`: nothing will be applied after it. */
-  save(clean: boolean): Promise<CheckpointFile>;
+  save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile>;
   /**
    * After the lease was lost: a clean snapshot under this owner's own token, for whoever takes its shards. It needs no
    * fence: it is looked for only while the shards' heads still name this token.
@@ -41,7 +60,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
   const { disk, clock, log, random } = context.host;
   const { keys, store } = context;
 
-  function metaOf(clean: boolean): CheckpointMeta {
+  function metaOf(clean: boolean, rounds = options.sync?.rounds()): CheckpointMeta {
     const { job } = record;
     return {
       uuid: random.uuid(),
@@ -50,7 +69,8 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       index,
       token: fence.token,
       recovery: BigInt(options.recovery()),
-      timeline: 0n,
+      timeline: BigInt(options.sync?.timeline ?? 0),
+      ...(rounds === undefined ? {} : { rounds }),
       kind: 'full',
       clean,
       createdAt: clock.wallSeconds(),
@@ -75,21 +95,22 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
   }
 
   return {
-    async save(clean) {
+    async save(clean, source) {
       const { keep, maxBytesPerSecond } = record.job.checkpoint;
       const startedMs = clock.monotonicMs();
       const saving = saveCheckpoint({
         disk,
         folder,
-        meta: metaOf(clean),
-        parameters,
+        meta: metaOf(clean, source?.rounds),
+        parameters: source?.parameters ?? parameters,
         shards: parameters.shards(),
-        momentOf,
+        momentOf: source?.momentOf ?? momentOf,
         store,
         clock,
         fence,
         key: keys.checkpoint(index),
         keep,
+        ...(options.sync === undefined ? {} : { isProtected: options.sync.isProtected }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         // In leaving, time is dearer than the network.
         ...(clean || maxBytesPerSecond === undefined ? {} : { pace: createPace(clock, maxBytesPerSecond) }),
