@@ -11,11 +11,16 @@ export interface Landing {
   /** True for memory that stays where it is until it is freed: it can be filled by the operating system. Kernel memory may move. */
   readonly fixed?: boolean;
   bytes(): Uint8Array;
+  /** Called as the payload comes: its first `byteLength` bytes are there, and the last of them still in the cache. */
+  arrived?(byteLength: number): void;
   free(): void;
 }
 
-/** Hands out the memory that payloads of one connection or server land in; may throw `OutOfMemory` or `Overloaded`. */
-export type LandingAllocator = (byteLength: number) => Landing;
+/**
+ * Hands out the memory that payloads of one connection or server land in; undefined leaves it to the network. May throw
+ * `OutOfMemory` or `Overloaded`.
+ */
+export type LandingAllocator = (byteLength: number) => Landing | undefined;
 
 /**
  * A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await.

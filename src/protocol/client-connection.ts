@@ -130,7 +130,7 @@ export class ClientConnection {
     if (call !== undefined && !call.settled) {
       if (this.#landing === undefined || head.preamble.kind !== 'reply') return 'any';
       try {
-        return this.#landing(head.payloadBytes);
+        return this.#landing(head.payloadBytes) ?? 'any';
       } catch (error) {
         if (!isPaddletError(error)) throw error;
         call.settle(error);

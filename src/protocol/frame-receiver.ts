@@ -76,6 +76,7 @@ export class FrameReceiver implements MessageSink {
 
   filled(byteLength: number): void {
     this.#landed += byteLength;
+    this.#landing!.arrived?.(this.#landed);
   }
 
   end(): void {
@@ -176,5 +177,6 @@ export class FrameReceiver implements MessageSink {
     }
     this.#landing!.bytes().set(bytes, this.#landed);
     this.#landed += bytes.length;
+    this.#landing!.arrived?.(this.#landed);
   }
 }

@@ -12,6 +12,7 @@ export function freedOnce(landing: Landing): Landing {
       assert(!freed, 'a landing is not used after it was freed');
       return landing.bytes();
     },
+    arrived: (byteLength) => landing.arrived?.(byteLength),
     free: () => {
       if (freed) return;
       freed = true;

@@ -88,7 +88,7 @@ export class ServerSession implements Session {
     const { requestId, frameBytes } = head.preamble;
     try {
       if (!this.#hasRoom(frameBytes)) throw this.#overloaded();
-      return this.#options.landing === undefined ? 'any' : this.#options.landing(head.payloadBytes);
+      return this.#options.landing?.(head.payloadBytes) ?? 'any';
     } catch (error) {
       if (!isPaddletError(error)) throw error;
       this.#answerError(requestId, error);

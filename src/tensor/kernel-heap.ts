@@ -1,6 +1,7 @@
 /** Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads that lie elsewhere. */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
+import { FiniteFloats } from './finite-floats.ts';
 import type { KernelExports } from './kernels/exports.ts';
 import { instantiateKernels, MAX_MEMORY_PAGES, WASM_PAGE_BYTES } from './kernels/instance.ts';
 import type { Staging } from './parameters.ts';
@@ -12,6 +13,7 @@ export class KernelHeap {
   readonly kernels: KernelExports;
   readonly #memory: WebAssembly.Memory;
   #view: Uint8Array;
+  readonly #finite: FiniteFloats;
 
   constructor(limitBytes: number = MAX_MEMORY_PAGES * WASM_PAGE_BYTES) {
     const pages = Math.min(MAX_MEMORY_PAGES, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
@@ -19,6 +21,7 @@ export class KernelHeap {
     this.kernels = exports;
     this.#memory = memory;
     this.#view = new Uint8Array(memory.buffer);
+    this.#finite = new FiniteFloats(exports);
   }
 
   get reservedBytes(): number {
@@ -45,6 +48,7 @@ export class KernelHeap {
   /** Memory for a payload to land in. Throws `OutOfMemory`. */
   stage(byteLength: number): Staging {
     const address = this.allocate(byteLength);
+    const arrived = this.#finite.follow(address, byteLength);
     let freed = false;
     return {
       byteLength,
@@ -52,11 +56,19 @@ export class KernelHeap {
         assert(!freed, 'staging is not used after it was freed');
         return this.bytes.subarray(address, address + byteLength);
       },
+      arrived,
       free: () => {
-        if (!freed) this.free(address);
+        if (freed) return;
+        this.#finite.forget(address);
+        this.free(address);
         freed = true;
       },
     };
+  }
+
+  /** Index of the first of `count` floats at `address` that is not finite, or -1. */
+  firstNotFinite(address: number, count: number): number {
+    return this.#finite.first(address, count);
   }
 
   /** The address of a view of this memory, undefined for any other view. */

@@ -10,6 +10,11 @@ import type { OptimizerSpec, ParameterSpec } from './spec.ts';
 export interface Staging {
   readonly byteLength: number;
   bytes(): Uint8Array;
+  /**
+   * The first `byteLength` bytes are there and do not change any more: what of them is finite as floats is looked up now,
+   * while they are in the cache, and not again when they are pushed.
+   */
+  arrived(byteLength: number): void;
   free(): void;
 }
 

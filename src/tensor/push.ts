@@ -63,6 +63,8 @@ interface Checked extends Located {
 function withChecked(push: Push, then: (checked: Checked) => void): void {
   const { heap, sparse, dense, actions } = push;
   const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
+  // Views of kernel memory end with the next allocation.
+  const floats = dense.map((part) => part.gradients.length / 4);
   for (const { parameter, blocks, gradients } of dense) parameter.check(blocks, gradients.length, actions);
   const ids = sparse.map((part) => part.ids);
   const gradients = [...sparse, ...dense].map((part) => part.gradients);
@@ -72,8 +74,8 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
     sparse.forEach(({ table }, part) => {
       checkRowGradients(heap, table, idsAt[part]!, gradientsAt[part]!, counts[part]!);
     });
-    dense.forEach(({ parameter, gradients: { length } }, part) => {
-      checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, length / 4);
+    dense.forEach(({ parameter }, part) => {
+      checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, floats[part]!);
     });
     const allIds = counts.reduce((sum, count) => sum + count, 0);
     heap.withScratch(4 * allIds, (located) => {
@@ -105,7 +107,7 @@ function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: L
 
 function checkRowGradients(heap: KernelHeap, table: SparseTable, ids: number, gradients: number, count: number): void {
   const { name, width } = table.spec;
-  const bad = heap.kernels.firstNotFinite(gradients, count * width);
+  const bad = heap.firstNotFinite(gradients, count * width);
   if (bad < 0) return;
   const id = table.idAt(ids, Math.floor(bad / width)).toString();
   const column = bad % width;
@@ -115,7 +117,7 @@ function checkRowGradients(heap: KernelHeap, table: SparseTable, ids: number, gr
 }
 
 function checkBlockGradients(heap: KernelHeap, { spec }: DenseParameter, gradients: number, count: number): void {
-  const bad = heap.kernels.firstNotFinite(gradients, count);
+  const bad = heap.firstNotFinite(gradients, count);
   if (bad < 0) return;
   throw new PaddletError('BadGradient', `${spec.name}: float ${bad} of the gradient is not a finite number`, {
     details: { name: spec.name, float: bad },

@@ -19,6 +19,9 @@ import { applyPush, checkPush, type Push } from './push.ts';
 import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
 import { SparseTable, workspaceBytes } from './sparse-table.ts';
 
+/** Rows on their way out of kernel memory stay in the cache between being found and being copied. */
+const PULL_PIECE_BYTES = 128 * 1024;
+
 export interface WasmParametersOptions extends ParametersOptions {
   /** Upper bound of kernel memory; almost 4 GiB when absent. */
   readonly memoryLimitBytes?: number;
@@ -104,10 +107,15 @@ class WasmParameters implements Parameters {
       this.#heap.withInputs([ids], ([idsAt]) => target.pull(idsAt!, count, out));
       return;
     }
+    const rowBytes = 4 * target.spec.width;
+    const rows = Math.max(1, Math.floor(PULL_PIECE_BYTES / rowBytes));
     this.#heap.withInputs([ids], ([idsAt]) =>
-      this.#heap.withScratch(into.length, (scratch) => {
-        target.pull(idsAt!, count, scratch);
-        into.set(this.#heap.bytes.subarray(scratch, scratch + into.length));
+      this.#heap.withScratch(Math.min(count, rows) * rowBytes, (scratch) => {
+        for (let from = 0; from < count; from += rows) {
+          const some = Math.min(rows, count - from);
+          target.pull(idsAt! + 8 * from, some, scratch);
+          into.set(this.#heap.bytes.subarray(scratch, scratch + some * rowBytes), from * rowBytes);
+        }
       }),
     );
   }
@@ -130,7 +138,10 @@ class WasmParameters implements Parameters {
     return {
       heap: this.#heap,
       sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
-      dense: dense.map(({ parameter, ...part }) => ({ ...part, parameter: this.#parameter(parameter) })),
+      dense: dense.map(({ parameter, blocks, ...part }) => {
+        // Copied: where they lie in kernel memory, the view would end with the push's first allocation.
+        return { ...part, blocks: blocks.slice(), parameter: this.#parameter(parameter) };
+      }),
       actions,
     };
   }

@@ -232,6 +232,26 @@ describe('a push', () => {
     expect(everything(inside, 2)).toEqual(everything(outside, 2));
   });
 
+  it('takes block numbers and gradients from kernel memory that grows under it', () => {
+    const { w } = wholePush();
+    const outside = makeParameters({ spec, optimizer: adam });
+    outside.push([], [w], applyAll());
+    const inside = makeParameters({ spec, optimizer: adam });
+    const staging = inside.stage(w.blocks.byteLength + w.gradients.length);
+    staging.bytes().set(bytesOf(w.blocks));
+    staging.bytes().set(w.gradients, w.blocks.byteLength);
+    const bytes = staging.bytes();
+    const blocksInside = new Uint32Array(bytes.buffer, bytes.byteOffset, w.blocks.length);
+    const part = { parameter: 0, blocks: blocksInside, gradients: bytes.subarray(w.blocks.byteLength) };
+    // More than memory grows by at a time.
+    const count = 3_000_000;
+    const rows = { table: 1, ids: new Uint8Array(8 * count), gradients: new Uint8Array(4 * count) };
+    inside.push([rows], [part], applyAll());
+    expect(blocksInside.length).toBe(0);
+    const dense = (parameters: typeof inside) => parameters.shards().map((shard) => parameters.exportBlocks(shard));
+    expect(dense(inside)).toEqual(dense(outside));
+  });
+
   it('counts an id that comes twice as two updates of one row', () => {
     const parameters = makeParameters({ spec: table(1, { type: 'zeros' }) });
     parameters.push([rowsPart(0, [4n, 4n], [1, 2]), rowsPart(0, [4n], [4])], [], applyAll());

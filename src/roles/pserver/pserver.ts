@@ -18,6 +18,7 @@ import { orAborted } from '../waiting.ts';
 import { claimIndex } from './claim-index.ts';
 import { holdRounds } from './hold-rounds.ts';
 import { type Holding, type HoldOptions, holdShards } from './hold-shards.ts';
+import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { createHandler } from './serve.ts';
 
@@ -44,6 +45,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     context,
     createHandler(() => holding?.serving, info),
     () => (holding === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
+    landInParameters(() => holding?.serving.parameters),
   );
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;
