@@ -70,8 +70,8 @@ export async function openPart(disk: Disk, { path, index, uuid }: FileRef): Prom
   throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
 }
 
-function joinParts(opened: readonly { ref: FileRef; reader: CheckpointReader }[]): CheckpointSet {
-  const newestFirst = [...opened].sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
+function joinParts(opened: readonly Opened[]): CheckpointSet {
+  const newestFirst = newestRound(opened).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
   const first = newestFirst[0];
   if (first === undefined) throw new PaddletError('CheckpointMissing', 'there is no checkpoint file');
   const { facts } = first.reader;
@@ -98,6 +98,19 @@ function joinParts(opened: readonly { ref: FileRef; reader: CheckpointReader }[]
       for (const { reader } of parts) await reader.close();
     },
   };
+}
+
+type Opened = { readonly ref: FileRef; readonly reader: CheckpointReader };
+
+/** Mode sync: files of one round only, the newest that has every shard, or the newest of all when none has. */
+function newestRound(opened: readonly Opened[]): Opened[] {
+  const byRound = Map.groupBy(opened, ({ reader }) => reader.facts.rounds?.round ?? -1);
+  const newestFirst = [...byRound].sort(([a], [b]) => b - a).map(([, files]) => files);
+  const whole = newestFirst.find((files) => {
+    const shards = new Set(files.flatMap(({ reader }) => reader.positions.map(({ shard }) => shard)));
+    return files.some(({ reader }) => shards.size === reader.facts.shards);
+  });
+  return [...(whole ?? newestFirst[0] ?? [])];
 }
 
 const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>

@@ -82,7 +82,9 @@ export function parseEntries(
   prefix: string,
   entries: readonly { readonly key: string; readonly value: string; readonly modRevision: bigint }[],
 ): PublishedEntry[] {
-  const published = entries.map((found) => {
+  // Beside the entries stands the cut of jobs in mode sync (cut.ts).
+  const ofPservers = entries.filter(({ key }) => key !== `${prefix}cut`);
+  const published = ofPservers.map((found) => {
     const index = parseIndex(found.key.slice(prefix.length));
     const { entry, complaint, modRevision } = parseEntry(found.key, found);
     if (index === undefined) throw corrupt(found.key, 'no pserver has such an index');
@@ -92,15 +94,34 @@ export function parseEntries(
   return published.sort((a, b) => a.index - b.index);
 }
 
-/** The files of entries, newest first of each; only the newest ones, or all generations. */
+/**
+ * Mode sync: the newest round that every pserver has published a file of. Files of one round belong together whatever their
+ * timeline, as a round has the same bits in each. Undefined in mode async, or when there is no such round.
+ */
+export function commonRound(published: readonly Pick<PublishedEntry, 'entry'>[]): number | undefined {
+  const rounds = published.map(({ entry }) =>
+    generationsOf(entry).flatMap(({ round }) => (round === undefined ? [] : [round])),
+  );
+  const [first = [], ...others] = rounds;
+  const common = first.filter((round) => others.every((one) => one.includes(round)));
+  return common.length === 0 ? undefined : Math.max(...common);
+}
+
+/**
+ * The files of entries, newest first of each; only the newest ones, or all generations. The newest of a job in mode sync are
+ * those of the newest round that all have.
+ */
 export function filesOfEntries(
   folder: string,
   published: readonly PublishedEntry[],
   which: 'newest' | 'all',
 ): FileRef[] {
+  const round = commonRound(published);
   return published.flatMap(({ index, entry }) => {
     const generations = generationsOf(entry);
-    const wanted = which === 'all' ? generations : generations.slice(0, 1);
+    const ofRound = generations.filter((one) => one.round === round).slice(0, 1);
+    const newest = round === undefined ? generations.slice(0, 1) : ofRound;
+    const wanted = which === 'all' ? generations : newest;
     return wanted.map((generation) => ({
       path: checkpointPath({ folder, index }, generation.uuid),
       index,

@@ -58,6 +58,8 @@ export interface RestoreOptions extends ContentOptions {
   readonly folder: string;
   /** That the files are written under: greater than that of any owner before, and never of a live one. */
   readonly token: bigint;
+  /** Mode sync: of the cut that the files become. Default: that of the old files. */
+  readonly timeline?: bigint;
   readonly onPhase?: (phase: RestorePhase) => void;
 }
 
@@ -172,7 +174,7 @@ async function checkSources({ disk, set, signal, onBytes }: RestoreOptions): Pro
   }
 }
 
-function metaOf({ set, variables, random, clock, token }: RestoreOptions, index: number): CheckpointMeta {
+function metaOf({ set, variables, random, clock, token, ...options }: RestoreOptions, index: number): CheckpointMeta {
   const { facts, parts } = set;
   const most = (pick: (meta: CheckpointMeta) => bigint): bigint =>
     parts.map(({ reader }) => pick(reader.facts)).reduce((a, b) => (a > b ? a : b), 0n);
@@ -183,10 +185,11 @@ function metaOf({ set, variables, random, clock, token }: RestoreOptions, index:
     index,
     token,
     recovery: most(({ recovery }) => recovery),
-    timeline: most(({ timeline }) => timeline),
+    timeline: options.timeline ?? most(({ timeline }) => timeline),
     kind: 'full',
-    // Whoever loads it must look whether the ledgers lack what the master believes done.
-    clean: false,
+    // Whoever loads it must look whether the ledgers lack what the master believes done. Rounds have no such belief.
+    clean: facts.rounds !== undefined,
+    ...(facts.rounds === undefined ? {} : { rounds: facts.rounds }),
     createdAt: clock.wallSeconds(),
     parameters: chosenSpec(facts.parameters, variables),
     optimizer: facts.optimizer,

@@ -13,6 +13,7 @@ import { pause } from '../store/backoff.ts';
 import type { Keys } from '../store/keys.ts';
 import { settle } from '../store/settle.ts';
 import type { Compare, KeyValue, Op } from '../store/store.ts';
+import { type Cut, parseCut } from './cut.ts';
 import type { CheckpointEntry, Generation } from './entry.ts';
 import type { StoreAccess } from './publish.ts';
 
@@ -40,6 +41,8 @@ export interface QuietJob {
   readonly job: KeyValue;
   readonly desired: KeyValue | undefined;
   readonly entries: readonly KeyValue[];
+  /** `/checkpoints/cut`. */
+  readonly cut: KeyValue | undefined;
 }
 
 const AT_A_TIME_MS = 200;
@@ -65,7 +68,12 @@ async function readJob({ store, keys }: SwapAccess): Promise<Omit<QuietJob, 'tok
   const [job, desired] = results;
   if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
-  return { job, desired, entries };
+  return {
+    job,
+    desired,
+    entries: entries.filter(({ key }) => key !== keys.cut),
+    cut: entries.find(({ key }) => key === keys.cut),
+  };
 }
 
 function pserversLive(live: readonly KeyValue[]): PaddletError {
@@ -78,7 +86,7 @@ function pserversLive(live: readonly KeyValue[]): PaddletError {
 
 export interface SwapOptions extends SwapAccess {
   readonly quiet: QuietJob;
-  /** By new index. */
+  /** By new index. Those of a job in mode sync have a round: they become its cut. */
   readonly generations: readonly Generation[];
   /** Seconds since 1970. */
   readonly timestamp: number;
@@ -117,6 +125,17 @@ const entryText = (generation: Generation): string => {
   return JSON.stringify(entry);
 };
 
+/** The timeline that the files of a job in mode sync must carry: pservers load them without going back further. */
+export const restoredTimeline = ({ cut }: QuietJob, keys: Keys): number => parseCut(keys.cut, cut).cut.timeline + 1;
+
+function cutOf({ quiet, keys, generations }: SwapOptions): Op[] {
+  const round = generations[0]?.round;
+  if (round === undefined) return [];
+  const files = generations.map(({ uuid, md5 }, index) => ({ index, uuid, md5 }));
+  const cut: Cut = { timeline: restoredTimeline(quiet, keys), round, files };
+  return [{ put: keys.cut, value: JSON.stringify(cut) }];
+}
+
 function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] } {
   const { keys, quiet, generations, timestamp } = options;
   const pservers = generations.length;
@@ -126,6 +145,7 @@ function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] }
     { key: keys.job, modRevision: quiet.job.modRevision },
     { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
     ...Array.from({ length: desired }, (_, index) => ({ key: keys.ps(index), createRevision: 0n })),
+    { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
     ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
     ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))
       .filter((key) => !known.has(key))
@@ -142,6 +162,7 @@ function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] }
   const ops: Op[] = [
     ...generations.map((generation, index) => ({ put: keys.checkpoint(index), value: entryText(generation) })),
     ...[...known.keys()].filter((key) => !fresh.has(key)).map((key) => ({ delete: key })),
+    ...cutOf(options),
     { put: keys.psDesired, value: String(pservers) },
     { put: keys.restored, value: JSON.stringify(restored) },
     // A snapshot of before would pass for the last state of its shards.

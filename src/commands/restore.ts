@@ -18,7 +18,7 @@ import {
   type RestorePlan,
   restoreFiles,
 } from '../checkpoint/restore.ts';
-import { publishRestored, type QuietJob, readQuietJob } from '../checkpoint/swap.ts';
+import { publishRestored, type QuietJob, readQuietJob, restoredTimeline } from '../checkpoint/swap.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 import { findCheckpoint, type JobInStore, ofJobFlags, varsFlags, withJob } from './checkpoint/find-checkpoint.ts';
@@ -140,7 +140,14 @@ in one transaction, while no pserver lives; the pservers that start next load th
           `the files are of job ${jobName} (${jobId}), not of this job (${record.id})`,
         );
       }
-      const restoring = { host, signal, set, folder, token: quiet.token };
+      const restoring = {
+        host,
+        signal,
+        set,
+        folder,
+        token: quiet.token,
+        ...(set.facts.rounds !== undefined && isPublishing ? { timeline: BigInt(restoredTimeline(quiet, keys)) } : {}),
+      };
       await this.restore(isPublishing ? { ...restoring, publishing: { job, quiet } } : restoring);
     });
   }
@@ -197,7 +204,7 @@ in one transaction, while no pserver lives; the pservers that start next load th
   }
 
   private async write(restoring: Restoring, variables: Variables, plan: RestorePlan): Promise<Restored> {
-    const { host, signal, set, folder, token } = restoring;
+    const { host, signal, set, folder, token, timeline } = restoring;
     const sources = set.parts.reduce((sum, { reader }) => sum + reader.source.bytes, 0);
     const total = sources + 3 * plan.bytes;
     const progress = this.progress('restoring');
@@ -210,6 +217,7 @@ in one transaction, while no pserver lives; the pservers that start next load th
       pservers: this.flags.pservers,
       folder,
       token,
+      ...(timeline === undefined ? {} : { timeline }),
       signal,
       onPhase: (next) => {
         phase = next;
@@ -279,5 +287,6 @@ interface Restoring {
   readonly set: CheckpointSet;
   readonly folder: string;
   readonly token: bigint;
+  readonly timeline?: bigint;
   readonly publishing?: Publishing;
 }

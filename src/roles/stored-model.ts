@@ -1,8 +1,10 @@
 /** A model as its published checkpoints hold it: all shards in this process's memory, to be read. */
 
+import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
-import { parseEntry } from '../checkpoint/entry.ts';
+import { commonRound } from '../checkpoint/discover.ts';
+import { type CheckpointEntry, generationsOf, parseEntry } from '../checkpoint/entry.ts';
 import { type ExpectedJob, loadNewestUsable } from '../checkpoint/load.ts';
 import type { PulledValues } from '../model/model.ts';
 import type { Keys } from '../store/keys.ts';
@@ -32,11 +34,16 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
   const expected: ExpectedJob = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
-  for (const found of entries) {
+  const published = entries.flatMap((found) => {
+    if (found.key === keys.cut) return [];
     const { entry, complaint } = parseEntry(found.key, found);
     if (complaint !== undefined) host.log.warn(complaint);
-    if (entry === undefined) continue;
-    const index = Number(found.key.slice(keys.checkpointsPrefix.length));
+    return entry === undefined ? [] : [{ entry, index: Number(found.key.slice(keys.checkpointsPrefix.length)) }];
+  });
+  const round = commonRound(published);
+  for (const one of published) {
+    const { index } = one;
+    const entry = round === undefined ? one.entry : onlyOfRound(one.entry, round);
     const outcome = await loadNewestUsable(entry, {
       disk: host.disk,
       place: { folder, index },
@@ -56,6 +63,13 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
     );
   }
   return { pull: async (ids) => pullLocally(parameters, spec, ids) };
+}
+
+/** Mode sync: files of other rounds do not belong to those of the other pservers. */
+function onlyOfRound(entry: CheckpointEntry, round: number): CheckpointEntry {
+  const [newest, ...generations] = generationsOf(entry).filter((one) => one.round === round);
+  assert(newest !== undefined, 'every pserver has a file of that round');
+  return { ...newest, generations };
 }
 
 function pullLocally(parameters: Parameters, spec: ParameterSpec, { ids, count }: IdList): PulledValues {

@@ -45,7 +45,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     context,
     createHandler(() => holding?.serving, info),
     () => (holding === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
-    landInParameters(() => holding?.serving.parameters),
+    landInParameters(() => holding?.serving?.parameters),
   );
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;

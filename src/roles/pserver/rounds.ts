@@ -95,10 +95,12 @@ export function createRounds(options: RoundsOptions): Rounds {
 
   function take(request: Request<'pushLane'>): void {
     const { header } = request;
-    const parts = gradientParts(request);
     if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
-    parameters.check(parts.sparse, parts.dense, actions);
-    if (header.records > 0) checkBlocks(options, header.lane, parts.dense);
+    const arrived = gradientParts(request);
+    if (header.records > 0) checkBlocks(options, header.lane, arrived.dense);
+    parameters.check(arrived.sparse, arrived.dense, actions);
+    // Looked at anew: checking may have moved the memory that they lie in.
+    const parts = gradientParts(request);
     const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
     lanes[header.lane] = {
       records: header.records,
