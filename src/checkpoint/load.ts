@@ -8,6 +8,7 @@ import type { OptimizerSpec, ParameterSpec } from '../tensor/spec.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
 import { corrupt, openFile, withFile } from './files.ts';
 import type { FileFacts, ShardPosition } from './format.ts';
+import { eachRowPiece } from './load-rows.ts';
 import { checkpointPath, type FilePlace } from './paths.ts';
 import { type CheckpointReader, openCheckpoint } from './reader.ts';
 import { isHeaderIntact, readSafetensors } from './safetensors-reader.ts';
@@ -142,17 +143,21 @@ async function loadShards(reader: CheckpointReader, { into, shards }: LoadOption
     const missing = [...wanted].filter((shard) => !here.has(shard));
     throw new PaddletError('CheckpointMissing', `${reader.path}: has no shard ${missing.slice(0, 20).join(', ')}`);
   }
+  const order = positions.map(({ shard }) => shard);
   const ledgers = new Map<number, Uint8Array>();
   const added: number[] = [];
-  const blocks = blocksByShard(reader.facts);
+  into.prepare(Math.floor((reader.source.bytes * order.length) / Math.max(1, reader.positions.length)));
   try {
-    for (const { shard } of positions) {
+    for (const shard of order) {
       assert(!into.hasShard(shard), `shard ${shard} is loaded where there is none`);
       into.addShard(shard);
       added.push(shard);
-      await loadShard(reader, shard, into, blocks[shard]!);
-      ledgers.set(shard, await reader.ledgerOf(shard));
     }
+    await eachRowPiece(reader, order, ({ shard, table, rows }) =>
+      asDamage(reader, shard, () => into.importRows(shard, table, rows)),
+    );
+    await loadBlocks(reader, order, into);
+    for (const shard of order) ledgers.set(shard, await reader.ledgerOf(shard));
   } catch (error) {
     for (const shard of added) into.dropShard(shard);
     throw error;
@@ -160,21 +165,27 @@ async function loadShards(reader: CheckpointReader, { into, shards }: LoadOption
   return { facts: reader.facts, positions, ledgers };
 }
 
-async function loadShard(reader: CheckpointReader, shard: number, into: Parameters, blocks: number): Promise<void> {
-  let found = 0;
-  try {
-    for (const table of reader.facts.parameters.sparse.keys()) {
-      for await (const rows of reader.rowsOf(shard, table)) into.importRows(shard, table, rows);
-    }
+async function loadBlocks(reader: CheckpointReader, shards: readonly number[], into: Parameters): Promise<void> {
+  const expected = blocksByShard(reader.facts);
+  for (const shard of shards) {
+    let found = 0;
     for await (const block of reader.blocksOf(shard)) {
-      into.importBlock(shard, block);
+      asDamage(reader, shard, () => into.importBlock(shard, block));
       found += 1;
     }
+    const blocks = expected[shard]!;
+    if (found !== blocks) throw corrupt(reader.path, `shard ${shard}: has ${found} of its ${blocks} dense blocks`);
+  }
+}
+
+/** What parameter memory refuses is the file's fault. */
+function asDamage(reader: CheckpointReader, shard: number, put: () => void): void {
+  try {
+    put();
   } catch (error) {
     if (!isPaddletError(error, 'BadMessage', 'WrongShard', 'UnknownParameter')) throw error;
     throw corrupt(reader.path, `shard ${shard}: ${error.message}`, error);
   }
-  if (found !== blocks) throw corrupt(reader.path, `shard ${shard}: has ${found} of its ${blocks} dense blocks`);
 }
 
 function blocksByShard({ parameters, shards }: FileFacts): Uint32Array {

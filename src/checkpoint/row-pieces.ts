@@ -48,7 +48,7 @@ export function firstRows({ width, ids, values, slots, steps }: RowBuffers, coun
 /** Reads rows `first` to `first + count` of the file's tensors; the columns that the buffers have. */
 export async function readRowsInto(
   source: Safetensors,
-  { tensors }: RowRange,
+  { tensors }: Pick<RowRange, 'tensors'>,
   first: number,
   count: number,
   buffers: RowBuffers,

@@ -41,6 +41,15 @@ export class KernelHeap {
     return address;
   }
 
+  /**
+   * Makes room for so much in one growth, if there is any: the engine looks through all of its own memory after each, which
+   * adds up when a large table grows bit by bit.
+   */
+  prepare(byteLength: number): void {
+    const address = byteLength <= MAX_ALLOCATION_BYTES ? this.kernels.allocate(byteLength) >>> 0 : 0;
+    if (address !== 0) this.kernels.deallocate(address);
+  }
+
   free(address: number): void {
     this.kernels.deallocate(address);
   }

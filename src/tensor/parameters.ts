@@ -69,6 +69,8 @@ export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 export interface Parameters {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
   addShard(shard: number): void;
+  /** So many bytes are about to be put in: room is made at once where there is any. A hint. */
+  prepare(byteLength: number): void;
   dropShard(shard: number): void;
   hasShard(shard: number): boolean;
   shards(): number[];

@@ -1,6 +1,7 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
 import { assert } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
+import { AscendingImport } from './ascending-rows.ts';
 import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { OptimizerLayout } from './optimizer.ts';
@@ -56,6 +57,7 @@ export class SparseTable {
   readonly #layout: OptimizerLayout;
   readonly #shards: number;
   readonly #workspace: Workspace;
+  readonly #ascending: AscendingImport;
   readonly #hash: bigint;
   /** Address of the table's descriptor. */
   readonly #table: number;
@@ -69,6 +71,7 @@ export class SparseTable {
     this.#layout = layout;
     this.#shards = shards;
     this.#workspace = workspace;
+    this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
     this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards) >>> 0;
@@ -91,6 +94,7 @@ export class SparseTable {
   }
 
   dropShard(shard: number): void {
+    this.#ascending.forget();
     if (this.#part(shard) !== 0) this.#heap.kernels.dropPart(this.#table, shard);
   }
 
@@ -124,6 +128,7 @@ export class SparseTable {
 
   /** Finds the rows of a push and counts those to be added. Throws `WrongShard`. All arguments are addresses. */
   locate(ids: number, count: number, actions: number, located: number): void {
+    this.#ascending.forget();
     const bad = this.#heap.kernels.locateRows(this.#table, ids, count, actions, located);
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
@@ -205,16 +210,20 @@ export class SparseTable {
 
   /** Puts rows into a present shard. Throws `BadMessage`, `WrongShard` or `OutOfMemory`, with nothing changed. */
   import(shard: number, rows: ShardRows): void {
+    this.#checkRows(rows);
+    const fields = this.#fieldsOf(rows).map(([, array]) => bytesOf(array));
+    const target = { part: this.#part(shard), shard };
+    if (this.#ascending.put(target, { ids: rows.ids, fields }, `rows of ${this.spec.name}`)) return;
     this.#import({ shards: [shard], others: SHARD_ACTION.absent }, rows);
   }
 
   /** Puts in the rows that belong to these present shards and passes over the others. Throws like `import`. */
   adopt(shards: readonly number[], rows: ShardRows): void {
+    this.#checkRows(rows);
     this.#import({ shards, others: SHARD_ACTION.skip }, rows);
   }
 
   #import(into: Target, rows: ShardRows): void {
-    this.#checkRows(rows);
     const { kernels } = this.#heap;
     const chunks = this.#chunks(rows.ids.length);
     try {

@@ -69,6 +69,10 @@ class WasmParameters implements Parameters {
     this.#present.add(shard);
   }
 
+  prepare(byteLength: number): void {
+    this.#heap.prepare(byteLength);
+  }
+
   dropShard(shard: number): void {
     assert(this.#present.delete(shard), 'the shard that is dropped is present');
     for (const part of [...this.#dense, ...this.#sparse]) part.dropShard(shard);

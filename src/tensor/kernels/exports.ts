@@ -53,6 +53,8 @@ export interface TableExports {
   locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
   applyRows(table: number, ids: number, count: number, gradients: number, located: number): void;
   addLocated(table: number, ids: number, count: number, located: number): void;
+  expectAscending(part: number, shard: number, ids: number, count: number, last: bigint, isFirst: number): number;
+  addAscending(part: number, ids: number, count: number, fields: number): void;
   readField(located: number, count: number, offset: number, byteLength: number, out: number): void;
   writeField(located: number, count: number, offset: number, byteLength: number, from: number): void;
 }

@@ -25,5 +25,6 @@ export {
   collectedIds,
 } from './table';
 export { reservePending, forgetPending } from './table-growth';
+export { expectAscending, addAscending } from './import';
 export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';
 export { dedupe, countOwners, deal } from './router';
