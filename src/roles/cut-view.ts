@@ -73,12 +73,12 @@ export async function raiseTimeline(
         else: [{ get: key }],
       }),
     );
-    const found = answer.succeeded ? { cut: next, modRevision: answer.revision } : parseCut(key, answer.results[0]);
+    const found = answer.results[0];
     // A try whose outcome was unknown may have landed.
-    if (JSON.stringify(found.cut) === value) {
+    if (answer.succeeded || found?.value === value) {
       failPoint('timeline.raised');
-      return found;
+      return { cut: next, modRevision: found?.modRevision ?? answer.revision };
     }
-    before = found;
+    before = parseCut(key, found);
   }
 }
