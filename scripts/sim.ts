@@ -1,15 +1,20 @@
 /**
  * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules on
- * all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line.
+ * all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line; `--mode sync`
+ * runs jobs in sync mode.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
-import { runSchedule } from '../test/sim/schedule.ts';
+import { type Mode, runSchedule } from '../test/sim/schedule.ts';
 
 /** Seeds handed to a worker at a time. */
 const SHARE = 200;
+
+interface Work extends Share {
+  readonly mode: Mode;
+}
 
 interface Share {
   readonly from: number;
@@ -22,15 +27,15 @@ function* seedsOf({ from, to }: Share): Generator<number> {
   for (let seed = from; seed < to; seed++) yield seed;
 }
 
-async function tell(seed: number): Promise<number> {
-  const { violations, counts } = await runSchedule({ seed, story: print });
+async function tell(seed: number, mode: Mode): Promise<number> {
+  const { violations, counts } = await runSchedule({ seed, mode, story: print });
   print('');
   for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(7)}  ${what}`);
   for (const violation of violations) print(`VIOLATION: ${violation}`);
   return violations.length === 0 ? 0 : 1;
 }
 
-async function runAll(seeds: Share, jobs: number): Promise<number> {
+async function runAll(seeds: Share, mode: Mode, jobs: number): Promise<number> {
   const startedMs = performance.now();
   const counts = new Map<string, number>();
   const failures: BatchReport['failures'][number][] = [];
@@ -45,7 +50,7 @@ async function runAll(seeds: Share, jobs: number): Promise<number> {
   const work = async (): Promise<void> => {
     // A worker for each share: whatever a schedule leaves behind goes with it.
     for (let share = take(); share !== undefined; share = take()) {
-      const report = await inWorker(share);
+      const report = await inWorker(share, mode);
       schedules += report.schedules;
       addCounts(counts, report.counts);
       for (const failure of report.failures) {
@@ -58,7 +63,7 @@ async function runAll(seeds: Share, jobs: number): Promise<number> {
   const seconds = (performance.now() - startedMs) / 1000;
   print('');
   for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(9)}  ${what}`);
-  const missing = missingIn(counts);
+  const missing = missingIn(counts, mode);
   if (missing.length > 0) print(`never happened: ${missing.join(', ')}`);
   const perMinute = Math.round((schedules / seconds) * 60);
   print(`${schedules} schedules in ${seconds.toFixed(1)} s (${perMinute} a minute on ${jobs} cores)`);
@@ -66,12 +71,17 @@ async function runAll(seeds: Share, jobs: number): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-function inWorker(share: Share): Promise<BatchReport> {
+function inWorker(share: Share, mode: Mode): Promise<BatchReport> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: share });
+    const worker = new Worker(new URL(import.meta.url), { workerData: { ...share, mode } satisfies Work });
     worker.once('message', resolve);
     worker.once('error', reject);
   });
+}
+
+function parseMode(text: string): Mode {
+  if (text !== 'async' && text !== 'sync') throw new Error(`--mode ${text}: expected async or sync`);
+  return text;
 }
 
 function parseSeeds(text: string): Share {
@@ -85,13 +95,15 @@ if (isMainThread) {
     options: {
       seeds: { type: 'string', default: '0..2000' },
       story: { type: 'string' },
+      mode: { type: 'string', default: 'async' },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
   process.exitCode =
     values.story === undefined
-      ? await runAll(parseSeeds(values.seeds), Number(values.jobs))
-      : await tell(Number(values.story));
+      ? await runAll(parseSeeds(values.seeds), parseMode(values.mode), Number(values.jobs))
+      : await tell(Number(values.story), parseMode(values.mode));
 } else {
-  parentPort!.postMessage(await runBatch({ seeds: seedsOf(workerData as Share) }));
+  const work = workerData as Work;
+  parentPort!.postMessage(await runBatch({ seeds: seedsOf(work), mode: work.mode }));
 }

@@ -1,6 +1,6 @@
 /** Many schedules one after the other, with one account of all that happened in them. */
 import { FAULT_KINDS, type FaultMix } from './faults.ts';
-import { runSchedule } from './schedule.ts';
+import { type Mode, runSchedule } from './schedule.ts';
 
 export interface BatchReport {
   readonly schedules: number;
@@ -42,18 +42,46 @@ export const MUST_HAPPEN: readonly string[] = [
   'store compacted',
 ];
 
+/** The same of sync mode. */
+export const MUST_HAPPEN_IN_SYNC: readonly string[] = [
+  ...FAULT_KINDS.map((kind) => `fault: ${kind}`),
+  'taken lane',
+  'duplicate lane',
+  'late lane',
+  'takeover',
+  'registration again',
+  'suspension',
+  'resumption',
+  'checkpoint',
+  'complete cut',
+  'rollback',
+  'rollback to a cut',
+  'parting snapshot',
+  'refused VersionPending',
+  'refused StaleTimeline',
+  'refused Suspended',
+  'refused Draining',
+  'refused NotReady',
+  'store unavailable',
+  'store unknownLanded',
+  'store unknownLate',
+  'store unknownLost',
+  'store compacted',
+];
+
 export interface BatchOptions {
+  readonly mode?: Mode;
   readonly seeds: Iterable<number>;
   readonly mix?: FaultMix;
   readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
 }
 
-export async function runBatch({ seeds, mix, onSchedule }: BatchOptions): Promise<BatchReport> {
+export async function runBatch({ seeds, mode, mix, onSchedule }: BatchOptions): Promise<BatchReport> {
   const counts = new Map<string, number>();
   const failures: { seed: number; violations: readonly string[] }[] = [];
   let schedules = 0;
   for (const seed of seeds) {
-    const report = await runSchedule({ seed, ...(mix && { mix }) });
+    const report = await runSchedule({ seed, ...(mode && { mode }), ...(mix && { mix }) });
     schedules += 1;
     addCounts(counts, report.counts);
     if (report.violations.length > 0) failures.push({ seed, violations: report.violations });
@@ -67,5 +95,5 @@ export function addCounts(into: Map<string, number>, more: Iterable<readonly [st
 }
 
 /** What should have happened in a batch and did not. */
-export const missingIn = (counts: ReadonlyMap<string, number>): string[] =>
-  MUST_HAPPEN.filter((what) => (counts.get(what) ?? 0) === 0);
+export const missingIn = (counts: ReadonlyMap<string, number>, mode: Mode = 'async'): string[] =>
+  (mode === 'sync' ? MUST_HAPPEN_IN_SYNC : MUST_HAPPEN).filter((what) => (counts.get(what) ?? 0) === 0);

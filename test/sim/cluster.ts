@@ -16,7 +16,7 @@ import { type RoleName, SimulatedProcess } from './process.ts';
 import { ProcessStore, StoreServer } from './store.ts';
 import type { Timeline } from './timeline.ts';
 import type { Witness } from './witness.ts';
-import { createAccountModel, DATA_DIR, JOB_NAME, type Workload } from './workload.ts';
+import { DATA_DIR, JOB_NAME, type Workload } from './workload.ts';
 
 export const KEYS: Keys = keysOf(defaultChroot(JOB_NAME));
 
@@ -204,7 +204,7 @@ export class Supervisor {
       hostName: process.name.replace(' ', '-'),
       pid: process.pid,
       version: 'simulated',
-      makeModel: () => createAccountModel(this.#options.workload, () => this.#poisoned(process)),
+      makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
     };
   }
 

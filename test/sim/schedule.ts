@@ -6,12 +6,18 @@ import { Cluster, KEYS } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { DEFAULT_MIX, type FaultMix, planFaults, unleash } from './faults.ts';
 import type { SimulatedProcess } from './process.ts';
+import { createRoundWorkload } from './round-workload.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
-import { createWorkload, expectedAccount, type Workload } from './workload.ts';
+import { createWorkload, type Workload } from './workload.ts';
+
+/** How the simulated job trains. */
+export type Mode = 'async' | 'sync';
 
 export interface ScheduleOptions {
   readonly seed: number;
+  /** Default: async. */
+  readonly mode?: Mode;
   readonly mix?: FaultMix;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
@@ -35,7 +41,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const timeline = new Timeline();
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
-  const workload = createWorkload(createDice(seed, 'workload'));
+  const dice = createDice(seed, 'workload');
+  const workload = options.mode === 'sync' ? createRoundWorkload(dice) : createWorkload(dice);
   const { wrapHandler } = options;
   const cluster = new Cluster({ seed, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
   const plan = planFaults(createDice(seed, 'faults'), mix);
@@ -86,11 +93,10 @@ function judge(cluster: Cluster, workload: Workload): void {
   for (const { member, outcome } of supervisors) {
     if (outcome !== EXIT.done) witness.violated(`${member.name} ended with ${outcome} though the job succeeded`);
   }
-  const expected = expectedAccount(workload);
   const { records, modelDigest, tasks } = end.result;
-  const found = { ...records, modelDigest, discardedTasks: tasks.discarded };
-  for (const [field, wanted] of Object.entries({ ...expected, lost: 0 })) {
-    const value = found[field as keyof typeof found];
+  const found: Readonly<Record<string, unknown>> = { ...records, modelDigest, discardedTasks: tasks.discarded };
+  for (const [field, wanted] of Object.entries({ ...workload.expected(), lost: 0 })) {
+    const value = found[field];
     if (value !== wanted) witness.violated(`${field} is ${value}, not ${wanted}`);
   }
 }

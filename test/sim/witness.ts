@@ -15,6 +15,7 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^training: \S+ gets a copy of task/, 'speculated task'],
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
+  [/^lane \d+ of round \d+ is late/, 'late lane'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
 
@@ -27,6 +28,7 @@ export class Witness implements StoreObserver {
   #lockOwner: SimulatedProcess | undefined;
   #locks = 0;
   #results = 0;
+  #timeline = 0;
   readonly #trainers = new Set<string>();
   /** The latest life of each pserver that applied a push. */
   readonly #applying = new Map<string, number>();
@@ -87,6 +89,7 @@ export class Witness implements StoreObserver {
       this.#trainers.add(key);
     } else if (key.startsWith(keys.discardedPrefix)) this.count('discarded task');
     else if (key === keys.recovery) this.count('recovery');
+    else if (key === keys.cut) this.#cut(op.value);
     else if (key.startsWith(keys.checkpointsPrefix)) this.count('checkpoint');
     else if (key.startsWith(keys.parting(0n).slice(0, -1))) this.count('parting snapshot');
   }
@@ -100,6 +103,7 @@ export class Witness implements StoreObserver {
       this.#attempts.dealt({ ...outcome.task, trainer: request.trainer });
     }
     if (request.type === 'push' && outcome.type === 'push') this.#pushed(server, outcome.outcome);
+    if (outcome.type === 'pushLane') this.count(`${outcome.outcome} lane`);
     if (request.type === 'finishTask') {
       this.count('finished task');
       if (!this.#attempts.mayFinish(request)) {
@@ -109,6 +113,14 @@ export class Witness implements StoreObserver {
         );
       }
     }
+  }
+
+  #cut(value: string): void {
+    const { timeline, round } = JSON.parse(value) as { timeline: number; round: number };
+    this.count(timeline > this.#timeline ? 'rollback' : 'complete cut');
+    if (timeline > this.#timeline && round > 0) this.count('rollback to a cut');
+    if (timeline < this.#timeline) this.violated(`the timeline went back from ${this.#timeline} to ${timeline}`);
+    this.#timeline = timeline;
   }
 
   #pushed(server: SimulatedProcess, outcome: string): void {

@@ -9,8 +9,8 @@ import type { Batch, Model, PulledValues, StepResult } from '../../src/model/mod
 import type { Dice } from './dice.ts';
 
 /** A row that every record touches. */
-const SHARED_ID = 1_000_000;
-const DENSE = 3;
+export const SHARED_ID = 1_000_000;
+export const DENSE = 3;
 /** It and the shared row lie on one pserver, so that some pushes have nothing for the other one. */
 const DENSE_NAME = 'all';
 
@@ -23,6 +23,10 @@ export interface Workload {
   readonly hopeless: ReadonlySet<number>;
   /** The record that kills the trainer that computes it. */
   readonly poison: number | undefined;
+  /** `onPoison` is called in the middle of a step. */
+  readonly createModel: (onPoison: () => void) => Model;
+  /** Fields of the result that are known beforehand. */
+  readonly expected: () => Readonly<Record<string, unknown>>;
 }
 
 export const PASSES = 2;
@@ -74,10 +78,15 @@ export function createWorkload(dice: Dice): Workload {
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
   });
   const hopeless = new Set(kind === 'rotten' || kind === 'poison' ? [unlucky] : []);
-  return { job: resolveJob(file), files: filesOf(records, dice), records, hopeless, poison };
+  const facts = { job: resolveJob(file), files: filesOf(records, dice), records, hopeless, poison };
+  return {
+    ...facts,
+    createModel: (onPoison) => createAccountModel(poison, onPoison),
+    expected: () => ({ ...expectedAccount(facts) }),
+  };
 }
 
-function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
+export function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
   const lines = records.map((good, i) => (good ? `1 ${i + 1}:1 ${SHARED_ID}:1\n` : `1 ${i + 1}:x\n`));
   const cut = dice.whole(1, lines.length - 1);
   const bytes = (some: readonly string[]): Uint8Array => new TextEncoder().encode(some.join(''));
@@ -87,9 +96,8 @@ function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Arra
   ]);
 }
 
-/** `onPoison` is called in the middle of a step. */
-export function createAccountModel(workload: Workload, onPoison: () => void): Model {
-  const poisonId = workload.poison === undefined ? undefined : BigInt(workload.poison + 1);
+function createAccountModel(poison: number | undefined, onPoison: () => void): Model {
+  const poisonId = poison === undefined ? undefined : BigInt(poison + 1);
   const metricsOf = (records: number) => ({ ...noMetrics, records });
   function step(batch: Batch, _values: PulledValues): StepResult {
     if (batch.kind !== 'sparse') throw new Error('the account takes sparse records');
@@ -104,24 +112,27 @@ export function createAccountModel(workload: Workload, onPoison: () => void): Mo
     type: 'account',
     input: 'sparse',
     task: 'binary',
-    parameters: {
-      dense: [{ name: DENSE_NAME, shape: [DENSE], initializer: { type: 'zeros' } }],
-      sparse: [{ name: 'rows', width: 1, initializer: { type: 'zeros' } }],
-    },
+    parameters: PARAMETERS,
     step,
     evaluate: ({ data: { records } }) => ({ metrics: metricsOf(records), scores: new Float32Array(records) }),
   };
 }
 
-export interface ExpectedAccount {
+export const PARAMETERS: Model['parameters'] = {
+  dense: [{ name: DENSE_NAME, shape: [DENSE], initializer: { type: 'zeros' } }],
+  sparse: [{ name: 'rows', width: 1, initializer: { type: 'zeros' } }],
+};
+
+interface ExpectedAccount {
   readonly applied: number;
   readonly bad: number;
   readonly discarded: number;
+  readonly discardedTasks: number;
   readonly modelDigest: string;
 }
 
 /** What each record must have done in the end, worked out from the data alone. */
-export function expectedAccount(workload: Workload): ExpectedAccount {
+function expectedAccount(workload: Pick<Workload, 'records' | 'hopeless' | 'job'>): ExpectedAccount {
   const { records, hopeless, job } = workload;
   const { recordsPerTask } = job.data;
   const rows = new Map<number, number>();
@@ -143,11 +154,12 @@ export function expectedAccount(workload: Workload): ExpectedAccount {
   }
   if (sums.applied > 0) rows.set(SHARED_ID, sums.shared);
   const { applied, bad, discarded, shared } = sums;
-  return { applied, bad, discarded, modelDigest: digestOf(rows, shared) };
+  const discardedTasks = PASSES * hopeless.size;
+  return { applied, bad, discarded, discardedTasks, modelDigest: digestOf(rows, shared) };
 }
 
 /** The model digest as docs/operations.md has it: dense parameters, then tables, by name; rows by id. */
-function digestOf(rows: ReadonlyMap<number, number>, dense: number): string {
+export function digestOf(rows: ReadonlyMap<number, number>, dense: number): string {
   const hash = createHash('sha256');
   const floats = (values: number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer);
   hash.update(`dense ${DENSE_NAME} ${DENSE}\n`);
