@@ -26,22 +26,14 @@ export function followCut(context: RoleContext, onEnd: (error: Error) => void): 
     current = next;
     changed.notify();
   };
-  const guarded = (run: () => void): void => {
-    try {
-      run();
-    } catch (error) {
-      onEnd(error instanceof Error ? error : new Error(String(error)));
-    }
-  };
   const cancel = follow(
     context.store,
     key,
     {
-      onSnapshot: (entries) => guarded(() => saw(entries.find((entry) => entry.key === key))),
-      onEvents: (events) =>
-        guarded(() => {
-          for (const event of events) if (event.type === 'put' && event.entry.key === key) saw(event.entry);
-        }),
+      onSnapshot: (entries) => saw(entries.find((entry) => entry.key === key)),
+      onEvents: (events) => {
+        for (const event of events) if (event.type === 'put' && event.entry.key === key) saw(event.entry);
+      },
       onEnd,
     },
     context.host.clock,

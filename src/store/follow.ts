@@ -9,7 +9,7 @@ export interface FollowHandlers {
   onSnapshot(entries: readonly KeyValue[], revision: bigint): void;
   /** What one revision after the snapshot changed. */
   onEvents(events: readonly WatchEvent[], revision: bigint): void;
-  /** It cannot go on at all (`StoreReplaced`, `StoreInvalid`). */
+  /** It cannot go on at all (`StoreReplaced`, `StoreInvalid`), or a handler threw a PaddletError (`StoreValueInvalid`). */
   onEnd(error: Error): void;
   /** The store did not answer; it is asked again. For messages. */
   onWaiting?(error: PaddletError): void;
@@ -31,6 +31,18 @@ export function follow(store: Store, prefix: string, handlers: FollowHandlers, c
     if (error.code !== 'StoreCompacted') handlers.onWaiting?.(error);
     cancelCurrent = clock.after(backoffMs(failures++), () => void list());
   };
+  /** What a handler makes of a value may be an error to report; anything else it throws is a bug. */
+  const handled = (handle: () => void): void => {
+    try {
+      handle();
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      cancelCurrent();
+      if (isCancelled) return;
+      isCancelled = true;
+      handlers.onEnd(error);
+    }
+  };
   const list = async (): Promise<void> => {
     let range: Awaited<ReturnType<Store['range']>>;
     try {
@@ -41,12 +53,12 @@ export function follow(store: Store, prefix: string, handlers: FollowHandlers, c
       return retry(error);
     }
     if (isCancelled) return;
-    handlers.onSnapshot(range.entries, range.revision);
+    handled(() => handlers.onSnapshot(range.entries, range.revision));
     if (isCancelled) return;
     cancelCurrent = store.watch(prefix, range.revision + 1n, {
       onEvents: (events, revision) => {
         failures = 0;
-        handlers.onEvents(events, revision);
+        if (!isCancelled) handled(() => handlers.onEvents(events, revision));
       },
       onEnd: retry,
     });

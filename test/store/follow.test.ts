@@ -73,6 +73,30 @@ describe('follow', () => {
     expect(story).toEqual(['state 1', 'end StoreReplaced']);
   });
 
+  it('ends with what its handler cannot make sense of', async () => {
+    const { clock, store } = await world();
+    const story: string[] = [];
+    const read = (value: string | undefined): void => {
+      if (value === 'odd') throw new PaddletError('StoreValueInvalid', 'odd');
+      story.push(`saw ${value}`);
+    };
+    follow(
+      store,
+      '/p/',
+      {
+        onSnapshot: ([entry]) => read(entry?.value),
+        onEvents: ([event]) => read(event?.type === 'put' ? event.entry.value : undefined),
+        onEnd: (error) => story.push(`end ${(error as PaddletError).code}`),
+      },
+      clock,
+    );
+    await clock.advance(0);
+    await put(store, '/p/a', 'odd');
+    await put(store, '/p/a', 'even');
+    await clock.advance(1_000);
+    expect(story).toEqual(['saw 1', 'end StoreValueInvalid']);
+  });
+
   it('is silent after the cancel, while listing and while watching', async () => {
     const { clock, store, story, start } = await world();
     start()();

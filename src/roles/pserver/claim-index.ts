@@ -3,12 +3,12 @@
  * (seeds/distributed-training.en.md, "Parameter Server Process").
  */
 
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease } from '../ownership.ts';
+import { claimKey, type HeldLease, lossOf } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
 
 export interface ClaimIndexOptions {
@@ -64,7 +64,8 @@ async function waitAndClaim(
   candidates: readonly number[],
   holder: string,
 ): Promise<ClaimedIndex> {
-  const { context, wanted, leaseTtlMs, over } = options;
+  const { context, wanted, leaseTtlMs, lease } = options;
+  const either = AbortSignal.any([options.over, lease.lost]);
   const { clock, log } = context.host;
   const changed = createSignal();
   let tries = 1;
@@ -81,7 +82,7 @@ async function waitAndClaim(
       {
         onSnapshot: wake,
         onEvents: (events) => {
-          if (events.some((event) => event.type === 'delete' || event.entry.leaseId === options.lease.leaseId)) wake();
+          if (events.some((event) => event.type === 'delete' || event.entry.leaseId === lease.leaseId)) wake();
         },
         onEnd: (error) => log.error(`watching ${context.keys.psPrefix}: ${error.message}`),
       },
@@ -98,26 +99,29 @@ async function waitAndClaim(
   const armLimit = (): void => {
     cancelLimit();
     cancelLimit = clock.after(leaseTtlMs * 1.5 + 500, () => {
-      if (!options.lease.isHeld()) return armLimit();
+      if (!lease.isHeld()) return armLimit();
       expired = true;
       changed.notify();
     });
   };
   if (wanted !== undefined) {
     armLimit();
-    options.lease.onResume(() => {
+    lease.onResume(() => {
       if (!expired && !done) armLimit();
     });
     cancels.push(() => cancelLimit());
   }
   try {
     for (;;) {
-      await changed.until(() => (tries > 0 || expired ? true : undefined), over);
+      await changed.until(() => (tries > 0 || expired ? true : undefined), either);
       tries = 0;
       const taken = await tryAll(options, candidates);
       if ('index' in taken) return taken;
       if (expired) throw indexTaken(wanted!, taken.holder);
     }
+  } catch (error) {
+    if (lease.lost.aborted && isPaddletError(error, 'Interrupted')) throw lossOf(lease);
+    throw error;
   } finally {
     done = true;
     for (const cancel of cancels) cancel();
