@@ -64,7 +64,7 @@ export interface Model {
   readonly input: 'sparse' | 'dense';
   readonly task: 'binary' | 'multiclass' | 'regression';
   readonly parameters: ParameterSpec;
-  /** Forward and backward. */
+  /** Forward and backward. What it returns refers to no array of `values`: later values are put in their place. */
   step(batch: Batch, values: PulledValues): StepResult;
   /**
    * Forward only. `scores` has one number a record: probability (binary), prediction (regression), or the probability

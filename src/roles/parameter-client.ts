@@ -64,6 +64,8 @@ export interface ParameterClient {
   pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
   /** Waits for other trainers where the job has a staleness bound of that policy. */
   pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
+  /** Nobody refers to these pulled values any more: later ones may be put in their place. */
+  recycle(values: PulledValues): void;
   /** Gradients of values that were pulled to train will not be pushed: nobody needs to wait for them. */
   letGo(trainer: string): Promise<void>;
   /** Throws `PushOutOfOrder` with `details.want`, `TooStale`. */
@@ -123,6 +125,8 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
 
     pullToTrain: (ids, hold, signal) =>
       group.withPlacement('pull', (placement) => pullFrom(placement, ids, hold), signal),
+
+    recycle: (values) => planner.recycle(values),
 
     async letGo(trainer) {
       const first = group.current()?.pservers[0];

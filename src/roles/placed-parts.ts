@@ -3,10 +3,11 @@
  * ids by their route. Makes the segments of pulls and pushes, and puts pulled values where they belong.
  */
 import type { PulledValues } from '../model/model.ts';
-import { blockLength, blockShards, denseBlockFloats, elementCount } from '../tensor/blocks.ts';
+import { blockLength, blockShards, denseBlockFloats } from '../tensor/blocks.ts';
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
 import type { Placement } from './placement-view.ts';
+import { createValuePool } from './value-pool.ts';
 
 /** Distinct ids, u64 little-endian. */
 export interface IdList {
@@ -31,8 +32,10 @@ export interface PlacedPart {
 export interface PartPlanner {
   /** By position in the placement. */
   parts(placement: Placement, ids: IdList): PlacedPart[];
-  /** Room for all values of so many ids. */
+  /** Room for all values of so many ids, with any content: the parts together fill all of it. */
   room(ids: IdList): PulledValues;
+  /** Takes room back that nobody refers to any more. */
+  recycle(room: PulledValues): void;
 }
 
 /** Blocks of each dense parameter by pserver position. */
@@ -44,6 +47,7 @@ export function createPartPlanner(options: {
   readonly router: IdRouter;
 }): PartPlanner {
   const { spec, shards, router } = options;
+  const pool = createValuePool(spec);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -109,10 +113,8 @@ export function createPartPlanner(options: {
       const routes = routeAll(placement, ids);
       return placement.pservers.map((_, position) => partOf(dense, routes, position));
     },
-    room: (ids) => ({
-      dense: spec.dense.map((parameter) => new Float32Array(elementCount(parameter))),
-      sparse: spec.sparse.map((table) => new Float32Array(ids.count * table.width)),
-    }),
+    room: (ids) => pool.take(ids.count),
+    recycle: (room) => pool.giveBack(room),
   };
 }
 

@@ -34,7 +34,9 @@ export async function evaluateTask(
       batch.kind === 'sparse'
         ? { ids: batch.data.ids, count: batch.data.distinct }
         : { ids: new Uint8Array(0), count: 0 };
-    const result = model.evaluate(batch, await client.pull(ids, signal));
+    const values = await client.pull(ids, signal);
+    const result = model.evaluate(batch, values);
+    client.recycle(values);
     scores.set(result.scores, at);
     labels.set(batch.data.labels.subarray(0, batch.data.records), at);
     at += batch.data.records;

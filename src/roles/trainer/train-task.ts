@@ -109,6 +109,7 @@ async function trainFrom(
       // Under a bound that others wait for, asking says that all pushes have arrived.
       if (options.gated) await pushing;
       const [fresh] = await Promise.all([client.pullToTrain(window.ids, pull, signal), pushing]);
+      if (pulled !== undefined) client.recycle(pulled.values);
       pulled = { window, batches: ahead, ...fresh };
     }
     activity.enter('compute');
@@ -142,6 +143,7 @@ async function trainFrom(
     activity.trained(count, step?.metrics);
   }
   await pushing;
+  if (pulled !== undefined) client.recycle(pulled.values);
 }
 
 /** The pulled rows of one batch of the window. */

@@ -1,0 +1,57 @@
+/**
+ * Arrays that pulled values lie in, used again: fresh memory has to be mapped and cleared page by page, which costs more than
+ * filling it.
+ */
+import type { PulledValues } from '../model/model.ts';
+import { elementCount } from '../tensor/blocks.ts';
+import type { ParameterSpec } from '../tensor/spec.ts';
+
+/** Of each parameter: one set is worked with while the next is pulled. */
+const MOST_KEPT = 2;
+/** An array much longer than what is needed is not taken, so that one large batch is not held for ever. */
+const MOST_TOO_LONG = 4;
+
+export interface ValuePool {
+  /** Arrays with any content for all dense parameters and `rows` rows of each table. */
+  take(rows: number): PulledValues;
+  giveBack(values: PulledValues): void;
+}
+
+export function createValuePool(spec: ParameterSpec): ValuePool {
+  const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), kept: createShelf() }));
+  const sparse = spec.sparse.map(({ width }) => ({ width, kept: createShelf() }));
+  return {
+    take: (rows) => ({
+      dense: dense.map(({ length, kept }) => kept.take(length)),
+      sparse: sparse.map(({ width, kept }) => kept.take(rows * width)),
+    }),
+    giveBack(values) {
+      values.dense.forEach((array, p) => {
+        dense[p]!.kept.giveBack(array);
+      });
+      values.sparse.forEach((array, t) => {
+        sparse[t]!.kept.giveBack(array);
+      });
+    },
+  };
+}
+
+interface Shelf {
+  take(length: number): Float32Array;
+  giveBack(array: Float32Array): void;
+}
+
+function createShelf(): Shelf {
+  let kept: Float32Array[] = [];
+  return {
+    take(length) {
+      const found = kept.findIndex((one) => one.length >= length && one.length <= MOST_TOO_LONG * length);
+      if (found < 0) return new Float32Array(length);
+      return kept.splice(found, 1)[0]!.subarray(0, length);
+    },
+    giveBack(array) {
+      const whole = new Float32Array(array.buffer);
+      kept = [whole, ...kept].slice(0, MOST_KEPT);
+    },
+  };
+}
