@@ -17,7 +17,7 @@ export interface EvaluatedTask {
 
 export async function evaluateTask(
   model: Model,
-  client: Pick<ParameterClient, 'pull'>,
+  client: Pick<ParameterClient, 'pull'> & Partial<Pick<ParameterClient, 'recycle'>>,
   records: TaskRecords,
   signal: AbortSignal,
 ): Promise<EvaluatedTask> {
@@ -36,7 +36,7 @@ export async function evaluateTask(
         : { ids: new Uint8Array(0), count: 0 };
     const values = await client.pull(ids, signal);
     const result = model.evaluate(batch, values);
-    client.recycle(values);
+    client.recycle?.(values);
     scores.set(result.scores, at);
     labels.set(batch.data.labels.subarray(0, batch.data.records), at);
     at += batch.data.records;
