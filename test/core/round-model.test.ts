@@ -1,0 +1,69 @@
+/** The rules of DESIGN §6, held against everything that can happen in a small cluster (`round-model.ts`). */
+import { describe, expect, it } from 'vitest';
+import {
+  BY_THE_RULE,
+  explore,
+  isEnd,
+  isLost,
+  isOneTimeline,
+  LANES,
+  lowestVersion,
+  type ModelOptions,
+  type ModelState,
+  ROUNDS,
+  WHAT_IT_NEEDS,
+} from './round-model.ts';
+
+/** What holds in every state while trainers keep to the rule. */
+function inspect(state: ModelState, seen: { ends: number; rollbacks: number }): void {
+  if (isEnd(state)) seen.ends += 1;
+  seen.rollbacks = Math.max(seen.rollbacks, state.timeline);
+  for (const { version, folded, here, keepsPrevious, restarted } of state.pservers) {
+    // Every lane of every round before this version was applied, once.
+    if (folded !== 2 ** (LANES * version) - 1) throw new Error('a version is not made of its rounds');
+    if (!keepsPrevious && here === 0 && version > state.cut && !restarted) throw new Error('a version went too early');
+  }
+  if (!isOneTimeline(state)) return;
+  const highest = Math.max(...state.pservers.map(({ version }) => version));
+  if (highest - lowestVersion(state) > 1) throw new Error('pservers are more than a round apart');
+  const restarted = state.pservers.some((one) => one.restarted);
+  if (!restarted && isLost(state)) throw new Error('a lane that is wanted cannot be computed any more');
+}
+
+function run(options: ModelOptions): { states: number; stuck: readonly ModelState[]; ends: number; rollbacks: number } {
+  const seen = { ends: 0, rollbacks: 0 };
+  return { ...explore(options, (state) => inspect(state, seen)), ...seen };
+}
+
+describe('two pservers, two lanes, three rounds', () => {
+  it('whoever dies and whatever is lost or comes twice: it always goes on to the end', () => {
+    const { states, stuck, ends, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 0 });
+    expect(stuck).toEqual([]);
+    expect(states).toBeGreaterThan(10_000);
+    expect(ends).toBeGreaterThan(0);
+    expect(rollbacks).toBe(0);
+  });
+
+  it('also when two trainers compute one lane', () => {
+    expect(run({ workers: [0, 1, 1], confirming: BY_THE_RULE, restarts: 0 }).stuck).toEqual([]);
+  });
+
+  it('also when pservers restart with what they applied, or lose it and all go back to the cut', () => {
+    const { stuck, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 2 });
+    expect(stuck).toEqual([]);
+    expect(rollbacks).toBe(2);
+  });
+
+  it('gets stuck without the rule that every pserver has confirmed a version before a lane of it is pushed', () => {
+    const options = { workers: [0, 1], confirming: WHAT_IT_NEEDS, restarts: 0, mayBeginAnew: true };
+    let furthest = 0;
+    const { stuck } = explore(options, ({ pservers }) => {
+      const versions = pservers.map(({ version }) => version);
+      furthest = Math.max(furthest, Math.max(...versions) - Math.min(...versions));
+    });
+    // One pserver went on and dropped what the other one's missing lane is computed from, and that lane's trainer died.
+    expect(stuck.length).toBeGreaterThan(0);
+    for (const state of stuck) expect(isLost(state)).toBe(true);
+    expect(furthest).toBe(ROUNDS);
+  });
+});
