@@ -4,7 +4,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { TaskRecords } from '../../data/source.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import type { Model } from '../../model/model.ts';
-import type { DealtTask } from '../../protocol/messages.ts';
+import type { DealtTask, TaskChunks } from '../../protocol/messages.ts';
 import { type JobRecord, labelRuleOf } from '../job-record.ts';
 
 export interface HeldTask {
@@ -16,21 +16,27 @@ export interface HeldTask {
 }
 
 export function beginReading(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): HeldTask {
-  const records = read(place, record, model, dealt);
+  const records = readTask(place, record, model, dealt);
   // Awaited when the task's turn comes.
   records.catch(() => {});
   return { dealt, read: 0, records };
 }
 
-async function read(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {
+/** Throws `TooManyBadRecords`, and as `TaskReader.read` does. */
+export async function readTask(
+  place: DataPlace,
+  record: JobRecord,
+  model: Model,
+  { files, chunks }: TaskChunks,
+): Promise<TaskRecords> {
   const reader = createTaskReader(place, {
     format: record.job.data.format,
-    files: dealt.files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
+    files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
     labels: labelRuleOf(record, model),
     inputWidth: record.train.featureBound,
   });
   try {
-    const records = await reader.read(dealt.chunks);
+    const records = await reader.read(chunks);
     refuseTooManyBad(records, record.job.data.maxBadRecords);
     return records;
   } finally {
@@ -48,3 +54,12 @@ function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): void {
     { hint: 'mend the data, or allow more with data.maxBadRecords' },
   );
 }
+
+/** Codes that say that the records, not the cluster, are at fault. */
+export const DATA_CODES: ReadonlySet<string> = new Set([
+  'TooManyBadRecords',
+  'DataInvalid',
+  'DataMissing',
+  'DataChanged',
+  'BadGradient',
+]);

@@ -127,7 +127,7 @@ async function trainFrom(
     const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
     const used = oldestVersions(contributions);
     contributions = [];
-    if (!isFiniteGradient(gradients)) throw badGradient(records, push * pushEvery * batchSize, end);
+    if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));
     activity.enter('push');
     await pushing;
     const header = { pass, task, push, last, good: records.goodBefore(end), used };
@@ -147,15 +147,16 @@ async function trainFrom(
 }
 
 /** The pulled rows of one batch of the window. */
-function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
+export function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
   const places = window.places[index];
   if (places === undefined) return values;
   const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, places));
   return { dense: values.dense, sparse };
 }
 
-function badGradient(records: TaskRecords, from: number, to: number): PaddletError {
-  return new PaddletError('BadGradient', `the gradient of ${records.describe(from, to)} has NaN or infinite values`, {
+/** `records`: which they are, for people. */
+export function badGradient(records: string): PaddletError {
+  return new PaddletError('BadGradient', `the gradient of ${records} has NaN or infinite values`, {
     hint: 'the learning rate is too high, or a value in these records is far out of range',
   });
 }

@@ -23,7 +23,8 @@ import { createModelSaver } from './model-saver.ts';
 import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
 import { saveModel } from './save-model.ts';
-import { workLoop } from './work-loop.ts';
+import { syncWork } from './sync-work.ts';
+import { type WorkLoopOptions, workLoop } from './work-loop.ts';
 
 export interface TrainerOptions {
   /** Data folder, when it is not the job's. */
@@ -150,7 +151,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
       },
     });
     try {
-      await workLoop({
+      const work: WorkLoopOptions = {
         context,
         record,
         id,
@@ -164,7 +165,10 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
         onSaveWanted: saver.wanted,
         over: either,
         isEnded: () => watch.end() !== undefined,
-      });
+      };
+      const isDraining = (): boolean => context.stop.aborted && !watch.stopRequested();
+      if (record.job.training.mode === 'sync') await syncWork({ ...work, group, isDraining, onEnd });
+      else await workLoop(work);
       // The job needs no more work; its result is about to be published.
       await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
     } finally {

@@ -14,7 +14,8 @@ export interface Window {
 
 const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
 
-const idsOf = (batch: Batch): IdList =>
+/** The distinct ids of one mini-batch. */
+export const idsOf = (batch: Batch): IdList =>
   batch.kind === 'sparse' ? { ids: batch.data.ids, count: batch.data.distinct } : NO_IDS;
 
 export function createWindow(router: IdRouter, batches: readonly Batch[]): Window {

@@ -16,7 +16,7 @@ import type { MasterClient } from '../master-client.ts';
 import type { ParameterClient } from '../parameter-client.ts';
 import { interrupted, pauseOrAborted } from '../waiting.ts';
 import type { Activity } from './activity.ts';
-import { beginReading, type HeldTask } from './dealt-task.ts';
+import { beginReading, DATA_CODES, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
 
@@ -200,15 +200,6 @@ async function evaluate(
   const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
   (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
 }
-
-/** Codes that say that the records, not the cluster, are at fault. */
-const DATA_CODES: ReadonlySet<string> = new Set([
-  'TooManyBadRecords',
-  'DataInvalid',
-  'DataMissing',
-  'DataChanged',
-  'BadGradient',
-]);
 
 async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
   const { master, record, id, over, context } = options;

@@ -1,0 +1,82 @@
+/** Which lanes this trainer computes, as the master says: asked again and again beside the work, across its restarts. */
+import { isPaddletError } from '../../base/errors.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { MasterClient } from '../master-client.ts';
+import { createSignal, type Signal } from '../waiting.ts';
+
+const LONG_POLL_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+export interface LaneView {
+  readonly changed: Signal;
+  /** Ascending. Nothing before the master has answered. */
+  mine(): readonly number[];
+  /** All rounds are done. */
+  isOver(): boolean;
+  /** The trainers of a lane, its own first. */
+  ownersOf(lane: number): readonly string[];
+  /** Aborts when `mine` or `isOver` changes. */
+  steady(): AbortSignal;
+}
+
+export interface LaneViewOptions {
+  readonly record: JobRecord;
+  readonly id: string;
+  readonly master: MasterClient;
+  /** The master wants the model to be saved. */
+  readonly onSaveWanted: () => void;
+  readonly onEnd: (error: Error) => void;
+  /** Ends it. */
+  readonly over: AbortSignal;
+}
+
+export function followLanes(options: LaneViewOptions): LaneView {
+  const { record, id, master, over } = options;
+  const changed = createSignal();
+  let owners: readonly (readonly string[])[] = [];
+  let mine: readonly number[] = [];
+  let isOver = false;
+  let steady = new AbortController();
+
+  function saw(next: { over: boolean; owners: readonly (readonly string[])[] }): void {
+    owners = next.owners;
+    const lanes = owners.flatMap((trainers, lane) => (trainers.includes(id) ? [lane] : []));
+    const isSame = next.over === isOver && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
+    if (isSame) return;
+    mine = lanes;
+    isOver = next.over;
+    steady.abort();
+    steady = new AbortController();
+    changed.notify();
+  }
+
+  async function follow(): Promise<never> {
+    for (let known = 0; ; ) {
+      const header = {
+        type: 'getLanes' as const,
+        job: record.id,
+        cut: record.cut,
+        trainer: id,
+        known,
+        maxWaitMs: LONG_POLL_MS,
+      };
+      const reply = await master.request({ header }, { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal: over });
+      reply.free();
+      if (reply.header.saveModel === true) options.onSaveWanted();
+      known = reply.header.number;
+      saw(reply.header);
+    }
+  }
+  follow().catch((error: unknown) => {
+    if (isPaddletError(error, 'Interrupted') && over.aborted) return;
+    options.onEnd(error instanceof Error ? error : new Error(String(error)));
+  });
+
+  return {
+    changed,
+    mine: () => mine,
+    isOver: () => isOver,
+    ownersOf: (lane) => owners[lane] ?? [],
+    steady: () => steady.signal,
+  };
+}
