@@ -47,6 +47,9 @@ const metricSums = z.strictObject({
   squaredError: z.number(),
 });
 
+const savedFile = { uuid: name, md5: name, bytes: count };
+const filesOfCut = z.array(z.strictObject({ index: count, ...savedFile })).max(LIMITS.pservers);
+
 const maxWaitMs = z.int().min(0).max(60_000);
 
 const densePart = z.strictObject({ parameter: z.int().min(0).max(LIMITS.parameters) });
@@ -291,7 +294,7 @@ export const replySchema = z.discriminatedUnion('type', [
     type: z.literal('cut'),
     outcome: z.enum(['saved', 'declined']),
     version: count,
-    saved: z.strictObject({ uuid: name, md5: name, bytes: count }).optional(),
+    saved: z.strictObject(savedFile).optional(),
   }),
   /** The next push wanted, or -1 for a closed task. */
   z.strictObject({ type: z.literal('position'), next: z.array(z.int().min(-1)), recovery: count }),
@@ -310,7 +313,9 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('checkpoint'),
     outcome: z.enum(['saved', 'running']),
-    saved: z.strictObject({ uuid: name, md5: name, bytes: count }).optional(),
+    saved: z.strictObject(savedFile).optional(),
+    /** From the master of a job in sync mode. */
+    cut: z.strictObject({ timeline: count, round: count, files: filesOfCut }).optional(),
   }),
   z.strictObject({
     type: z.literal('account'),

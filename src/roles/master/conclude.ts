@@ -7,25 +7,24 @@ import type { WarmPlan } from '../../checkpoint/warm-plan.ts';
 import type { DiscardedTask } from '../../core/task-state.ts';
 import { addSums, noSums } from '../../core/task-state.ts';
 import { finishMetrics } from '../../model/metrics.ts';
-import type { Model } from '../../model/model.ts';
+import type { MetricSums, Model } from '../../model/model.ts';
+import type { ReplyHeader } from '../../protocol/messages.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
-import type { JobResult, Metrics } from '../job-result.ts';
+import type { JobResult } from '../job-result.ts';
 import { allSettledOrThrow, type PserverGroup } from '../pserver-group.ts';
 import { digestModel } from './digest.ts';
 import type { TaskDesk } from './task-desk.ts';
+import type { ConcludeOptions } from './training.ts';
 
-export interface ConcludeOptions {
+export interface ConcludeTasksOptions extends ConcludeOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly model: Model;
   readonly group: PserverGroup;
   readonly desk: TaskDesk;
-  readonly testMetrics: Metrics | undefined;
-  readonly recordsPerSecond: number;
   /** The recovery number under which all tasks are done. */
   readonly recovery: number;
-  readonly over: AbortSignal;
 }
 
 /** What one message may name. */
@@ -34,7 +33,7 @@ const CLOSED_AT_ONCE = 10_000;
 /** A checkpoint of many gigabytes takes its time. */
 const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
-export async function conclude(options: ConcludeOptions): Promise<JobResult> {
+export async function conclude(options: ConcludeTasksOptions): Promise<JobResult> {
   const { record, group, model, over } = options;
   // Those closed as they were discarded may not have heard of it yet; the last checkpoints have all closures.
   await closeDiscarded(group, record, options.desk.queue.discarded(), over);
@@ -58,13 +57,30 @@ export async function conclude(options: ConcludeOptions): Promise<JobResult> {
       ),
     over,
   );
-  const account = await takeAccount(group, over);
+  const accounts = await takeAccounts(group, over);
   const digests = await digestModel(group, {
     spec: model.parameters,
     shards: record.job.cluster.shards,
     signal: over,
   });
-  return makeResult(options, account, { checkpoints, ...digests });
+  // Of the pserver that applied least: a record counts when every shard has it.
+  const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+  const { ended } = options.desk.queue.totals();
+  const sums = ended.map((totals) => totals.sums).reduce(addSums, noSums());
+  const { passes, staleness } = record.job.training;
+  const lost = passes * record.train.records - applied - sums.bad - discarded;
+  return makeResult(options, {
+    tasks: {
+      total: passes * record.train.tasks,
+      done: ended.reduce((sum, totals) => sum + totals.done, 0),
+      discarded: ended.reduce((sum, totals) => sum + totals.discarded, 0),
+    },
+    records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
+    train: ended.at(-1)?.sums.metrics,
+    ...(staleness === undefined ? {} : { staleness: mergedStaleness(accounts.map((one) => one.staleness)) }),
+    ...digests,
+    checkpoints,
+  });
 }
 
 /** Each discarded task in the pass it was discarded in and in all after it, where it was left out. */
@@ -92,15 +108,10 @@ export async function closeDiscarded(
   }
 }
 
-interface Account {
-  readonly applied: number;
-  readonly discarded: number;
-  readonly staleness: NonNullable<JobResult['staleness']>;
-}
+export type PserverAccount = Extract<ReplyHeader, { type: 'account' }>;
 
-/** Of the pserver that applied least: a record counts when every shard has it. */
-async function takeAccount(group: PserverGroup, signal: AbortSignal): Promise<Account> {
-  const accounts = await group.withPlacement(
+export async function takeAccounts(group: PserverGroup, signal: AbortSignal): Promise<PserverAccount[]> {
+  return group.withPlacement(
     'account',
     (placement) =>
       allSettledOrThrow(
@@ -112,8 +123,6 @@ async function takeAccount(group: PserverGroup, signal: AbortSignal): Promise<Ac
       ),
     signal,
   );
-  const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
-  return { applied, discarded, staleness: mergedStaleness(accounts.map((one) => one.staleness)) };
 }
 
 const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
@@ -138,37 +147,34 @@ function mergedStaleness(counts: readonly { counted: number; sum: number; max: n
   };
 }
 
-function makeResult(
-  options: ConcludeOptions,
-  account: Account,
-  made: Pick<JobResult, 'modelDigest' | 'stateDigest' | 'checkpoints'>,
+/** What differs between the modes, and what was made of the model. */
+export interface ResultParts
+  extends Pick<JobResult, 'tasks' | 'records' | 'staleness' | 'modelDigest' | 'stateDigest' | 'checkpoints'> {
+  /** Of the last pass. */
+  readonly train: MetricSums | undefined;
+}
+
+export function makeResult(
+  options: Pick<ConcludeTasksOptions, 'context' | 'record' | 'model' | 'testMetrics' | 'recordsPerSecond'>,
+  parts: ResultParts,
 ): JobResult {
-  const { context, record, desk, model, testMetrics } = options;
-  const { ended } = desk.queue.totals();
-  const sums = ended.map((totals) => totals.sums).reduce(addSums, noSums());
-  const passes = record.job.training.passes;
-  const { applied, discarded } = account;
-  const lost = passes * record.train.records - applied - sums.bad - discarded;
-  const lastPass = ended.at(-1)?.sums.metrics;
+  const { context, record, model, testMetrics } = options;
+  const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = parts;
   const none = new Float32Array(0);
-  const train = lastPass && finishMetrics(model.task, lastPass, none, none);
+  const train = parts.train && finishMetrics(model.task, parts.train, none, none);
   return {
     job: record.job.name,
     mode: record.job.training.mode,
-    passes,
-    tasks: {
-      total: passes * record.train.tasks,
-      done: ended.reduce((sum, totals) => sum + totals.done, 0),
-      discarded: ended.reduce((sum, totals) => sum + totals.discarded, 0),
-    },
-    records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
+    passes: record.job.training.passes,
+    tasks,
+    records,
     metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
-    ...(record.job.training.staleness === undefined ? {} : { staleness: account.staleness }),
+    ...(staleness === undefined ? {} : { staleness }),
     ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
-    modelDigest: made.modelDigest,
-    stateDigest: made.stateDigest,
+    modelDigest,
+    stateDigest,
     recordsPerSecond: options.recordsPerSecond,
     elapsedSeconds: Math.round((context.host.clock.wallSeconds() - record.created) * 1000) / 1000,
-    checkpoints: made.checkpoints,
+    checkpoints,
   };
 }

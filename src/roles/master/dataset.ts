@@ -73,3 +73,20 @@ export function describeTask(dataset: Dataset, task: number): string {
     return `${file} records ${chunk.firstRecord + 1} to ${chunk.firstRecord + chunk.records}`;
   }).join(', ');
 }
+
+/** The records of a task at positions [from, to), by file and chunk, for reports. */
+export function describeRecords(dataset: Dataset, task: number, from: number, to: number): string {
+  const parts: string[] = [];
+  let first = 0;
+  for (const [number, chunk] of dataset.tasks[task]!.entries()) {
+    const low = Math.max(from, first);
+    const high = Math.min(to, first + chunk.records);
+    if (low < high) {
+      const at = chunk.firstRecord - first + 1;
+      const file = dataset.index.files[chunk.file]!.path;
+      parts.push(`${file} records ${low + at} to ${high + at - 1} (chunk ${number})`);
+    }
+    first += chunk.records;
+  }
+  return parts.join(', ');
+}

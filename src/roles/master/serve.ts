@@ -8,22 +8,22 @@ import type { Outgoing, Received, RequestHandler, Session } from '../../protocol
 import type { DealtTask, ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { Signal } from '../waiting.ts';
-import { type Dataset, taskParts } from './dataset.ts';
+import type { Dataset } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
-import type { PassTask, Repairs } from './repairs.ts';
+import type { LaneTraining } from './lane-training.ts';
+import type { PassTask } from './repairs.ts';
 import type { Saves } from './saves.ts';
+import { answerLanes, wireParts } from './serve-lanes.ts';
 import type { TaskDesk } from './task-desk.ts';
+import type { TaskTraining } from './task-training.ts';
 import type { LiveTrainers } from './trainers.ts';
 
 export interface MasterState {
   readonly record: JobRecord;
   readonly trainers: LiveTrainers;
-  readonly train: { readonly desk: TaskDesk; readonly dataset: Dataset };
-  readonly repairs: Repairs;
+  readonly training: TaskTraining | LaneTraining;
   /** Of jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;
-  /** The recovery number as the store has it. */
-  readonly recovery: () => number;
   /** There once training has ended, when the job has a test file. */
   evaluate: { readonly desk: TaskDesk; readonly dataset: Dataset; readonly results: EvaluationResults } | undefined;
   /** What a trainer that finds nothing to do is told: that it may go, or that more may come. */
@@ -88,10 +88,21 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     }
     case 'progress':
       return { header: { type: 'progress', live: progress(state, header) } };
+    case 'getLanes':
+    case 'getPlan':
+    case 'getChunks':
+    case 'failLane':
+    case 'roundStuck':
+      return answerLanes(state, header, session);
+    case 'checkpoint':
+      if (state.training.mode === 'sync') return answerLanes(state, header, session);
+      throw wrongRole(header.type);
     default:
-      throw new PaddletError('WrongRole', `a master does not answer '${header.type}'`);
+      throw wrongRole(header.type);
   }
 }
+
+const wrongRole = (type: string): PaddletError => new PaddletError('WrongRole', `a master does not answer '${type}'`);
 
 const isEvaluation = (state: MasterState, pass: number): boolean => pass === state.record.job.training.passes;
 
@@ -101,14 +112,21 @@ const evaluatedAnew = (): PaddletError =>
 
 /** The desk, with the reference as its queue knows it. */
 function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
-  if (!isEvaluation(state, ref.pass)) {
-    const round = state.repairs.round();
-    const item = round?.itemOf(ref);
-    if (round === undefined || item === undefined) return { desk: state.train.desk, ref: refOf(ref) };
-    return { desk: round.desk, ref: { ...refOf(ref), pass: 0, task: item } };
-  }
+  if (!isEvaluation(state, ref.pass)) return trainingDeskOf(tasksOf(state), ref);
   if (state.evaluate === undefined) throw evaluatedAnew();
   return { desk: state.evaluate.desk, ref: evaluationRef(ref) };
+}
+
+function tasksOf({ training }: MasterState): TaskTraining {
+  if (training.mode === 'async') return training;
+  throw new PaddletError('BadMessage', 'this job is in mode sync: its passes are worked in lanes');
+}
+
+function trainingDeskOf({ desk, repairs }: TaskTraining, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
+  const round = repairs.round();
+  const item = round?.itemOf(ref);
+  if (round === undefined || item === undefined) return { desk, ref: refOf(ref) };
+  return { desk: round.desk, ref: { ...refOf(ref), pass: 0, task: item } };
 }
 
 /** Done means closed in every shard as it is now: what was acknowledged before a shard was restored does not count. */
@@ -116,13 +134,14 @@ async function finishTask(state: MasterState, header: Extract<RequestHeader, { t
   if (isEvaluation(state, header.pass)) {
     throw new PaddletError('BadMessage', 'an evaluation task ends with finishEvaluation');
   }
-  if (header.recovery < state.recovery()) {
+  const training = tasksOf(state);
+  if (header.recovery < training.recovery()) {
     throw new PaddletError(
       'StaleRecovery',
-      `acknowledged under recovery ${header.recovery}, it is ${state.recovery()} now`,
+      `acknowledged under recovery ${header.recovery}, it is ${training.recovery()} now`,
     );
   }
-  const { desk, ref } = deskOf(state, header);
+  const { desk, ref } = trainingDeskOf(training, header);
   const { read, good, bad, duplicate, metrics } = header;
   failPoint('finish.received');
   await desk.finish(ref, { read, good, bad, duplicate, metrics });
@@ -141,13 +160,11 @@ async function getTask(state: MasterState, request: RequestOf<'getTask'>, sessio
   const cancel = session.onClosed(() => closed.abort());
   const asker: Asker = { trainer, held, maxWaitMs, closed: closed.signal };
   try {
-    const repair = await nextRepair(state, asker);
-    if (repair !== undefined) return repair;
-    const ordinary = held.filter((ref) => !isEvaluation(state, ref.pass) && !isRepair(state, ref));
-    const first = await state.train.desk.getTask(trainer, ordinary, maxWaitMs, closed.signal);
-    if (first === 'wait') return waitReply(state);
-    if (first !== 'none') return dealt('train', state.train.dataset, first.attempt, first.attempt);
-    return await nextEvaluation(state, asker);
+    const { training } = state;
+    return (
+      (training.mode === 'async' ? await nextTraining(state, training, asker) : undefined) ??
+      (await nextEvaluation(state, asker))
+    );
   } finally {
     cancel();
   }
@@ -160,10 +177,23 @@ interface Asker {
   readonly closed: AbortSignal;
 }
 
-const isRepair = (state: MasterState, ref: AttemptRef): boolean => state.repairs.round()?.itemOf(ref) !== undefined;
+/** Undefined when the passes are over. */
+async function nextTraining(state: MasterState, training: TaskTraining, asker: Asker): Promise<Reply | undefined> {
+  const repair = await nextRepair(training, asker);
+  if (repair !== undefined) return repair;
+  const { trainer, held, maxWaitMs, closed } = asker;
+  const { desk, dataset, repairs } = training;
+  const ordinary = held.filter((ref) => !isEvaluation(state, ref.pass) && repairs.round()?.itemOf(ref) === undefined);
+  const first = await desk.getTask(trainer, ordinary, maxWaitMs, closed);
+  if (first === 'wait') return waitReply(state);
+  return first === 'none' ? undefined : dealt('train', dataset, first.attempt, first.attempt);
+}
 
-async function nextRepair(state: MasterState, { trainer, held, closed }: Asker): Promise<Reply | undefined> {
-  const round = state.repairs.round();
+async function nextRepair(
+  { repairs, dataset }: TaskTraining,
+  { trainer, held, closed }: Asker,
+): Promise<Reply | undefined> {
+  const round = repairs.round();
   if (round === undefined) return undefined;
   const mine = held.flatMap((ref) => {
     const item = round.itemOf(ref);
@@ -171,7 +201,7 @@ async function nextRepair(state: MasterState, { trainer, held, closed }: Asker):
   });
   const answer = await round.desk.getTask(trainer, mine, 0, closed);
   if (answer === 'wait' || answer === 'none') return undefined;
-  return dealt('train', state.train.dataset, answer.attempt, round.items[answer.attempt.task]!);
+  return dealt('train', dataset, answer.attempt, round.items[answer.attempt.task]!);
 }
 
 async function nextEvaluation(state: MasterState, { trainer, held, maxWaitMs, closed }: Asker): Promise<Reply> {
@@ -201,15 +231,13 @@ function withSaveHint(state: MasterState, reply: Reply): Reply {
 
 /** Training or evaluation is over and something follows: another round of it, a model to save, or the end. */
 async function changeOf(state: MasterState, maxWaitMs: number, closed: AbortSignal): Promise<void> {
-  const { evaluate, isOver } = state;
-  const round = state.repairs.round();
+  const { evaluate, isOver, training } = state;
+  const roundOf = () => (training.mode === 'async' ? training.repairs.round() : undefined);
+  const round = roundOf();
   const late = new AbortController();
   const cancel = state.clock.after(maxWaitMs, () => late.abort());
   const isOther = (): boolean =>
-    state.saves?.isWanted() === true ||
-    state.evaluate !== evaluate ||
-    state.isOver !== isOver ||
-    state.repairs.round() !== round;
+    state.saves?.isWanted() === true || state.evaluate !== evaluate || state.isOver !== isOver || roundOf() !== round;
   try {
     await state.changed.until(() => (isOther() ? true : undefined), AbortSignal.any([closed, late.signal]));
   } catch (error) {
@@ -221,33 +249,16 @@ async function changeOf(state: MasterState, maxWaitMs: number, closed: AbortSign
 }
 
 /** Why there is nothing to do, for people. */
-export function waitReason({ train, record, repairs, evaluate, trainers }: MasterState): string {
-  const { missingTrainers, todo, pending, phase } = train.desk.queue.counts();
-  const { maxTrainers } = record.job.cluster;
-  if (missingTrainers > 0) return `${missingTrainers} more trainers must join (cluster.minTrainers)`;
-  if (repairs.round() !== undefined) return 'tasks are repaired after a pserver was restored';
-  if (phase === 'train' && todo > 0) {
-    const standBy = trainers.addresses.size > maxTrainers;
-    return standBy
-      ? `at most ${maxTrainers} trainers work at a time (cluster.maxTrainers)`
-      : 'no trainer has asked for a task';
-  }
-  if (phase === 'train') return `all tasks are dealt; ${pending} are being worked on`;
-  return evaluate === undefined ? 'the job is being concluded' : 'the test file is being evaluated';
-}
+export const waitReason = ({ training, evaluate }: MasterState): string =>
+  training.waitReason() ?? (evaluate === undefined ? 'the job is being concluded' : 'the test file is being evaluated');
 
 function waitReply(state: MasterState): Reply {
   return { header: { type: 'getTask', state: 'wait', reason: waitReason(state) } };
 }
 
 function dealt(kind: DealtTask['kind'], dataset: Dataset, { attempt }: AttemptRef, of: PassTask): Reply {
-  const { files, chunks } = taskParts(dataset, of.task);
-  const task: DealtTask = { kind, pass: of.pass, task: of.task, attempt, files: files.map(wireFile), chunks };
+  const task: DealtTask = { kind, pass: of.pass, task: of.task, attempt, ...wireParts(dataset, of.task) };
   return { header: { type: 'getTask', state: 'task', task } };
-}
-
-function wireFile({ path, bytes, records, labels }: Dataset['index']['files'][number]): DealtTask['files'][number] {
-  return { path, bytes, records, ...(labels === undefined ? {} : { labels: { ...labels } }) };
 }
 
 async function finishEvaluation(state: MasterState, request: RequestOf<'finishEvaluation'>): Promise<Reply> {
@@ -277,16 +288,25 @@ function progress(state: MasterState, header: Extract<RequestHeader, { type: 'pr
   const { trainer, phase, executing, records, loss } = header;
   const evaluating = executing !== undefined && isEvaluation(state, executing.pass);
   state.trainers.heard(trainer, { phase, records, loss, executing });
-  const round = state.repairs.round();
-  const item = executing && round?.itemOf(executing);
-  const repairing = item === undefined ? undefined : { ...executing!, pass: 0, task: item };
-  round?.desk.tell({ type: 'progress', trainer, phase, executing: repairing });
-  const training = evaluating || repairing !== undefined ? undefined : executing;
-  state.train.desk.tell({ type: 'progress', trainer, phase, executing: training });
+  const working = evaluating ? undefined : executing;
+  if (state.training.mode === 'async') tellProgress(state.training, { trainer, phase }, working);
   const inEvaluation = evaluating ? { ...executing, pass: 0 } : undefined;
   state.evaluate?.desk.tell({ type: 'progress', trainer, phase, executing: inEvaluation });
-  if (executing === undefined) return true;
+  // Lanes have no attempts: nobody's work on one is in vain.
+  if (executing === undefined || (!evaluating && state.training.mode === 'sync')) return true;
   if (evaluating && state.evaluate === undefined) return false;
   const { desk, ref } = deskOf(state, { trainer, ...executing });
   return desk.queue.isLive(ref);
+}
+
+function tellProgress(
+  { desk, repairs }: TaskTraining,
+  from: Pick<Extract<RequestHeader, { type: 'progress' }>, 'trainer' | 'phase'>,
+  executing: Extract<RequestHeader, { type: 'progress' }>['executing'],
+): void {
+  const round = repairs.round();
+  const item = executing && round?.itemOf(executing);
+  const repairing = item === undefined ? undefined : { ...executing!, pass: 0, task: item };
+  round?.desk.tell({ type: 'progress', ...from, executing: repairing });
+  desk.tell({ type: 'progress', ...from, executing: repairing === undefined ? executing : undefined });
 }

@@ -1,0 +1,90 @@
+/**
+ * The passes of a job as the rest of the master sees them: by tasks in mode async (`task-training.ts`), by rounds in mode
+ * sync (`lane-training.ts`). Hooks, evaluation, saves and the result are the same for both (`direct-job.ts`).
+ */
+import type { Model } from '../../model/model.ts';
+import type { Fence } from '../../store/fence.ts';
+import type { Compare } from '../../store/store.ts';
+import type { RoleContext } from '../context.ts';
+import type { JobRecord } from '../job-record.ts';
+import type { JobResult, Metrics } from '../job-result.ts';
+import type { PlacementView } from '../placement-view.ts';
+import type { PserverGroup } from '../pserver-group.ts';
+import type { Dataset } from './dataset.ts';
+
+export interface ConcludeOptions {
+  readonly testMetrics: Metrics | undefined;
+  readonly recordsPerSecond: number;
+  readonly over: AbortSignal;
+}
+
+/** All passes are done in every shard. */
+export interface Trained {
+  /** Aborts when that is so no more: a pserver was restored, or all were set back. */
+  readonly overtaken: AbortSignal;
+  /** What must hold in the store for the model still to be the one that is concluded. */
+  readonly unchanged: Compare;
+  conclude(options: ConcludeOptions): Promise<JobResult>;
+  /** Nobody wants to hear of it any more. */
+  release(): void;
+}
+
+export type TrainerEvent =
+  | { readonly type: 'roster'; readonly trainers: readonly string[] }
+  | { readonly type: 'joined' | 'gone'; readonly trainer: string }
+  /** This master was cut off, and heard nothing meanwhile. */
+  | { readonly type: 'resumed' };
+
+export interface Training {
+  /** The model of the end is another one after the end was overtaken. */
+  readonly changesModel: boolean;
+  /** Waits for the end of the last pass; again after the end was overtaken. */
+  trained(): Promise<Trained>;
+  tell(event: TrainerEvent): void;
+  /** Passes that have ended. */
+  passesEnded(): number;
+  /** Records applied so far, for the speed. */
+  applied(): Promise<number>;
+  /** Why there is nothing to do; undefined when the passes are done. */
+  waitReason(): string | undefined;
+  /** The pass in work, from 0; undefined while it is not known. */
+  pass(): number | undefined;
+  /** For `info`. */
+  describe(): Record<string, unknown>;
+  /** Whoever waits for work of the passes is to ask again. */
+  wake(): void;
+  close(): void;
+}
+
+/** What a way of training is given. */
+export interface TrainingOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly dataset: Dataset;
+  readonly model: Model;
+  readonly fence: Fence;
+  readonly group: PserverGroup;
+  readonly view: PlacementView;
+  readonly over: AbortSignal;
+  readonly isHeld: () => boolean;
+  readonly onPassEnded: (pass: EndedPass) => void;
+  /** So many in all; told more than once. */
+  readonly onPassesEnded: (passes: number) => void;
+  /** What trainers wait for has changed. */
+  readonly onChanged: () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export interface EndedPass {
+  /** From 0. */
+  readonly pass: number;
+  /** Mean over its records; undefined when there are none, or nobody knows any more. */
+  readonly loss: number | undefined;
+  readonly records: number | undefined;
+  readonly facts: Record<string, unknown>;
+}
+
+/** After the end nobody waits for it any more. */
+export const ignoreWhen = (over: AbortSignal, fail: (error: unknown) => void) => (error: unknown) => {
+  if (!over.aborted) fail(error);
+};
