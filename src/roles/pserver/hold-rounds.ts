@@ -14,6 +14,7 @@ import { createIdRouter } from '../../tensor/id-router.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import type { CutView } from '../cut-view.ts';
 import { failJob } from '../job-watch.ts';
+import { lossOf } from '../ownership.ts';
 import { createSignal } from '../waiting.ts';
 import { type Holding, type HoldOptions, opener, sweep } from './hold-shards.ts';
 import { type LoadedRounds, type LoadRoundsOptions, loadAtStart, loadCut } from './load-rounds.ts';
@@ -95,13 +96,26 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
     onEnd(error);
   });
 
-  /** The shards as they stand, once they do. */
-  const standing = (): Promise<Stand> => changed.until(() => stand, options.lease.lost);
+  /** The shards as they stand, once they do. `LeaseGone` when the index is lost before. */
+  async function standing(): Promise<Stand> {
+    const { lease } = options;
+    try {
+      return stand ?? (await changed.until(() => stand, lease.lost));
+    } catch (error) {
+      throw lease.lost.aborted && isPaddletError(error, 'Interrupted') ? lossOf(lease) : error;
+    }
+  }
   return {
     get serving() {
       return stand?.serving;
     },
-    snapshots: { part: async () => (await standing()).snapshots.part() },
+    snapshots: {
+      async part() {
+        const now = await standing();
+        await now.saved();
+        return now.snapshots.part();
+      },
+    },
     checkpointing: {
       last() {
         last ??= standing()
