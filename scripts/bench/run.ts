@@ -1,6 +1,9 @@
 /** `npm run bench`: every figure beside its aim and its limit, measured in the same run. README.md says how to read it. */
 import { loadavg } from 'node:os';
-import { isReached, printFigures } from './figure.ts';
+import { type Figure, isReached, printFigures } from './figure.ts';
+import { measureOptimizers } from './optimizers.ts';
+import { measureDense, measureSparse } from './pushing.ts';
+import { measureTable } from './table.ts';
 import { measureWire } from './wire.ts';
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -10,8 +13,12 @@ say(
     .map((load) => load.toFixed(2))
     .join(' ')}`,
 );
-const figures = await measureWire();
-printFigures(figures);
+const figures: Figure[] = [];
+for (const measure of [measureTable, measureOptimizers, measureSparse, measureDense, measureWire]) {
+  const some = await measure();
+  printFigures(some);
+  figures.push(...some);
+}
 const missed = figures.filter((figure) => isReached(figure) === false);
 say(
   `load after: ${loadavg()

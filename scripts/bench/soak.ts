@@ -1,11 +1,13 @@
 /**
- * Pushes and pulls of all sizes between two processes for a long time, over connections that also come and go: memory has to
- * stay flat. Run: `npx node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with
- * the resident memory of both processes and the payloads that are landed and not freed. Exit code 1 if memory grew.
+ * Pushes and pulls of all sizes for a long time, over connections that also come and go: between two processes that only carry
+ * them, and between trainers' clients and a pserver that applies them. Memory has to stay flat. Run:
+ * `npx node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with the resident memory of
+ * the processes, the payloads that are landed and not freed, and the kernel memory of the pserver. Exit code 1 if memory grew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Channel } from '../../src/protocol/channel.ts';
+import { createPushers } from './applied-pushes.ts';
 import { median } from './figure.ts';
 import { MiB } from './raw-tcp.ts';
 import { landingPool, type MemoryNow, memoryNow, network, pull, push, startWireServer } from './wire-peer.ts';
@@ -51,6 +53,7 @@ async function serverMemory(channel: Channel): Promise<MemoryNow> {
   return reply.header.info as unknown as MemoryNow;
 }
 
+const applied = await createPushers();
 const rss: number[] = [];
 async function watch(): Promise<void> {
   const channel = net.connect(server.address, { landing });
@@ -58,19 +61,25 @@ async function watch(): Promise<void> {
     await sleep(Math.max(0, Math.min(everyMs, untilMs - performance.now())));
     const there = await serverMemory(channel);
     const here = memoryNow(pool);
-    rss.push(there.rssMiB + here.rssMiB);
+    const pserver = await applied.memory();
+    rss.push(there.rssMiB + here.rssMiB + pserver.rssMiB);
     const side = (name: string, { rssMiB, landings, keptMiB }: MemoryNow): string =>
       `${name} rss ${rssMiB.toFixed(0)} MiB, landed ${landings}, kept ${keptMiB.toFixed(0)} MiB`;
     const done = `${requests} requests, ${(bytes / 1e9).toFixed(1)} GB`;
-    process.stdout.write(`${minute}: ${done}; ${side('server', there)}; ${side('client', here)}\n`);
+    const kernel = `pserver rss ${pserver.rssMiB.toFixed(0)} MiB, kernel memory ${pserver.reservedMiB.toFixed(0)} MiB`;
+    const pushes = `${applied.pushes()} pushes applied`;
+    const sides = [side('server', there), side('client', here), kernel].join('; ');
+    process.stdout.write(`${minute}: ${done}, ${pushes}; ${sides}\n`);
   }
   channel.close();
 }
 
-await Promise.all([watch(), ...Array.from({ length: CHANNELS }, (_, i) => work(i))]);
+const working = Array.from({ length: CHANNELS }, (_, i) => work(i));
+await Promise.all([watch(), ...working, applied.run(untilMs)]);
 server.close();
+applied.close();
 const third = Math.max(1, Math.floor(rss.length / 3));
 const growth = median(rss.slice(-third)) - median(rss.slice(0, third));
-process.stdout.write(`memory of both: ${growth >= 0 ? '+' : ''}${growth.toFixed(0)} MiB from first to last third\n`);
+process.stdout.write(`memory of all: ${growth >= 0 ? '+' : ''}${growth.toFixed(0)} MiB from first to last third\n`);
 process.stdout.write(`landed and not freed: ${pool.inUse}\n`);
 process.exitCode = growth > MAX_GROWTH_MIB || pool.inUse > 0 ? 1 : 0;

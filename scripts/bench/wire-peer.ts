@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { LIMITS } from '../../src/base/limits.ts';
+import type { Clock } from '../../src/base/seams.ts';
 import type { Channel, Network } from '../../src/protocol/channel.ts';
 import { LandingPool } from '../../src/protocol/landing-pool.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
@@ -10,18 +11,20 @@ import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts
 import { LARGEST_BYTES, MiB } from './raw-tcp.ts';
 
 const TIMEOUT = { timeoutMs: 60_000 };
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export const realClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallSeconds: () => Date.now() / 1000,
+  after: (delayMs, fire) => {
+    const timer = setTimeout(fire, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
 
 export function network(options: Partial<WebSocketNetworkOptions> = {}): Network {
   return createWebSocketNetwork({
-    clock: {
-      monotonicMs: () => performance.now(),
-      wallSeconds: () => Date.now() / 1000,
-      after: (delayMs, fire) => {
-        const timer = setTimeout(fire, delayMs);
-        return () => clearTimeout(timer);
-      },
-    },
+    clock: realClock,
     random: { uuid: () => crypto.randomUUID(), fraction: Math.random },
     log: silent,
     ...options,

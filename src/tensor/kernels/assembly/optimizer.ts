@@ -241,20 +241,30 @@ function power(base: f64, exponent: u32): f64 {
   const b2 = <f32>beta2;
   const a1 = <f32>(1.0 - beta1);
   const a2 = <f32>(1.0 - beta2);
+  // Taken out of the loop by hand: the engine reads globals and fills vectors anew each time round.
+  const l2s = f32x4.splat(l2);
+  const b1s = f32x4.splat(b1);
+  const b2s = f32x4.splat(b2);
+  const a1s = f32x4.splat(a1);
+  const a2s = f32x4.splat(a2);
+  const rootScales = f32x4.splat(rootScale);
+  const epsilons = f32x4.splat(epsilon);
+  const stepSizes = f32x4.splat(stepSize);
+  const keeps = f32x4.splat(keep);
   const slot = n << 2;
   let i: u32 = 0;
   for (; i + 4 <= n; i += 4) {
     const at = w + (i << 2);
     const value = v128.load(at);
-    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(f32x4.splat(l2), value));
-    const m = f32x4.add(f32x4.mul(f32x4.splat(b1), v128.load(at + slot)), f32x4.mul(f32x4.splat(a1), gradient));
+    const gradient = f32x4.add(v128.load(g + (i << 2)), f32x4.mul(l2s, value));
+    const m = f32x4.add(f32x4.mul(b1s, v128.load(at + slot)), f32x4.mul(a1s, gradient));
     const square = f32x4.mul(gradient, gradient);
-    const v = f32x4.add(f32x4.mul(f32x4.splat(b2), v128.load(at + 2 * slot)), f32x4.mul(f32x4.splat(a2), square));
+    const v = f32x4.add(f32x4.mul(b2s, v128.load(at + 2 * slot)), f32x4.mul(a2s, square));
     v128.store(at + slot, m);
     v128.store(at + 2 * slot, v);
-    const root = f32x4.add(f32x4.mul(f32x4.sqrt(v), f32x4.splat(rootScale)), f32x4.splat(epsilon));
-    const change = f32x4.div(f32x4.mul(f32x4.splat(stepSize), m), root);
-    v128.store(at, f32x4.sub(f32x4.mul(value, f32x4.splat(keep)), change));
+    const root = f32x4.add(f32x4.mul(f32x4.sqrt(v), rootScales), epsilons);
+    const change = f32x4.div(f32x4.mul(stepSizes, m), root);
+    v128.store(at, f32x4.sub(f32x4.mul(value, keeps), change));
   }
   for (; i < n; i++) {
     const at = w + (i << 2);
@@ -275,6 +285,8 @@ function power(base: f64, exponent: u32): f64 {
 @inline function ftrl(w: usize, g: usize, count: u32): void {
   const inverse = f32x4.splat(inverseAlpha);
   const threshold = f32x4.splat(lambda1);
+  const betas = f32x4.splat(ftrlBeta);
+  const lambda2s = f32x4.splat(lambda2);
   const signBit = i32x4.splat(0x80000000);
   const slot = count << 2;
   let i: u32 = 0;
@@ -289,7 +301,7 @@ function power(base: f64, exponent: u32): f64 {
     v128.store(at + slot, z);
     v128.store(at + 2 * slot, n1);
     const over = f32x4.sub(z, v128.bitselect(z, threshold, signBit));
-    const scale = f32x4.add(f32x4.mul(f32x4.add(f32x4.splat(ftrlBeta), root), inverse), f32x4.splat(lambda2));
+    const scale = f32x4.add(f32x4.mul(f32x4.add(betas, root), inverse), lambda2s);
     const value = f32x4.neg(f32x4.div(over, scale));
     v128.store(at, v128.andnot(value, f32x4.le(f32x4.abs(z), threshold)));
   }

@@ -1,0 +1,115 @@
+/**
+ * A pserver and a trainer's client for the benchmarks: the handler, parameter memory, ledger, landing and client of the
+ * roles, without a store. The pserver is a process of its own.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Registry } from 'prom-client';
+import { createShardLedgers } from '../../src/core/shard-ledgers.ts';
+import type { Channel, Network } from '../../src/protocol/channel.ts';
+import { createParameterClient, type ParameterClient } from '../../src/roles/parameter-client.ts';
+import { landInParameters } from '../../src/roles/pserver/landing.ts';
+import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
+import { createScanner } from '../../src/roles/pserver/scan.ts';
+import { createHandler, type Serving } from '../../src/roles/pserver/serve.ts';
+import { createStaleness } from '../../src/roles/pserver/staleness.ts';
+import type { PserverGroup } from '../../src/roles/pserver-group.ts';
+import { createIdRouter } from '../../src/tensor/id-router.ts';
+import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import { createParameters } from '../../src/tensor/wasm-parameters.ts';
+import { cpuMs, network, realClock, silent } from './wire-peer.ts';
+
+export const SHARDS = 512;
+const TASKS = 64;
+const JOB = { job: 'bench-job-0123456789', cut: 'bench-cut-0123456789' };
+const STAMP = { revision: '1', shards: SHARDS };
+const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
+
+async function serve(spec: ParameterSpec): Promise<void> {
+  const parameters = createParameters({ spec, optimizer: SGD, seed: 1, shards: SHARDS });
+  const held = Array.from({ length: SHARDS }, (_, shard) => shard);
+  for (const shard of held) parameters.addShard(shard);
+  const metrics = registerPserverMetrics(new Registry(), () => ({ ...parameters.stats(), shards: SHARDS }));
+  const host = { clock: realClock, log: silent };
+  let updates = 0;
+  const version = (): number => updates;
+  const serving: Serving = {
+    jobId: JOB.job,
+    cut: JOB.cut,
+    spec,
+    shards: SHARDS,
+    tasks: TASKS,
+    passes: 1,
+    parameters,
+    ledger: createShardLedgers(TASKS, held, new Map()),
+    held,
+    recovery: () => 0,
+    stamp: STAMP,
+    metrics,
+    staleness: createStaleness({ ...host, rule: undefined, patienceMs: 10_000, version, metrics }),
+    isHeld: () => true,
+    isFrozen: () => false,
+    checkpoint: async () => undefined,
+    scanner: createScanner(parameters),
+    open: () => undefined,
+    rounds: undefined,
+    applied: () => {
+      updates += 1;
+    },
+  };
+  const info = (): Record<string, unknown> => ({
+    cpuMs: cpuMs(),
+    rssBytes: process.memoryUsage.rss(),
+    reservedBytes: parameters.stats().reservedBytes,
+  });
+  const server = await network().listen({
+    listen: '127.0.0.1:0',
+    http: async () => undefined,
+    landing: landInParameters(() => parameters),
+    handler: createHandler(() => serving, info),
+  });
+  process.send?.(server.port);
+  process.once('disconnect', () => process.exit());
+}
+
+export interface BenchPserver {
+  readonly address: string;
+  close(): void;
+}
+
+export async function startPserver(spec: ParameterSpec): Promise<BenchPserver> {
+  const server: ChildProcess = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(spec)]);
+  const [port] = (await once(server, 'message')) as [number];
+  return { address: `127.0.0.1:${port}`, close: () => server.disconnect() };
+}
+
+export interface BenchTrainer {
+  readonly client: ParameterClient;
+  readonly channel: Channel;
+  close(): void;
+}
+
+/** A trainer's client over one connection; `net` says of what kind. */
+export function connectTrainer(spec: ParameterSpec, address: string, net: Network = network()): BenchTrainer {
+  const channel = net.connect(address);
+  const placement = {
+    version: 1,
+    primaryOf: new Int32Array(SHARDS),
+    pservers: [{ index: 0, address, token: 1n, stamp: STAMP }],
+  };
+  const ask = (_: unknown, type: string, header: object, segments: readonly Uint8Array[] = []) =>
+    channel.request({ header: { type, ...JOB, ...header }, segments } as never, { timeoutMs: 60_000 });
+  const group: PserverGroup = {
+    withPlacement: (_, attempt) => attempt(placement),
+    ask: ask as PserverGroup['ask'],
+    current: () => placement,
+    close: () => {},
+  };
+  const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
+  return { client, channel, close: () => channel.close() };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && process.argv[2] === 'serve') {
+  await serve(JSON.parse(process.argv[3]!) as ParameterSpec);
+}

@@ -1,0 +1,168 @@
+/**
+ * Pushes that are applied and pulls, through a socket between a trainer's client and a pserver: sparse rows and dense
+ * parameters, with SGD, beside raw TCP in the same run. Run: `npx node scripts/bench/pushing.ts`, or `npm run bench`.
+ */
+import { fileURLToPath } from 'node:url';
+import type { IdList, ParameterClient } from '../../src/roles/parameter-client.ts';
+import { createIdRouter } from '../../src/tensor/id-router.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
+import { type Figure, median, printFigures } from './figure.ts';
+import { shuffledIds } from './made-ids.ts';
+import { type BenchTrainer, connectTrainer, SHARDS, startPserver } from './pserver-peer.ts';
+import { MiB, startRawTcp } from './raw-tcp.ts';
+
+const ROUNDS = 9;
+const ROUND_MS = 250;
+const KEYS = 1_000_000;
+const WIDTH = 16;
+/** A trainer pulls for the next push while one is on its way. */
+const IN_FLIGHT = 2;
+
+const never = new AbortController().signal;
+const NO_IDS: IdList = { ids: new Uint8Array(0), count: 0 };
+
+/** What one worker does again and again; each has a task of its own, so that its pushes count. */
+type Work = (worker: number) => Promise<void>;
+
+async function rate(work: Work, forMs: number, inFlight = IN_FLIGHT): Promise<number> {
+  const startMs = performance.now();
+  let done = 0;
+  const one = async (worker: number): Promise<void> => {
+    do {
+      await work(worker);
+      done++;
+    } while (performance.now() - startMs < forMs);
+  };
+  await Promise.all(Array.from({ length: inFlight }, (_, worker) => one(worker)));
+  return (done * 1000) / (performance.now() - startMs);
+}
+
+interface Job {
+  readonly client: ParameterClient;
+  readonly ids: IdList;
+  readonly dense: readonly Float32Array[];
+  readonly sparse: readonly Float32Array[];
+}
+
+function works({ client, ids, dense, sparse }: Job, firstTask: number): { push: Work; pull: Work; both: Work } {
+  const pushes: number[] = [];
+  const push: Work = async (worker) => {
+    const number = pushes[worker] ?? 0;
+    pushes[worker] = number + 1;
+    const header = { pass: 0, task: firstTask + worker, push: number, last: false, good: 1 };
+    const { duplicate } = await client.push(header, { dense, sparse, ids }, never);
+    if (duplicate) throw new Error('a push was not applied');
+  };
+  const pull: Work = async () => client.recycle(await client.pull(ids, never));
+  const both: Work = async (worker) => {
+    await push(worker);
+    await pull(worker);
+  };
+  return { push, pull, both };
+}
+
+const sparseSpec: ParameterSpec = {
+  dense: [],
+  sparse: [{ name: 'rows', width: WIDTH, initializer: { type: 'zeros' } }],
+};
+
+/** Million keys a second: each of them with its row. */
+export async function measureSparse(): Promise<Figure[]> {
+  const server = await startPserver(sparseSpec);
+  const trainer = connectTrainer(sparseSpec, server.address);
+  try {
+    const some = shuffledIds(KEYS);
+    const [route] = createIdRouter({ shards: SHARDS }).route('rows', some, KEYS, new Int32Array(SHARDS));
+    const sparse = [new Float32Array(KEYS * WIDTH).fill(0.001)];
+    const grouped = { client: trainer.client, ids: { ids: route!.ids, count: KEYS }, dense: [], sparse };
+    const mixed = { ...grouped, ids: { ids: some, count: KEYS } };
+    const inOrder = works(grouped, 0);
+    const inAny = works(mixed, IN_FLIGHT);
+    const aims = { push: 14, pull: 15, both: 9 } as const;
+    const names = { push: 'push', pull: 'pull', both: 'push+pull' } as const;
+    const figures: Figure[] = [];
+    for (const op of ['push', 'pull', 'both'] as const) {
+      for (const [works, suffix] of [
+        [inOrder, ''],
+        [inAny, ', ids in any order'],
+      ] as const) {
+        const rates: number[] = [];
+        for (let round = -1; round < ROUNDS; round++) {
+          const measured = ((await rate(works[op], ROUND_MS)) * KEYS) / 1e6;
+          if (round >= 0) rates.push(measured);
+        }
+        const figure = { value: median(rates), bestValue: Math.max(...rates), unit: 'M keys/s' };
+        figures.push(
+          suffix === ''
+            ? {
+                ...figure,
+                what: `${names[op]} of 1 M random ids × ${WIDTH}`,
+                aim: { of: 'value', bound: aims[op], best: 'high' },
+              }
+            : { ...figure, what: `  ${names[op]}${suffix}` },
+        );
+      }
+    }
+    return figures;
+  } finally {
+    trainer.close();
+    server.close();
+  }
+}
+
+const denseSpec = (byteLength: number): ParameterSpec => ({
+  dense: [{ name: 'w', shape: [byteLength / 4], initializer: { type: 'zeros' } }],
+  sparse: [],
+});
+
+/** GB/s of floats one way, also for push+pull. */
+export async function measureDense(): Promise<Figure[]> {
+  const raw = await startRawTcp();
+  const figures: Figure[] = [];
+  try {
+    for (const mebibytes of [100, 16]) {
+      const byteLength = mebibytes * MiB;
+      const spec = denseSpec(byteLength);
+      const server = await startPserver(spec);
+      const trainers: BenchTrainer[] = [connectTrainer(spec, server.address)];
+      try {
+        const dense = [new Float32Array(byteLength / 4).fill(0.001)];
+        const work = works({ client: trainers[0]!.client, ids: NO_IDS, dense, sparse: [] }, 0);
+        const rounds = { raw: [] as number[], push: [] as number[], both: [] as number[] };
+        for (let round = -1; round < ROUNDS; round++) {
+          const gigabytes = (perSecond: number): number => (perSecond * byteLength) / 1e9;
+          const measured = {
+            raw: gigabytes(await raw.rate('push', byteLength, 1, ROUND_MS)),
+            push: gigabytes(await rate(work.push, ROUND_MS)),
+            both: gigabytes(await rate(work.both, ROUND_MS)),
+          };
+          if (round < 0) continue;
+          for (const key of ['raw', 'push', 'both'] as const) rounds[key].push(measured[key]);
+        }
+        const limit = { what: 'raw TCP push', value: median(rounds.raw) };
+        const figure = (op: 'push' | 'both') => ({
+          value: median(rounds[op]),
+          unit: 'GB/s',
+          limit,
+          ratio: median(rounds[op].map((one, i) => one / rounds.raw[i]!)),
+          best: Math.max(...rounds[op]) / Math.max(...rounds.raw),
+        });
+        const what = `${mebibytes} MB`;
+        const pushAim = mebibytes === 100 ? { aim: { of: 'ratio', bound: 0.75, best: 'high' } as const } : {};
+        // 1.5 GB/s where raw TCP gives 4.
+        const bothAim = mebibytes === 16 ? { aim: { of: 'ratio', bound: 1.5 / 4, best: 'high' } as const } : {};
+        figures.push({ ...figure('push'), ...pushAim, what: `push ${what}, SGD applied` });
+        figures.push({ ...figure('both'), ...bothAim, what: `push+pull ${what}, SGD applied` });
+      } finally {
+        for (const trainer of trainers) trainer.close();
+        server.close();
+      }
+    }
+  } finally {
+    raw.close();
+  }
+  return figures;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  printFigures([...(await measureSparse()), ...(await measureDense())]);
