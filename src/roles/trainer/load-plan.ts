@@ -23,8 +23,9 @@ export async function loadPlan(master: MasterClient, record: JobRecord, signal: 
 
 /** What does not fit the facts in `/job` is no plan of this job. */
 function tasksIn(segment: Uint8Array, { train }: JobRecord): Uint32Array {
+  // A copy: the slice of a Buffer is none.
   const fits = segment.byteLength === 4 * train.tasks;
-  const taskRecords = fits ? new Uint32Array(segment.slice().buffer) : new Uint32Array(0);
+  const taskRecords = fits ? new Uint32Array(new Uint8Array(segment).buffer) : new Uint32Array(0);
   const records = taskRecords.reduce((sum, one) => sum + one, 0);
   if (!fits || records !== train.records) {
     throw new PaddletError('BadMessage', `getPlan: ${records} records, the job has ${train.records} in ${train.tasks}`);
