@@ -1,0 +1,291 @@
+/**
+ * What a job in sync mode computes, as one loop over its data: no roles, no sockets, no shards, no kernels, rows in a Map
+ * (DESIGN §6). This is the definition of the answer: whatever cluster the job runs on, whatever dies, the digests must be
+ * these. It reads data and steps the model as the trainers do; the plan, the gradient of a round, first values, optimizers
+ * and digests are written anew from the documents.
+ */
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadOrBuildIndex } from '../../src/data/index-file.ts';
+import type { DataPlace } from '../../src/data/place.ts';
+import type { DataIndex, TaskRecords } from '../../src/data/source.ts';
+import { createTaskReader } from '../../src/data/task-reader.ts';
+import { cutTasks } from '../../src/data/tasks.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { createRandom } from '../../src/host/random.ts';
+import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
+import { createModel } from '../../src/model/registry.ts';
+import type { DenseSpec, OptimizerSpec, SparseSpec } from '../../src/tensor/spec.ts';
+import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
+import { type PlainBatch, plainPlan } from './plain-plan.ts';
+
+export interface ReferenceResult {
+  readonly modelDigest: string;
+  readonly stateDigest: string;
+  /** Good records, each once a pass. */
+  readonly applied: number;
+  /** Sums over the mini-batches of each pass, in the order of rounds and lanes. */
+  readonly passes: readonly MetricSums[];
+}
+
+/** Of a job as its file says it, with the data in a folder; nothing is written there. */
+export async function referenceOf(jobFile: unknown, folder: string): Promise<ReferenceResult> {
+  const cacheFolder = mkdtempSync(join(tmpdir(), 'paddlet-reference-'));
+  const quiet = (): void => {};
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  try {
+    const host = { disk: createDisk(), random: createRandom(), log };
+    return await referenceLoop(resolveJob(jobFileSchema.parse(jobFile)), { host, folder, cacheFolder });
+  } finally {
+    rmSync(cacheFolder, { recursive: true, force: true });
+  }
+}
+
+export async function referenceLoop(job: Job, place: DataPlace): Promise<ReferenceResult> {
+  if (job.warmStart !== undefined) throw new Error('the reference loop begins with first values only');
+  const { train, trainLabels, test, testLabels, recordsPerTask } = job.data;
+  const index = await indexOf(job, place, train, trainLabels);
+  const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
+  const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
+  const model = createModel(job.model, { inputWidth: index.featureBound, classes });
+  const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
+  const options = { format: job.data.format, files: index.files, labels, inputWidth: index.featureBound };
+  const reader = createTaskReader(place, options);
+  const tasks: TaskRecords[] = [];
+  for (const chunks of cutTasks(index, recordsPerTask)) tasks.push(await reader.read(chunks));
+  await reader.close();
+  return trainPlainly(job, model, tasks);
+}
+
+function indexOf(job: Job, place: DataPlace, what: readonly string[], labels: readonly string[]): Promise<DataIndex> {
+  const { format, recordsPerTask } = job.data;
+  return loadOrBuildIndex(place, { what, format, recordsPerTask, ...(labels.length === 0 ? {} : { labels }) });
+}
+
+/** What decides the answer, beside the data. */
+export type PlainJob = Pick<Job, 'optimizer'> & {
+  readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed'>;
+};
+
+export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRecords[]): ReferenceResult {
+  const memory = new PlainMemory(model, job);
+  const taskRecords = tasks.map(({ records }) => records);
+  let applied = 0;
+  const passes = plainPlan({ ...job.training, taskRecords }).map((rounds) => {
+    let sums: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+    for (const lanes of rounds) {
+      const steps = lanes.map((place) => stepOf(model, memory, tasks, place)).filter((step) => step !== undefined);
+      memory.apply(steps);
+      for (const { metrics } of steps) sums = added(sums, metrics);
+    }
+    applied += sums.records;
+    return sums;
+  });
+  return { ...memory.digests(), applied, passes };
+}
+
+const added = (a: MetricSums, b: MetricSums): MetricSums => ({
+  records: a.records + b.records,
+  loss: a.loss + b.loss,
+  correct: a.correct + b.correct,
+  squaredError: a.squaredError + b.squaredError,
+});
+
+/** What one lane brings to a round. */
+interface LaneStep {
+  readonly records: number;
+  readonly dense: readonly Float32Array[];
+  /** Of each table, the gradient of each row. */
+  readonly sparse: readonly ReadonlyMap<bigint, Float32Array>[];
+  readonly metrics: MetricSums;
+}
+
+/** Undefined for a lane that is empty in this round, or has no good record. */
+function stepOf(
+  model: Model,
+  memory: PlainMemory,
+  tasks: readonly TaskRecords[],
+  place: PlainBatch | undefined,
+): LaneStep | undefined {
+  if (place === undefined) return undefined;
+  const batch = tasks[place.task]!.batch(place.from, place.to);
+  const { records } = batch.data;
+  if (records === 0) return undefined;
+  const ids = idsOf(batch);
+  const tables = model.parameters.sparse;
+  const result = model.step(batch, {
+    dense: memory.dense(),
+    sparse: tables.map(({ width }, table) => {
+      const values = new Float32Array(ids.length * width);
+      ids.forEach((id, i) => {
+        values.set(memory.row(table, id), i * width);
+      });
+      return values;
+    }),
+  });
+  const rowsOf = (table: number, width: number): Map<bigint, Float32Array> =>
+    new Map(ids.map((id, i) => [id, result.sparse[table]!.slice(i * width, (i + 1) * width)]));
+  return {
+    records,
+    dense: result.dense.map((gradient) => gradient.slice()),
+    sparse: tables.map(({ width }, table) => rowsOf(table, width)),
+    metrics: result.metrics,
+  };
+}
+
+function idsOf(batch: Batch): bigint[] {
+  if (batch.kind === 'dense') return [];
+  const { ids, distinct } = batch.data;
+  const view = new DataView(ids.buffer, ids.byteOffset);
+  return Array.from({ length: distinct }, (_, i) => view.getBigUint64(8 * i, true));
+}
+
+const BLOCK_FLOATS = 16_384;
+/** Optimizers that count the updates of each row and block. */
+const COUNTING = ['adam', 'adamw'];
+/** In the order in which the reference optimizers keep them. */
+const SLOTS: Readonly<Record<OptimizerSpec['type'], readonly string[]>> = {
+  sgd: [],
+  momentum: ['velocity'],
+  adagrad: ['accumulator'],
+  adam: ['m', 'v'],
+  adamw: ['m', 'v'],
+  ftrl: ['z', 'n'],
+};
+
+class PlainMemory {
+  readonly #model: Model;
+  readonly #optimizer: OptimizerSpec;
+  readonly #seed: number;
+  /** Of each dense parameter its blocks. */
+  readonly #blocks: readonly (readonly State[])[];
+  readonly #rows: readonly Map<bigint, State>[];
+
+  constructor(model: Model, { optimizer, training }: PlainJob) {
+    this.#model = model;
+    this.#optimizer = optimizer;
+    this.#seed = training.seed;
+    this.#blocks = model.parameters.dense.map((spec) => this.#firstBlocks(spec));
+    this.#rows = model.parameters.sparse.map(() => new Map());
+  }
+
+  #firstBlocks({ name, shape, initializer }: DenseSpec): State[] {
+    const place = { name, seed: this.#seed, shape, id: undefined };
+    const count = shape.reduce((product, size) => product * size, 1);
+    const values = Float32Array.from({ length: count }, (_, element) =>
+      initialValue(initializer, { ...place, element }),
+    );
+    const blocks: State[] = [];
+    for (let from = 0; from < count; from += BLOCK_FLOATS) {
+      blocks.push(freshState(this.#optimizer, values.slice(from, from + BLOCK_FLOATS)));
+    }
+    return blocks;
+  }
+
+  #firstRow({ name, width, initializer }: SparseSpec, id: bigint): Float32Array {
+    const place = { name, seed: this.#seed, shape: [1, width], id };
+    return Float32Array.from({ length: width }, (_, element) => initialValue(initializer, { ...place, element }));
+  }
+
+  dense(): Float32Array[] {
+    return this.#blocks.map((blocks) => Float32Array.from(blocks.flatMap(({ values }) => [...values])));
+  }
+
+  row(table: number, id: bigint): Float32Array {
+    return this.#rows[table]!.get(id)?.values ?? this.#firstRow(this.#model.parameters.sparse[table]!, id);
+  }
+
+  /** One update by the mean gradient over all records of the round. */
+  apply(lanes: readonly LaneStep[]): void {
+    const total = lanes.reduce((sum, { records }) => sum + records, 0);
+    if (total === 0) return;
+    this.#blocks.forEach((blocks, parameter) => {
+      const gradient = meanOf(
+        lanes.map(({ records, dense }) => [records, dense[parameter]!]),
+        total,
+      );
+      blocks.forEach((block, i) => {
+        updateReference(this.#optimizer, block, gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS));
+      });
+    });
+    this.#rows.forEach((rows, table) => {
+      const spec = this.#model.parameters.sparse[table]!;
+      for (const id of new Set(lanes.flatMap(({ sparse }) => [...sparse[table]!.keys()]))) {
+        const touching = lanes.filter(({ sparse }) => sparse[table]!.has(id));
+        const gradient = meanOf(
+          touching.map(({ records, sparse }) => [records, sparse[table]!.get(id)!]),
+          total,
+        );
+        const row = rows.get(id) ?? freshState(this.#optimizer, this.#firstRow(spec, id));
+        rows.set(id, row);
+        updateReference(this.#optimizer, row, gradient);
+      }
+    });
+  }
+
+  /** As src/checkpoint/model-digest.ts says what is hashed. */
+  digests(): { modelDigest: string; stateDigest: string } {
+    const model = createHash('sha256');
+    const state = createHash('sha256');
+    const names = SLOTS[this.#optimizer.type];
+    const slotsOf = ({ slots }: State): Uint8Array[] =>
+      [...names].sort().map((name) => littleEndian(slots[names.indexOf(name)]!));
+    const isCounting = COUNTING.includes(this.#optimizer.type);
+    for (const [spec, parameter] of byName(this.#model.parameters.dense)) {
+      for (const hash of [model, state]) hash.update(`dense ${spec.name} ${spec.shape.join('x')}\n`);
+      for (const block of this.#blocks[parameter]!) {
+        model.update(littleEndian(block.values));
+        for (const slot of slotsOf(block)) state.update(slot);
+        state.update(u32(isCounting ? block.step : 0));
+      }
+    }
+    for (const [spec, table] of byName(this.#model.parameters.sparse)) {
+      for (const hash of [model, state]) hash.update(`sparse ${spec.name} ${spec.width}\n`);
+      const rows = [...this.#rows[table]!].sort(([a], [b]) => (a < b ? -1 : 1));
+      for (const [id, row] of rows) {
+        for (const hash of [model, state]) hash.update(u64(id));
+        model.update(littleEndian(row.values));
+        for (const slot of slotsOf(row)) state.update(slot);
+        if (isCounting) state.update(u32(row.step));
+      }
+    }
+    return { modelDigest: model.digest('hex'), stateDigest: state.digest('hex') };
+  }
+}
+
+const byName = <T extends { readonly name: string }>(specs: readonly T[]): [T, number][] =>
+  specs
+    .map((spec, at): [T, number] => [spec, at])
+    .sort(([a], [b]) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+
+/** Lane by lane sum := f32(sum + records · gradient), then f32(sum / total). */
+function meanOf(lanes: readonly (readonly [records: number, gradient: Float32Array])[], total: number): Float32Array {
+  const sum = new Float32Array(lanes[0]![1].length);
+  for (const [records, gradient] of lanes) {
+    for (let i = 0; i < sum.length; i++) sum[i] = Math.fround(sum[i]! + records * gradient[i]!);
+  }
+  return sum.map((value) => Math.fround(value / total));
+}
+
+function littleEndian(floats: Float32Array): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(4 * floats.length));
+  floats.forEach((value, i) => {
+    bytes.setFloat32(4 * i, value, true);
+  });
+  return new Uint8Array(bytes.buffer);
+}
+
+function u32(value: number): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(4));
+  bytes.setUint32(0, value, true);
+  return new Uint8Array(bytes.buffer);
+}
+
+function u64(value: bigint): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(8));
+  bytes.setBigUint64(0, value, true);
+  return new Uint8Array(bytes.buffer);
+}
