@@ -2,10 +2,11 @@
  * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values, state,
  * position and ledger belong together; what is not yet captured may change meanwhile (DESIGN: rolling capture).
  */
-import { PaddletError } from '../base/errors.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
-import type { Disk, DiskFile } from '../base/seams.ts';
+import type { Disk, DiskFile, FileDigest } from '../base/seams.ts';
 import type { Parameters } from '../tensor/parameters.ts';
+import { ReusedMemory, type RowMemory } from '../tensor/row-memory.ts';
 import { type CapturedShard, capturedBytes } from './extent.ts';
 import { makeDurableFolder, withFile } from './files.ts';
 import type { CheckpointMeta, ShardPosition } from './format.ts';
@@ -49,9 +50,14 @@ export interface CheckpointFile {
 }
 
 /** Copies one shard as it is now. */
-export function captureShard(parameters: Capturable, meta: CheckpointMeta, moment: ShardMoment): CapturedShard {
+export function captureShard(
+  parameters: Capturable,
+  meta: CheckpointMeta,
+  moment: ShardMoment,
+  memory?: RowMemory,
+): CapturedShard {
   const { shard } = moment;
-  const tables = meta.parameters.sparse.map((_, table) => parameters.exportRows(shard, table));
+  const tables = meta.parameters.sparse.map((_, table) => parameters.exportRows(shard, table, memory));
   return { ...moment, tables, blocks: parameters.exportBlocks(shard) };
 }
 
@@ -73,10 +79,7 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
     });
     // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
     // does not give back what it took.
-    const digest = await digestPath(disk, temporary);
-    if (digest.bytes !== written.bytes) {
-      throw new PaddletError('CheckpointCorrupt', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
-    }
+    const digest = await readBack(disk, temporary, written.bytes);
     failPoint('checkpoint.digested');
     await disk.rename(temporary, path);
     failPoint('checkpoint.renamed');
@@ -90,10 +93,25 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
   }
 }
 
+/** What was just written. A disk that has lost it is the operator's to mend: no checkpoint was damaged. */
+async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {
+  const lost = 'the disk does not give back what it took: look at its health, or save elsewhere';
+  const digest = await digestPath(disk, path).catch((error: unknown) => {
+    if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
+    // The next owner of the index sweeps away what an owner before it had not finished.
+    const hint = error.code === 'CheckpointMissing' ? 'somebody removed it: another may own the index by now' : lost;
+    throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
+  });
+  if (digest.bytes === bytes) return digest;
+  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, found ${digest.bytes}`, { hint: lost });
+}
+
 async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Promise<WrittenCheckpoint> {
   const { meta, parameters, shards, momentOf, pace, extentBytes } = options;
+  const memory = new ReusedMemory();
   const writer = await createCheckpointWriter({
     file,
+    onWritten: () => memory.reset(),
     meta,
     shards: shards.length,
     expectedBytes: parameters.stats().bytes,
@@ -106,7 +124,7 @@ async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Pro
       await options.rest?.();
       copiedBytes = 0;
     }
-    const captured = captureShard(parameters, meta, momentOf(shard));
+    const captured = captureShard(parameters, meta, momentOf(shard), memory);
     copiedBytes += capturedBytes(captured);
     await writer.add(captured);
     failPoint('checkpoint.captured');

@@ -23,6 +23,8 @@ export interface CheckpointWriterOptions {
   readonly expectedBytes: number;
   readonly pace?: Pace;
   readonly extentBytes?: number;
+  /** What was added so far is written, and its arrays may be used again. */
+  readonly onWritten?: () => void;
 }
 
 export interface WrittenCheckpoint {
@@ -72,6 +74,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
     gathered = [];
     gatheredBytes = 0;
     for (const tensor of tensors) await writer.append(tensor);
+    options.onWritten?.();
   }
 
   return {

@@ -4,6 +4,7 @@
  *
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
+import type { RowMemory } from './row-memory.ts';
 import type { OptimizerSpec, ParameterSpec } from './spec.ts';
 
 /** A region of kernel memory. `bytes()` is made at each use: memory growth moves what earlier views showed. */
@@ -106,7 +107,8 @@ export interface Parameters {
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */
   readBlock(parameter: number, block: number): DenseBlock;
-  exportRows(shard: number, table: number): ShardRows;
+  /** In `memory`, or in arrays of their own. */
+  exportRows(shard: number, table: number, memory?: RowMemory): ShardRows;
   exportBlocks(shard: number): DenseBlock[];
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;

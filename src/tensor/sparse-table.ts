@@ -7,6 +7,7 @@ import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { OptimizerLayout } from './optimizer.ts';
 import { SHARD_ACTION, type ShardRows } from './parameters.ts';
 import { badMessage, wrongShard } from './refusals.ts';
+import { FRESH_MEMORY, type RowMemory } from './row-memory.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
 import type { SparseSpec } from './spec.ts';
 
@@ -147,10 +148,10 @@ export class SparseTable {
   }
 
   /** All rows of a present shard, sorted by unsigned id. Needs no memory beyond the workspace. */
-  export(shard: number): ShardRows {
-    const ids = new BigUint64Array(this.rowsOf(shard));
+  export(shard: number, memory: RowMemory = FRESH_MEMORY): ShardRows {
+    const ids = memory.ids(this.rowsOf(shard));
     this.#collectIds(shard, ids);
-    return this.read(ids.sort(), [shard]);
+    return this.read(ids.sort(), [shard], memory);
   }
 
   /** The ids of all rows of `shards`, sorted. */
@@ -169,8 +170,8 @@ export class SparseTable {
    * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when an id
    * is of another shard.
    */
-  read(ids: BigUint64Array, shards: readonly number[]): ShardRows {
-    const rows = this.#newRows(ids);
+  read(ids: BigUint64Array, shards: readonly number[], memory: RowMemory = FRESH_MEMORY): ShardRows {
+    const rows = this.#newRows(ids, memory);
     try {
       for (const [from, to] of this.#chunks(ids.length)) this.#readChunk(shards, rows, from, to);
     } finally {
@@ -283,15 +284,15 @@ export class SparseTable {
     this.locate(ids, some.length, actions, located);
   }
 
-  #newRows(ids: BigUint64Array): ShardRows {
+  #newRows(ids: BigUint64Array, memory: RowMemory): ShardRows {
     const { width } = this.spec;
     const count = ids.length;
-    const slots = this.#slots.map(({ name }) => [name, new Float32Array(count * width)] as const);
+    const slots = this.#slots.map(({ name }) => [name, memory.floats(count * width)] as const);
     return {
       ids,
-      values: new Float32Array(count * width),
+      values: memory.floats(count * width),
       slots: Object.fromEntries(slots),
-      steps: this.#layout.steps ? new Uint32Array(count) : undefined,
+      steps: this.#layout.steps ? memory.words(count) : undefined,
     };
   }
 

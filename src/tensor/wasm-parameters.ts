@@ -17,6 +17,7 @@ import type {
 } from './parameters.ts';
 import { applyPush, checkPush, type Push } from './push.ts';
 import { badMessage, unknownParameter, wrongShard } from './refusals.ts';
+import type { RowMemory } from './row-memory.ts';
 import { SparseTable, workspaceBytes } from './sparse-table.ts';
 
 /** Rows on their way out of kernel memory stay in the cache between being found and being copied. */
@@ -172,10 +173,10 @@ class WasmParameters implements Parameters {
     return from.export(parameter, block);
   }
 
-  exportRows(shard: number, table: number): ShardRows {
+  exportRows(shard: number, table: number, memory?: RowMemory): ShardRows {
     const from = this.#table(table);
     this.#requireShard(from.spec.name, shard);
-    return from.export(shard);
+    return from.export(shard, memory);
   }
 
   exportBlocks(shard: number): DenseBlock[] {

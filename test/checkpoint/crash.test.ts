@@ -202,7 +202,7 @@ describe('an owner that was stopped and wakes after another took its index', () 
         return taken.then(() => undefined);
       },
     });
-    await expect(saving).rejects.toMatchObject({ code: 'CheckpointMissing' });
+    await expect(saving).rejects.toMatchObject({ code: 'CheckpointNotWritten' });
     expect(await disk.list(FOLDER)).toEqual([]);
   });
 });

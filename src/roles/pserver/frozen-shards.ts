@@ -29,8 +29,8 @@ export function freezeShards(parameters: Parameters): FrozenShards {
         }
       }
     },
-    exportRows(shard, table) {
-      const now = parameters.exportRows(shard, table);
+    exportRows(shard, table, memory) {
+      const now = parameters.exportRows(shard, table, memory);
       const kept = tables.get(table);
       return kept === undefined ? now : asTheyWere(now, kept);
     },
