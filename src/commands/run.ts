@@ -104,7 +104,8 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
       clock: host.clock,
       onStanding: (standing) => {
         for (const { pass, loss } of standing.ended.slice(passesSaid)) {
-          host.log.info(`pass ${pass + 1} of ${standing.passes} is over: loss ${loss.toFixed(5)}`);
+          const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
+          host.log.info(`pass ${pass + 1} of ${standing.passes} is over${mean}`);
         }
         passesSaid = standing.ended.length;
         const { done, total, note } = meter(standing, host.clock.monotonicMs());

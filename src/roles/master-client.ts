@@ -5,7 +5,7 @@ import type { Channel, Outgoing, Received } from '../protocol/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../protocol/messages.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { follow } from '../store/follow.ts';
-import type { RoleContext } from './context.ts';
+import type { ClusterContext } from './context.ts';
 import { createSignal, orAborted, pauseOrAborted, sayWaiting } from './waiting.ts';
 
 export interface MasterClient {
@@ -24,7 +24,7 @@ export interface MasterClient {
   close(): void;
 }
 
-export function createMasterClient(context: RoleContext, onEnd: (error: Error) => void): MasterClient {
+export function createMasterClient(context: ClusterContext, onEnd: (error: Error) => void): MasterClient {
   const { keys, store } = context;
   const { clock, log } = context.host;
   const changed = createSignal();

@@ -2,12 +2,15 @@
 import * as z from 'zod';
 import type { JobStanding, ProcessRow } from '../../roles/describe-job.ts';
 import { resultText } from './result-text.ts';
+import { roundsSchema, roundsText } from './standing-rounds.ts';
 import type { TableColumn } from './table.ts';
 
 /** The part of a master's description that is shown; other versions may say more or less. */
-const masterSchema = z.object({
-  phase: z.string(),
-  passes: z.number(),
+const commonSchema = { phase: z.string(), passes: z.number(), waiting: z.string() };
+
+/** Of a job in mode async. */
+const tasksSchema = z.object({
+  ...commonSchema,
   tasks: z.object({
     pass: z.number(),
     total: z.number(),
@@ -32,10 +35,11 @@ const masterSchema = z.object({
   discarded: z.array(
     z.object({ task: z.number(), pass: z.number(), where: z.string(), code: z.string(), error: z.string() }),
   ),
-  waiting: z.string(),
   recovery: z.object({ number: z.number(), reconciled: z.number(), repairing: z.number() }),
 });
-type MasterStanding = z.infer<typeof masterSchema>;
+type TasksStanding = z.infer<typeof tasksSchema>;
+
+const masterSchema = z.union([tasksSchema, z.object({ ...commonSchema, rounds: roundsSchema })]);
 
 const masterOf = ({ processes }: JobStanding) =>
   masterSchema.safeParse(processes.find(({ role }) => role === 'master')?.info).data;
@@ -66,6 +70,18 @@ export function standingJson(standing: JobStanding): object {
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
   const failed = end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } };
   if (master === undefined) return { ...common, ...failed };
+  const { waiting } = master;
+  if ('rounds' in master) {
+    const { pass, ...rounds } = master.rounds;
+    return {
+      ...common,
+      ...failed,
+      ...(pass === undefined ? {} : { pass }),
+      rounds,
+      records: appliedBy(standing),
+      waiting,
+    };
+  }
   const { pass, total, done, todo, pending, discarded } = master.tasks;
   return {
     ...common,
@@ -75,7 +91,7 @@ export function standingJson(standing: JobStanding): object {
     records: { ...master.sums, ...appliedBy(standing) },
     attempts: master.attempts,
     recovery: master.recovery,
-    waiting: master.waiting,
+    waiting,
   };
 }
 
@@ -106,12 +122,8 @@ export function standingText(standing: JobStanding, table: Table): string {
   if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
   const master = masterOf(standing);
   if (master !== undefined) {
-    const { pass, total, todo, pending, done, discarded } = master.tasks;
-    lines.push(
-      `pass ${Math.min(pass + 1, master.passes)} of ${master.passes}, ${total} tasks: ${todo} todo, ${pending} pending, ${done} done, ${discarded} discarded`,
-    );
-    lines.push(`records: ${master.sums.read} read, ${master.sums.bad} bad, ${master.sums.duplicate} duplicate`);
-    lines.push(...troubles(master));
+    const more = 'rounds' in master ? roundsText(master.rounds, master.passes, master.waiting) : tasksText(master);
+    lines.push(...more);
   }
   const status = z.object({ cluster_status: z.string(), reason: z.string() }).safeParse(cluster).data;
   if (status !== undefined) lines.push(`cluster: ${status.cluster_status}${status.reason && `, ${status.reason}`}`);
@@ -120,8 +132,17 @@ export function standingText(standing: JobStanding, table: Table): string {
   return [...lines, '', table(columns, processes.map(processCells))].join('\n');
 }
 
+function tasksText(master: TasksStanding): string[] {
+  const { pass, total, todo, pending, done, discarded } = master.tasks;
+  return [
+    `pass ${Math.min(pass + 1, master.passes)} of ${master.passes}, ${total} tasks: ${todo} todo, ${pending} pending, ${done} done, ${discarded} discarded`,
+    `records: ${master.sums.read} read, ${master.sums.bad} bad, ${master.sums.duplicate} duplicate`,
+    ...troubles(master),
+  ];
+}
+
 /** What goes otherwise than smoothly: who is slow and at what, what is being repaired, what was given up, why nothing moves. */
-function troubles({ attempts, discarded, recovery, tasks, waiting }: MasterStanding): string[] {
+function troubles({ attempts, discarded, recovery, tasks, waiting }: TasksStanding): string[] {
   const lines = attempts
     .filter(({ slow }) => slow)
     .map(({ trainer, task, attempt, phase, position, executing, ageMs }) => {
@@ -146,7 +167,15 @@ function processCells(process: ProcessRow): string[] {
 }
 
 const trainerSchema = z.object({ phase: z.string(), records: z.number(), loss: z.number().optional() });
-const pserverSchema = z.object({ shards: z.number(), rows: z.number(), bytes: z.number(), updates: z.number() });
+const pserverSchema = z.object({
+  shards: z.number(),
+  rows: z.number(),
+  bytes: z.number(),
+  /** Mode async. */
+  updates: z.number().optional(),
+  /** Mode sync. */
+  version: z.number().optional(),
+});
 
 function doing({ role, info }: ProcessRow): string {
   if (info === undefined) return 'does not answer';
@@ -156,6 +185,7 @@ function doing({ role, info }: ProcessRow): string {
     return `${phase}, ${records} records${loss === undefined ? '' : `, loss ${loss.toFixed(4)}`}`;
   }
   if (role === 'master') return String(info.phase ?? '');
-  const { shards = 0, rows = 0, bytes = 0, updates = 0 } = pserverSchema.safeParse(info).data ?? {};
-  return `${shards} shards, ${rows} rows, ${(bytes / 1e6).toFixed(1)} MB, ${updates} updates`;
+  const { shards = 0, rows = 0, bytes = 0, updates = 0, version } = pserverSchema.safeParse(info).data ?? {};
+  const position = version === undefined ? `${updates} updates` : `round ${version}`;
+  return `${shards} shards, ${rows} rows, ${(bytes / 1e6).toFixed(1)} MB, ${position}`;
 }

@@ -1,5 +1,7 @@
 import { PaddletError } from '../../base/errors.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
 import { readJobRecord } from '../../roles/job-record.ts';
+import { createMasterClient } from '../../roles/master-client.ts';
 import { allSettledOrThrow } from '../../roles/pserver-group.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -18,11 +20,23 @@ interface Saved {
   readonly bytes?: number;
 }
 
+/** In mode sync. */
+interface SavedCut {
+  readonly outcome: 'saved' | 'running';
+  readonly round?: number;
+  readonly timeline?: number;
+}
+
+interface Outcome {
+  readonly cut?: SavedCut;
+  readonly pservers: readonly Saved[];
+}
+
 export default class CheckpointSaveCommand extends PaddletCommand<typeof CheckpointSaveCommand> {
   static override summary = 'Have the pservers of a running job save now';
   static override description =
     `Every pserver writes a checkpoint of its shards while training goes on, and publishes it. One that is saving already
-ignores the request and says so.`;
+ignores the request and says so. In mode sync the master has all of them save one and the same round, a cut.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint save', description: 'The only job under ./.paddlet.' },
     { command: '<%= config.bin %> checkpoint save --store etcd://127.0.0.1:2379 --json', description: 'For a script.' },
@@ -46,18 +60,22 @@ ignores the request and says so.`;
       if ((await retryWhileAway(ask, () => store.get(keys.result))) !== undefined) {
         throw new PaddletError('JobUnknown', `job ${record.job.name} has ended: its final checkpoints are published`);
       }
-      const saved = await this.save({ host, store, keys, record }, signal);
-      this.output({ job: record.job.name, pservers: saved }, () => saved.map(lineOf).join('\n'));
+      const job = { host, store, keys, record };
+      const { cut, pservers } =
+        record.job.training.mode === 'sync' ? await this.takeCut(job, signal) : await this.save(job, signal);
+      const lines = pservers.map(lineOf);
+      if (cut !== undefined) lines.unshift(cutLine(cut));
+      this.output({ job: record.job.name, ...(cut && { cut }), pservers }, () => lines.join('\n'));
     } finally {
       await store.close();
     }
   }
 
-  private async save(job: JobInStore, signal: AbortSignal): Promise<Saved[]> {
+  private async save(job: JobInStore, signal: AbortSignal): Promise<Outcome> {
     const { group, close } = openLiveCluster(job);
     const wait = await this.wait('saving');
     try {
-      return await group.withPlacement(
+      const pservers = await group.withPlacement(
         'checkpoint save',
         (placement) =>
           allSettledOrThrow(
@@ -76,11 +94,39 @@ ignores the request and says so.`;
           ),
         signal,
       );
+      return { pservers };
     } finally {
       wait.done();
       close();
     }
   }
+
+  private async takeCut({ host, store, keys, record }: JobInStore, signal: AbortSignal): Promise<Outcome> {
+    const context = { host, store, keys, network: createWebSocketNetwork(host) };
+    const crash = new AbortController();
+    const either = AbortSignal.any([signal, crash.signal]);
+    const master = createMasterClient(context, (error) => crash.abort(error));
+    const wait = await this.wait('taking a cut');
+    try {
+      const header = { type: 'checkpoint' as const, job: record.id, cut: record.cut, final: false };
+      const reply = await master.request({ header }, { timeoutMs: milliseconds(this.flags.timeout), signal: either });
+      reply.free();
+      const { outcome, cut } = reply.header;
+      if (outcome === 'running' || cut === undefined) return { cut: { outcome: 'running' }, pservers: [] };
+      const { files, ...which } = cut;
+      return { cut: { outcome, ...which }, pservers: files.map((file) => ({ outcome, ...file })) };
+    } catch (error) {
+      throw crash.signal.aborted ? crash.signal.reason : error;
+    } finally {
+      wait.done();
+      master.close();
+    }
+  }
+}
+
+function cutLine({ outcome, round, timeline }: SavedCut): string {
+  if (outcome === 'running') return 'the master is taking a cut already; the request is ignored';
+  return `cut of round ${round}, timeline ${timeline}`;
 }
 
 function lineOf({ index, outcome, uuid, bytes }: Saved): string {

@@ -14,9 +14,20 @@ const standingSchema = z.object({
   passes: count,
   /** Records in a pass. */
   records: count,
-  ended: z.array(z.object({ pass: count, records: count, loss: z.number() })),
-  tasks: z.object({ pass: count, total: count, done: count, pending: count, discarded: count }),
-  sums: z.object({ read: count, good: count }),
+  ended: z.array(z.object({ pass: count, loss: z.number().optional() })),
+  /** Mode async. */
+  tasks: z.object({ pass: count, total: count, done: count, pending: count, discarded: count }).optional(),
+  sums: z.object({ read: count, good: count }).optional(),
+  /** Mode sync. Without a round while not all pservers are there. */
+  rounds: z
+    .object({
+      total: count,
+      round: count.optional(),
+      pass: count.optional(),
+      ofPass: z.object({ round: count, rounds: count }).optional(),
+      records: count.optional(),
+    })
+    .optional(),
   evaluation: z.object({ total: count, done: count }).optional(),
   trainers: z.record(z.string(), z.object({ loss: z.number().optional(), records: count.optional() })),
 });
