@@ -29,6 +29,8 @@ export interface ReferenceResult {
   readonly applied: number;
   /** Sums over the mini-batches of each pass, in the order of rounds and lanes. */
   readonly passes: readonly MetricSums[];
+  /** Rounds of each pass. */
+  readonly rounds: readonly number[];
 }
 
 /** Of a job as its file says it, with the data in a folder; nothing is written there. */
@@ -74,7 +76,8 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
   const memory = new PlainMemory(model, job);
   const taskRecords = tasks.map(({ records }) => records);
   let applied = 0;
-  const passes = plainPlan({ ...job.training, taskRecords }).map((rounds) => {
+  const plan = plainPlan({ ...job.training, taskRecords });
+  const passes = plan.map((rounds) => {
     let sums: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
     for (const lanes of rounds) {
       const steps = lanes.map((place) => stepOf(model, memory, tasks, place)).filter((step) => step !== undefined);
@@ -84,7 +87,7 @@ export function trainPlainly(job: PlainJob, model: Model, tasks: readonly TaskRe
     applied += sums.records;
     return sums;
   });
-  return { ...memory.digests(), applied, passes };
+  return { ...memory.digests(), applied, passes, rounds: plan.map(({ length }) => length) };
 }
 
 const added = (a: MetricSums, b: MetricSums): MetricSums => ({
