@@ -1,7 +1,7 @@
 /** The part of the soak that is applied: trainers' clients that come and go, with sparse and dense pushes of many sizes. */
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
-import { connectTrainer, startPserver } from './pserver-peer.ts';
+import { connectTrainer, infoOf, startPserver } from './pserver-peer.ts';
 import { MiB } from './raw-tcp.ts';
 
 const WIDTH = 16;
@@ -55,10 +55,8 @@ export async function createPushers(): Promise<Pushers> {
     run: async (untilMs) => void (await Promise.all(pushed.map((_, task) => train(task, untilMs)))),
     pushes: () => pushed.reduce((sum, count) => sum + count, 0),
     async memory() {
-      const reply = await watching.channel.request({ header: { type: 'info' } }, { timeoutMs: 30_000 });
-      reply.free();
-      const { rssBytes, reservedBytes } = reply.header.info;
-      return { rssMiB: Number(rssBytes) / MiB, reservedMiB: Number(reservedBytes) / MiB };
+      const { rssBytes, reservedBytes } = await infoOf(watching);
+      return { rssMiB: rssBytes / MiB, reservedMiB: reservedBytes / MiB };
     },
     close() {
       watching.close();

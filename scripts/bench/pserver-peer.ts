@@ -58,7 +58,7 @@ async function serve(spec: ParameterSpec): Promise<void> {
       updates += 1;
     },
   };
-  const info = (): Record<string, unknown> => ({
+  const info = (): PserverInfo => ({
     cpuMs: cpuMs(),
     rssBytes: process.memoryUsage.rss(),
     reservedBytes: parameters.stats().reservedBytes,
@@ -67,7 +67,10 @@ async function serve(spec: ParameterSpec): Promise<void> {
     listen: '127.0.0.1:0',
     http: async () => undefined,
     landing: landInParameters(() => parameters),
-    handler: createHandler(() => serving, info),
+    handler: createHandler(
+      () => serving,
+      () => ({ ...info() }),
+    ),
   });
   process.send?.(server.port);
   process.once('disconnect', () => process.exit());
@@ -108,6 +111,18 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
   };
   const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
   return { client, channel, close: () => channel.close() };
+}
+
+export interface PserverInfo {
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+  readonly reservedBytes: number;
+}
+
+export async function infoOf({ channel }: BenchTrainer): Promise<PserverInfo> {
+  const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: 30_000 });
+  reply.free();
+  return reply.header.info as unknown as PserverInfo;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.argv[2] === 'serve') {

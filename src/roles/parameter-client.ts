@@ -158,6 +158,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
               };
               const reply = await group.ask(pserver, 'push', asked, part.pushSegments(gradients));
               reply.free();
+              part.pushed();
               failPoint('trainer.pserver-acknowledged');
               return reply.header;
             }),

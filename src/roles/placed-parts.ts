@@ -7,7 +7,7 @@ import { blockLength, blockShards, denseBlockFloats } from '../tensor/blocks.ts'
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../tensor/spec.ts';
 import type { Placement } from './placement-view.ts';
-import { createValuePool } from './value-pool.ts';
+import { createShelf, createValuePool } from './value-pool.ts';
 
 /** Distinct ids, u64 little-endian. */
 export interface IdList {
@@ -27,6 +27,8 @@ export interface PlacedPart {
   /** Puts the segments of the answer to a pull where they belong. */
   scatter(segment: (index: number) => Uint8Array, into: PulledValues): void;
   pushSegments(gradients: { dense: readonly Float32Array[]; sparse: readonly Float32Array[] }): Uint8Array[];
+  /** The segments of the push are not needed any more: memory that they were gathered in is used again. */
+  pushed(): void;
 }
 
 export interface PartPlanner {
@@ -38,6 +40,9 @@ export interface PartPlanner {
   recycle(room: PulledValues): void;
 }
 
+/** Arrays that parts of gradients were gathered in, of all pservers. */
+const GATHERED_KEPT = 16;
+
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
 
@@ -48,6 +53,7 @@ export function createPartPlanner(options: {
 }): PartPlanner {
   const { spec, shards, router } = options;
   const pool = createValuePool(spec);
+  const gathered = createShelf(GATHERED_KEPT);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -75,6 +81,12 @@ export function createPartPlanner(options: {
   function partOf(dense: DensePlan, routes: readonly (Route | undefined)[][], position: number): PlacedPart {
     const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
     const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
+    let lent: Float32Array[] = [];
+    const lend = (length: number): Float32Array => {
+      const array = gathered.take(length);
+      lent.push(array);
+      return array;
+    };
     return {
       fields: {
         dense: denseParts.map((parameter) => ({ parameter })),
@@ -97,13 +109,17 @@ export function createPartPlanner(options: {
       pushSegments: (gradients) => [
         ...denseParts.flatMap((p) => {
           const blocks = dense[p]![position]!;
-          return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!))];
+          return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!, lend))];
         }),
         ...sparseParts.flatMap((t) => {
           const { ids, positions } = routes[t]![position]!;
-          return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions))];
+          return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, lend))];
         }),
       ],
+      pushed() {
+        for (const array of lent) gathered.giveBack(array);
+        lent = [];
+      },
     };
   }
 
@@ -134,11 +150,16 @@ function scatterBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array,
   }
 }
 
-function gatherBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array): Float32Array {
+function gatherBlocks(
+  spec: DenseSpec,
+  blocks: Uint32Array,
+  from: Float32Array,
+  room: (length: number) => Float32Array,
+): Float32Array {
   let total = 0;
   for (const block of blocks) total += blockLength(spec, block);
   if (total === from.length) return from;
-  const gathered = new Float32Array(total);
+  const gathered = room(total);
   let at = 0;
   for (const block of blocks) {
     const length = blockLength(spec, block);

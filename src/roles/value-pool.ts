@@ -36,12 +36,14 @@ export function createValuePool(spec: ParameterSpec): ValuePool {
   };
 }
 
-interface Shelf {
+export interface Shelf {
+  /** Of that length, with any content. */
   take(length: number): Float32Array;
   giveBack(array: Float32Array): void;
 }
 
-function createShelf(): Shelf {
+/** Keeps at most `mostKept` arrays. */
+export function createShelf(mostKept = MOST_KEPT): Shelf {
   let kept: Float32Array[] = [];
   return {
     take(length) {
@@ -51,7 +53,7 @@ function createShelf(): Shelf {
     },
     giveBack(array) {
       const whole = new Float32Array(array.buffer);
-      kept = [whole, ...kept].slice(0, MOST_KEPT);
+      kept = [whole, ...kept].slice(0, mostKept);
     },
   };
 }

@@ -192,13 +192,18 @@ function indexSize(count: number): number {
 
 /**
  * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer when
- * it has these rows in this order.
+ * it has these rows in this order; else they are put in what `room` returns.
  */
-export function gatherRows(rows: Float32Array, width: number, positions: Uint32Array): Float32Array {
+export function gatherRows(
+  rows: Float32Array,
+  width: number,
+  positions: Uint32Array,
+  room = (length: number): Float32Array => new Float32Array(length),
+): Float32Array {
   if (positions.length * width === rows.length && runFrom(positions, 0) === positions.length && positions[0] === 0) {
     return rows;
   }
-  const gathered = new Float32Array(positions.length * width);
+  const gathered = room(positions.length * width);
   for (let row = 0; row < positions.length; ) {
     const run = runFrom(positions, row);
     copyRows(rows, positions[row]! * width, gathered, row * width, run * width);
