@@ -126,7 +126,7 @@ export class RigPserver {
     const from = { current: this.values, previous: this.#previous! };
     const verdict = this.gate.judgePull(header);
     if (verdict === 'wait') {
-      this.#rig.log.push('pending');
+      if (this.isAlive) this.#rig.log.push('pending');
       const details = { version: this.gate.version(), missing: this.gate.missing() };
       throw new PaddletError('VersionPending', 'not yet', { details });
     }
