@@ -4,6 +4,7 @@ import { isPaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
 import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from './capture.ts';
 import { generationOf } from './entry.ts';
+import { checkpointPath } from './paths.ts';
 import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
 
 export interface SaveOptions extends WriteCheckpointOptions, Omit<PublishOptions, 'generation'> {}
@@ -25,6 +26,9 @@ export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
   const file = await writeCheckpointFile(options);
   const published = await publish({ ...options, generation: generationOf(file, meta) }).catch(
     async (error: unknown) => {
+      const { isDoubtful } = isPaddletError(error, 'Interrupted') ? error.details : { isDoubtful: undefined };
+      // Given up before the store could have taken it.
+      if (isDoubtful === false) await disk.remove(checkpointPath(place, meta.uuid));
       if (isPaddletError(error, 'LeaseGone')) await removeUnpublished({ ...options, place, uuid: meta.uuid });
       throw error;
     },

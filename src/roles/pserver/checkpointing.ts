@@ -15,7 +15,7 @@ export interface Checkpointing {
   last(): Promise<CheckpointFile>;
   /** So much has been done so far: may be time to save. */
   progressed(passes: number, batches: number): void;
-  /** No more saves begin; resolves when none is running. */
+  /** No more saves begin, and none waits for a store that is away; resolves when none is running. */
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface CheckpointingOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly when: Job['checkpoint'];
-  readonly snapshots: Pick<Snapshots, 'save'>;
+  readonly snapshots: Pick<Snapshots, 'save' | 'hurry' | 'end'>;
   readonly start: { readonly passes: number; readonly batches: number };
   /** The ownership is gone, or a bug. */
   readonly onEnd: (error: unknown) => void;
@@ -58,6 +58,8 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     log.debug(`saving a checkpoint: ${why}`);
     running = save(false);
     running.catch((error: unknown) => {
+      // Given up on purpose.
+      if (stopped && isPaddletError(error, 'Interrupted')) return;
       if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
       else onEnd(error);
     });
@@ -73,6 +75,7 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     last() {
       stopped = true;
       cancelTimer();
+      snapshots.hurry();
       final ??= settled(running)
         .then(() => save(true))
         .catch((error: unknown) => {
@@ -93,7 +96,9 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     async stop() {
       stopped = true;
       cancelTimer();
+      snapshots.end();
       await settled(running);
+      await settled(final);
     },
   };
 }

@@ -119,7 +119,10 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
     checkpointing: {
       last() {
         last ??= standing()
-          .then((now) => now.save(true))
+          .then((now) => {
+            now.snapshots.hurry();
+            return now.save(true);
+          })
           .catch((error: unknown) => {
             last = undefined;
             throw error;
@@ -128,6 +131,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
       },
       async stop() {
         over.abort();
+        stand?.snapshots.end();
         await Promise.allSettled(last === undefined ? [] : [last]);
         await stand?.saved();
       },

@@ -7,6 +7,7 @@ import { removeOrphans } from '../../checkpoint/orphans.ts';
 import { markOpened } from '../../checkpoint/publish.ts';
 import { createShardLedgers } from '../../core/shard-ledgers.ts';
 import type { Fence } from '../../store/fence.ts';
+import { sayWaiting } from '../../store/retry-while-away.ts';
 import type { ParameterMemoryStats, Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
@@ -14,6 +15,7 @@ import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
 import { type HeldLease, patiently } from '../ownership.ts';
 import { type RecoveryView, raiseRecovery } from '../recovery.ts';
+import { adoptParting } from './adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from './checkpointing.ts';
 import { type FilledShards, type LoadedShards, loadShards } from './load-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
@@ -69,6 +71,8 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   // Before anybody can be answered from these shards, everybody can know that acknowledgements are gone.
   const recovery = loaded.exact ? 0 : await raiseRecovery(context, fence);
   failPoint('pserver.recovery-raised');
+  const { keep } = record.job.checkpoint;
+  for (const snapshot of loaded.partings) await adoptParting({ context, fence, index, folder, keep }, snapshot);
   const taken = await takeShards(context, fence, me, heads);
   failPoint('pserver.shards-taken');
   await sweep(options, loaded.files);
@@ -184,7 +188,13 @@ export function opener(
   let opening: Promise<void> | undefined;
   return () => {
     if (opened) return undefined;
-    opening ??= markOpened({ store, clock: host.clock, fence, key: keys.checkpoint(index) }).then(
+    opening ??= markOpened({
+      store,
+      clock: host.clock,
+      onWaiting: sayWaiting({ ...host, store }),
+      fence,
+      key: keys.checkpoint(index),
+    }).then(
       () => {
         failPoint('pserver.opened');
         opened = true;
@@ -207,7 +217,7 @@ export async function sweep(
 ): Promise<void> {
   const { store, keys, host } = context;
   const { entry } = await patiently(context, () => readEntry(store, keys.checkpoint(index)));
-  // A parting snapshot is not in the entry, and all there is until the next checkpoint.
+  // A parting snapshot of sync mode is not in the entry, and all there is until the next checkpoint.
   const published = new Set<string>(loaded);
   if (entry !== undefined) for (const { uuid } of [entry, ...(entry.generations ?? [])]) published.add(uuid);
   const report = await removeOrphans({

@@ -45,6 +45,8 @@ export interface LoadedShards {
   readonly source: string;
   /** Names of the files that were loaded. */
   readonly files: readonly string[];
+  /** Of those, the snapshots of this index that no entry names yet. */
+  readonly partings: readonly Generation[];
 }
 
 export interface FilledShards extends LoadedShards {
@@ -77,6 +79,7 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
     exact: parts.every(({ exact }) => exact),
     fromClean: parts.some(({ fromClean }) => fromClean),
     files: parts.flatMap(({ files }) => files),
+    partings: parts.flatMap(({ partings }) => partings),
     source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
   };
 }
@@ -105,12 +108,13 @@ const NOTHING: LoadedShards = {
   fromClean: false,
   source: 'initial values, to be repaired',
   files: [],
+  partings: [],
 };
 
 async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readonly number[]): Promise<LoadedShards> {
   const { context, folder, expected, into } = options;
   const { log, disk } = context.host;
-  const { entry, exact, complaint } = await lastState(context, owner);
+  const { entry, exact, complaint, parting } = await lastState(context, owner);
   if (complaint !== undefined) log.error(complaint);
   if (entry === undefined) {
     log.error(`pserver ${owner.index} died without a checkpoint: ${shards.length} shards begin anew and are repaired`);
@@ -137,6 +141,7 @@ async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readon
     fromClean: isExact,
     source: generation.uuid,
     files: [generation.uuid],
+    partings: parting?.uuid === generation.uuid && owner.index === options.me.index ? [parting] : [],
   };
 }
 
@@ -149,6 +154,8 @@ export interface LastState {
   /** The newest file has all that the owner ever applied. */
   readonly exact: boolean;
   readonly complaint: string | undefined;
+  /** The snapshot, when that is what it wrote last. */
+  readonly parting: Generation | undefined;
 }
 
 /** What the owner wrote last. A snapshot it announced in parting, after it had lost its index, has everything. */
@@ -158,9 +165,11 @@ export async function lastState(context: RoleContext, owner: Owner): Promise<Las
   const key = keys.checkpoint(owner.index);
   const [parting, published] = await patiently(context, () => Promise.all([store.get(partingKey), store.get(key)]));
   const { entry, complaint } = parseEntry(key, published);
-  if (parting === undefined) return { entry, complaint, exact: entry !== undefined && isClean(entry) };
+  if (parting === undefined) {
+    return { entry, complaint, exact: entry !== undefined && isClean(entry), parting };
+  }
   const snapshot: Generation = parseStoreValue(generationSchema, partingKey, parting.value);
   const before = entry === undefined ? [] : [entry, ...(entry.generations ?? [])];
   const generations = before.map((one) => generationSchema.parse(one));
-  return { entry: { ...snapshot, generations }, complaint, exact: true };
+  return { entry: { ...snapshot, generations }, complaint, exact: true, parting: snapshot };
 }

@@ -12,6 +12,7 @@ import type { CheckpointMeta, RoundsMeta } from '../../checkpoint/format.ts';
 import { publishParting } from '../../checkpoint/publish.ts';
 import { saveCheckpoint } from '../../checkpoint/save.ts';
 import type { Fence } from '../../store/fence.ts';
+import { sayWaiting } from '../../store/retry-while-away.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { RoleContext } from '../context.ts';
@@ -53,12 +54,18 @@ export interface Snapshots {
    * fence: it is looked for only while the shards' heads still name this token.
    */
   part(): Promise<CheckpointFile>;
+  /** Somebody waits for this pserver to leave: no save is held to a rate any more. */
+  hurry(): void;
+  /** Nobody needs what is being saved: a save that waits for the store ends with `Interrupted`. */
+  end(): void;
 }
 
 export function createSnapshots(options: SnapshotOptions): Snapshots {
   const { context, record, fence, index, folder, parameters, momentOf } = options;
   const { disk, clock, log, random } = context.host;
   const { keys, store } = context;
+  const hurried = new AbortController();
+  const ended = new AbortController();
 
   function metaOf(clean: boolean, rounds = options.sync?.rounds()): CheckpointMeta {
     const { job } = record;
@@ -107,13 +114,17 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
         momentOf: source?.momentOf ?? momentOf,
         store,
         clock,
+        signal: ended.signal,
+        onWaiting: sayWaiting({ clock, log, store }),
         fence,
         key: keys.checkpoint(index),
         keep,
         ...(options.sync === undefined ? {} : { isProtected: options.sync.isProtected }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         // In leaving, time is dearer than the network.
-        ...(clean || maxBytesPerSecond === undefined ? {} : { pace: createPace(clock, maxBytesPerSecond) }),
+        ...(clean || maxBytesPerSecond === undefined
+          ? {}
+          : { pace: createPace(clock, maxBytesPerSecond, hurried.signal) }),
       });
       const saved = await onDisk(saving);
       if (saved.complaint !== undefined) log.warn(saved.complaint);
@@ -128,10 +139,17 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       const meta = metaOf(true);
       const shards = parameters.shards();
       const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
-      await publishParting({ store, clock, key: keys.parting(fence.token), generation: generationOf(file, meta) });
+      const generation = generationOf(file, meta);
+      const onWaiting = sayWaiting({ clock, log, store });
+      await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
       failPoint('checkpoint.parted');
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
       return file;
+    },
+    hurry: () => hurried.abort(),
+    end() {
+      hurried.abort();
+      ended.abort();
     },
   };
 }
