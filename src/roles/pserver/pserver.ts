@@ -21,6 +21,7 @@ import { type Holding, type HoldOptions, holdShards } from './hold-shards.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { createHandler } from './serve.ts';
+import { trainersGone } from './trainers-gone.ts';
 
 export interface PserverOptions {
   /** Undefined: the first free one. */
@@ -166,6 +167,9 @@ async function serve(me: Me, holding: Holding, watch: JobWatch, crash: AbortSign
   if (end !== undefined) {
     if ('failure' in end) throw end.failure;
     return 'finished';
+  }
+  if (watch.stopRequested() && me.record.job.training.mode === 'sync') {
+    await trainersGone(context, AbortSignal.any([lease.lost, crash]));
   }
   holding.freeze();
   const loss = lossOfIndex(lease, crash);

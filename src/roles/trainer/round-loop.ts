@@ -45,7 +45,7 @@ export interface RoundLoopOptions {
   readonly lanes: LaneView;
   /** Aborts when the trainer is to end. */
   readonly over: AbortSignal;
-  /** This process alone was asked to stop: the others go on with the round. */
+  /** Asked to stop: the others go on with the round, or all go on with it another time. */
   readonly isDraining: () => boolean;
 }
 

@@ -166,7 +166,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
         over: either,
         isEnded: () => watch.end() !== undefined,
       };
-      const isDraining = (): boolean => context.stop.aborted && !watch.stopRequested();
+      const isDraining = (): boolean => watch.end() === undefined && (context.stop.aborted || watch.stopRequested());
       if (record.job.training.mode === 'sync') await syncWork({ ...work, group, isDraining, onEnd });
       else await workLoop(work);
       // The job needs no more work; its result is about to be published.
