@@ -15,7 +15,7 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^training: \S+ gets a copy of task/, 'speculated task'],
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
-  [/^lane \d+ of round \d+ is late/, 'late lane'],
+  [/^lane \d+ of round \d+: \S+ computes it too/, 'late lane'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
 

@@ -293,9 +293,10 @@ function pending(gate: RoundGate, version: number): PaddletError {
   );
 }
 
-/** Ours to die of; whoever asked finds the index with its next owner. */
+/** Ours to die of, or given up in leaving: whoever asked finds the index with its next owner. */
 function hideLoss(error: unknown): never {
-  if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+  if (isPaddletError(error, 'LeaseGone', 'Interrupted'))
+    throw new PaddletError('Suspended', error.message, { cause: error });
   throw error;
 }
 

@@ -172,8 +172,9 @@ async function checkpoint(
     throw new PaddletError('StaleRecovery', `all was done under recovery ${recovery}, it is ${serving.recovery()} now`);
   }
   const file = await serving.checkpoint(final).catch((error: unknown) => {
-    // Ours to die of; whoever asked finds the index with its next owner.
-    if (isPaddletError(error, 'LeaseGone')) throw new PaddletError('Suspended', error.message, { cause: error });
+    // Ours to die of, or given up in leaving: whoever asked finds the index with its next owner.
+    if (isPaddletError(error, 'LeaseGone', 'Interrupted'))
+      throw new PaddletError('Suspended', error.message, { cause: error });
     throw error;
   });
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
