@@ -1,0 +1,103 @@
+/** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
+import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/model-digest.ts';
+import type { Job } from '../../src/job/schema.ts';
+import type { Batch, MetricSums, Model, PulledValues } from '../../src/model/model.ts';
+import { blockShards } from '../../src/tensor/blocks.ts';
+import type { Parameters } from '../../src/tensor/parameters.ts';
+import { shardOfRow } from '../../src/tensor/shard-hash.ts';
+import { bytesOf, idBytes, makeParameters } from '../tensor/fixture.ts';
+import { idsOf, type PlainLane } from '../tensor/rounds.ts';
+
+export const SHARDS = 6;
+
+export interface Part {
+  readonly held: readonly number[];
+  readonly parameters: Parameters;
+}
+
+/** The job's shards dealt to so many memories, with first values. */
+export function makeParts({ optimizer, training }: Job, { parameters: spec }: Model, count: number): Part[] {
+  return Array.from({ length: count }, (_, part) => {
+    const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => shard % count === part);
+    const options = { spec, optimizer, seed: training.seed, shards: SHARDS, present: held };
+    return { held, parameters: makeParameters(options) };
+  });
+}
+
+export const holder = (parts: readonly Part[], shard: number): Parameters =>
+  parts.find(({ held }) => held.includes(shard))!.parameters;
+
+/** What a lane without good records brings. */
+export const EMPTY: LaneResult = {
+  records: 0,
+  dense: [],
+  sparse: [],
+  metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+};
+
+export interface LaneResult extends PlainLane {
+  readonly metrics: MetricSums;
+}
+
+export const idsIn = (batch: Batch): bigint[] =>
+  batch.kind === 'sparse' ? idsOf(batch.data.ids.subarray(0, 8 * batch.data.distinct)) : [];
+
+export function valuesIn({ parameters: spec }: Model, parts: readonly Part[], ids: readonly bigint[]): PulledValues {
+  return {
+    dense: spec.dense.map((dense, parameter) => {
+      const blocks = [...blockShards(dense, SHARDS)].map(
+        (shard, block) => holder(parts, shard).readBlock(parameter, block).values,
+      );
+      return Float32Array.from(blocks.flatMap((block) => [...block]));
+    }),
+    sparse: spec.sparse.map(({ name, width }, table) => {
+      const rows = new Float32Array(ids.length * width);
+      ids.forEach((id, i) => {
+        const from = holder(parts, shardOfRow(name, id, SHARDS));
+        from.pullSparse(table, idBytes([id]), bytesOf(rows.subarray(i * width, (i + 1) * width)));
+      });
+      return rows;
+    }),
+  };
+}
+
+export function computeLane(model: Model, batch: Batch, values: PulledValues): LaneResult {
+  const { records } = batch.data;
+  if (records === 0) return EMPTY;
+  const ids = idsIn(batch);
+  const { dense, sparse, metrics } = model.step(batch, values);
+  return {
+    records,
+    metrics,
+    dense: dense.map((gradient) => gradient.slice()),
+    sparse: model.parameters.sparse.map(
+      ({ width }, table) => new Map(ids.map((id, i) => [id, sparse[table]!.slice(i * width, (i + 1) * width)])),
+    ),
+  };
+}
+
+export function digestsOf({ parameters: spec }: Model, parts: readonly Part[]): Digests {
+  const hasher = createModelHasher();
+  const ordered = (slots: Readonly<Record<string, Float32Array>>): Float32Array[] =>
+    Object.keys(slots)
+      .sort()
+      .map((name) => slots[name]!);
+  for (const [parameter, dense] of inNameOrder(spec.dense)) {
+    hasher.beginDense(dense);
+    blockShards(dense, SHARDS).forEach((shard, block) => {
+      const { values, slots, step } = holder(parts, shard).readBlock(parameter, block);
+      hasher.block(bytesOf(values), ordered(slots).map(bytesOf), step);
+    });
+  }
+  for (const [table, { name, width }] of inNameOrder(spec.sparse)) {
+    hasher.beginTable(spec.sparse[table]!);
+    const ids = parts.flatMap(({ parameters }) => [...parameters.sortedIds(table)]).sort((a, b) => (a < b ? -1 : 1));
+    for (const id of ids) {
+      const rows = holder(parts, shardOfRow(name, id, SHARDS)).readRows(table, BigUint64Array.of(id));
+      const state = ordered(rows.slots).map((slot) => bytesOf(slot.subarray(0, width)));
+      if (rows.steps !== undefined) state.push(bytesOf(rows.steps));
+      hasher.row(idBytes([id]), bytesOf(rows.values), state);
+    }
+  }
+  return hasher.digests();
+}

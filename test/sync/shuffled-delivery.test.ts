@@ -1,0 +1,140 @@
+/**
+ * The same job with its messages in any order: lanes arrive at each pserver in an order of its own, some again and again,
+ * some rounds later; batches and metrics are applied once, and the digests are those of the plain loop (DESIGN §6).
+ */
+import { expect, it } from 'vitest';
+import { createRoundPlan, type LaneBatch } from '../../src/core/round-plan.ts';
+import { createRandomStream, type RandomStream } from '../../src/data/random-stream.ts';
+import type { Model, PulledValues } from '../../src/model/model.ts';
+import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
+import { shardOfRow } from '../../src/tensor/shard-hash.ts';
+import { testPlace } from '../data/place.ts';
+import { RoundsRig } from '../roles/pserver/rounds-rig.ts';
+import { OPTIMIZERS } from '../tensor/optimizers.ts';
+import { laneFor } from '../tensor/rounds.ts';
+import { referenceLoop } from './reference-loop.ts';
+import {
+  computeLane,
+  digestsOf,
+  EMPTY,
+  idsIn,
+  type LaneResult,
+  makeParts,
+  type Part,
+  SHARDS,
+} from './shared-shards.ts';
+import { jobOf, load, makeImages, makeText } from './small-jobs.ts';
+
+interface Pserver extends Part {
+  readonly rig: RoundsRig;
+}
+
+/** Pulls of every pserver, put together. */
+async function pullAll(
+  { parameters: spec }: Model,
+  pservers: readonly Pserver[],
+  version: number,
+  ids: readonly bigint[],
+): Promise<PulledValues> {
+  const dense = spec.dense.map(({ shape }) => new Float32Array(shape.reduce((product, size) => product * size, 1)));
+  const sparse = spec.sparse.map(({ width }) => new Float32Array(ids.length * width));
+  for (const { rig, held } of pservers) {
+    const blocks = spec.dense.map((one) => [...blockShards(one, SHARDS).entries()].filter(([, s]) => held.includes(s)));
+    const rows = spec.sparse.map(({ name }) =>
+      [...ids.keys()].filter((i) => held.includes(shardOfRow(name, ids[i]!, SHARDS))),
+    );
+    const answer = await rig.pull(version, {
+      blocks: blocks.map((some) => some.map(([block]) => block)),
+      ids: rows.map((some) => some.map((i) => ids[i]!)),
+    });
+    blocks.forEach((some, parameter) => {
+      let at = 0;
+      for (const [block] of some) {
+        const length = blockLength(spec.dense[parameter]!, block);
+        dense[parameter]!.set(answer[parameter]!.subarray(at, at + length), block * 16_384);
+        at += length;
+      }
+    });
+    rows.forEach((some, table) => {
+      const { width } = spec.sparse[table]!;
+      const values = answer[spec.dense.length + table]!;
+      some.forEach((i, at) => {
+        sparse[table]!.set(values.subarray(at * width, (at + 1) * width), i * width);
+      });
+    });
+  }
+  return { dense, sparse };
+}
+
+interface Message {
+  readonly round: number;
+  readonly lane: number;
+  readonly place: LaneBatch | undefined;
+  readonly good: number;
+  readonly result: LaneResult;
+}
+
+function shuffle<T>(items: readonly T[], random: RandomStream): T[] {
+  return items
+    .map((item) => ({ item, at: random.uniform() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+function deliver(model: Model, { rig, held }: Pserver, { round, lane, place, good, result }: Message): string {
+  const batch = place && { pass: place.pass, task: place.task, push: place.push, last: place.last, good };
+  const header = { round, lane, metrics: result.metrics, ...(batch === undefined ? {} : { batch }) };
+  return rig.push(header, laneFor(model.parameters, result, { shards: SHARDS, held }));
+}
+
+const JOBS = [
+  ...OPTIMIZERS.map((optimizer) => ({ model: { type: 'fm', factors: 3 }, optimizer })),
+  {
+    data: { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 },
+    model: { type: 'softmax' },
+    optimizer: OPTIMIZERS[4]!,
+  },
+];
+
+it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
+  const place = testPlace();
+  makeText(place, [3, 40, 41, 42, 43, 44, 45, 46, 47, 100]);
+  makeImages(place);
+  const job = jobOf(more);
+  const { lanes, passes } = job.training;
+  const wanted = await referenceLoop(job, place);
+  const { model, tasks } = await load(job, place);
+  const plan = createRoundPlan({ ...job.training, taskRecords: Uint32Array.from(tasks, ({ records }) => records) });
+  const random = createRandomStream(wanted.applied);
+  const pservers = makeParts(job, model, 3).map(({ held, parameters }): Pserver => {
+    const options = { spec: model.parameters, parameters, held, shards: SHARDS, lanes, tasks: tasks.length };
+    return { held, parameters, rig: new RoundsRig(options) };
+  });
+  const sent: Message[] = [];
+  for (let round = 0; round < plan.firstOf(passes); round++) {
+    const fresh: Message[] = [];
+    for (let lane = 0; lane < lanes; lane++) {
+      const at = plan.batchOf(round, lane);
+      const records = at && tasks[at.task]!;
+      const batch = at && records!.batch(at.from, at.to);
+      const result =
+        batch === undefined ? EMPTY : computeLane(model, batch, await pullAll(model, pservers, round, idsIn(batch)));
+      fresh.push({ round, lane, place: at, good: records?.goodBefore(at!.to) ?? 0, result });
+    }
+    sent.push(...fresh);
+    for (const pserver of pservers) {
+      const old = Array.from({ length: 3 }, () => sent[Math.floor(sent.length * random.uniform())]!);
+      for (const message of shuffle([...fresh, ...old, fresh[0]!], random)) deliver(model, pserver, message);
+      expect(pserver.rig.rounds.gate.version()).toBe(round + 1);
+    }
+  }
+  const { modelDigest, stateDigest } = wanted;
+  expect(digestsOf(model, pservers)).toEqual({ modelDigest, stateDigest });
+  for (const { rig } of pservers) {
+    expect(rig.ledger.account()).toMatchObject({ applied: wanted.applied });
+    expect(rig.rounds.metrics()).toEqual(wanted.passes.map((sums, pass) => ({ pass, ...sums })).slice(-2));
+    const { received, duplicate } = rig.rounds.observed();
+    expect(received - duplicate).toBe(wanted.applied);
+    expect(rig.failures).toEqual([]);
+  }
+});

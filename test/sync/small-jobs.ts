@@ -1,0 +1,70 @@
+/** Made data and jobs in mode sync that train in no time. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadOrBuildIndex } from '../../src/data/index-file.ts';
+import { createRandomStream } from '../../src/data/random-stream.ts';
+import type { TaskRecords } from '../../src/data/source.ts';
+import { createTaskReader } from '../../src/data/task-reader.ts';
+import { cutTasks } from '../../src/data/tasks.ts';
+import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import type { Model } from '../../src/model/model.ts';
+import { createModel } from '../../src/model/registry.ts';
+import type { TestPlace } from '../data/place.ts';
+
+export const RECORDS = 230;
+
+export function makeText(place: TestPlace, bad: readonly number[] = []): void {
+  const random = createRandomStream(11);
+  const lines = Array.from({ length: RECORDS }, (_, record) => {
+    const ids = new Set(Array.from({ length: 5 }, () => Math.floor(40 * random.uniform() ** 2)));
+    const features = [...ids].sort((a, b) => a - b).map((id) => `${id}:${(2 * random.uniform() - 1).toFixed(3)}`);
+    const label = random.uniform() < 0.4 ? 1 : 0;
+    return bad.includes(record) ? 'no record' : `${label} ${features.join(' ')}`;
+  });
+  writeFileSync(join(place.folder, 'train.txt'), `${lines.join('\n')}\n`);
+}
+
+/** Images of 41 × 41, so that the weights take more than one block. */
+export function makeImages(place: TestPlace): void {
+  const random = createRandomStream(12);
+  const header = (...numbers: number[]): Uint8Array => {
+    const view = new DataView(new ArrayBuffer(4 * numbers.length));
+    numbers.forEach((number, i) => {
+      view.setUint32(4 * i, number);
+    });
+    return new Uint8Array(view.buffer);
+  };
+  const images = Uint8Array.from({ length: 70 * 41 * 41 }, () => Math.floor(256 * random.uniform()));
+  const labels = Uint8Array.from({ length: 70 }, (_, i) => i % 10);
+  writeFileSync(join(place.folder, 'images'), Buffer.concat([header(0x0803, 70, 41, 41), images]));
+  writeFileSync(join(place.folder, 'labels'), Buffer.concat([header(0x0801, 70), labels]));
+}
+
+export const JOB_FILE = {
+  name: 'plain',
+  data: { train: 'train.txt', format: 'libsvm', recordsPerTask: 37, maxBadRecords: 100 },
+  model: { type: 'lr' },
+  training: { mode: 'sync', passes: 2, batchSize: 8, lanes: 3, seed: 5 },
+  tasks: { maxDiscarded: 0 },
+};
+
+export const jobOf = (more: Record<string, unknown>, training: Record<string, unknown> = {}): Job =>
+  resolveJob(jobFileSchema.parse({ ...JOB_FILE, ...more, training: { ...JOB_FILE.training, ...training } }));
+
+export interface Loaded {
+  readonly model: Model;
+  readonly tasks: readonly TaskRecords[];
+}
+
+export async function load(job: Job, place: TestPlace): Promise<Loaded> {
+  const { train, trainLabels, format, recordsPerTask } = job.data;
+  const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
+  const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
+  const classes = index.labelBound;
+  const model = createModel(job.model, { inputWidth: index.featureBound, classes });
+  const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
+  const reader = createTaskReader(place, { format, files: index.files, labels, inputWidth: index.featureBound });
+  const tasks = await Promise.all(cutTasks(index, recordsPerTask).map((chunks) => reader.read(chunks)));
+  await reader.close();
+  return { model, tasks };
+}
