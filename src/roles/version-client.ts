@@ -120,6 +120,7 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
       throw isPaddletError(error) ? ofLane(error, delivery.push.lane) : error;
     });
     reply.free();
+    part?.pushed();
     saw(pserver, { timeline: header.timeline, version: reply.header.version });
     failPoint('trainer.lane-acknowledged');
   }
