@@ -23,7 +23,7 @@ import { ROWS, type Row, SEVERAL } from './sync-digests/rows.ts';
 import { Scene } from './sync-digests/scene.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const ROW_TIMEOUT_MS = 240_000;
+const ROW_TIMEOUT_MS = 400_000;
 
 const { values } = parseArgs({
   options: {

@@ -166,7 +166,7 @@ const comingAndGoing: Row = {
     const options = { trainers: 6, pservers: 2, masters: 1, restartAfterMs: () => 50 + 2_500 * random.uniform() };
     await byHand(scene, options, async (cluster, isOver) => {
       while (!isOver()) {
-        await pause(100 + 500 * random.uniform());
+        await pause(300 + 900 * random.uniform());
         const awake = cluster.awake('trainer').filter(({ proc }) => !proc!.asked.has('term'));
         const slot = awake[Math.floor(random.uniform() * awake.length)];
         // One stays, or nothing would ever be done.
