@@ -6,12 +6,7 @@ import type { ReplyHeader } from '../../../src/protocol/messages.ts';
 import { type CutView, followCut } from '../../../src/roles/cut-view.ts';
 import type { JobRecord } from '../../../src/roles/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../../../src/roles/placement-view.ts';
-import {
-  type Ask,
-  allSettledOrThrow,
-  type PserverGroup,
-  type PserverRequest,
-} from '../../../src/roles/pserver-group.ts';
+import type { Ask, PserverGroup, PserverRequest } from '../../../src/roles/pserver-group.ts';
 import { createSignal, interrupted, pauseOrAborted } from '../../../src/roles/waiting.ts';
 import { aStore, Master } from './desk-rig.ts';
 
