@@ -128,6 +128,7 @@ export class WsLink implements Link {
     assert(memory.length >= head.payloadBytes, 'a landing holds the payload');
     assert(memory.byteOffset % 8 === 0, 'a landing begins at a multiple of 8');
     copy(fragments, payloadAt, frameBytes, memory);
+    landing.arrived?.(head.payloadBytes);
     return landing;
   }
 }

@@ -63,6 +63,44 @@ describeOnEveryPath('landing of requests', () => {
     await settle(1);
   });
 
+  it('is told of all bytes as they come, before the request is handled', async () => {
+    const told: number[] = [];
+    let toldBefore = 0;
+    const block = new ArrayBuffer(2 ** 20);
+    const { connect, server: listening } = await rig({
+      handler: () => {
+        toldBefore = told.at(-1) ?? 0;
+        return applied;
+      },
+      landing: (byteLength) => ({
+        byteLength,
+        fixed: true,
+        bytes: () => new Uint8Array(block, 0, byteLength),
+        arrived: (count) => void told.push(count),
+        free: () => {},
+      }),
+    });
+    (await connect().request(numbered(1, [new Uint8Array(700_000).fill(7)]), LONG)).free();
+    expect(told).toEqual([...told].sort((a, b) => a - b));
+    expect(toldBefore).toBe(700_000);
+    expect(new Uint8Array(block, 0, 700_000).every((byte) => byte === 7)).toBe(true);
+    await listening.close();
+  });
+
+  it('leaves what it has no place for to the network', async () => {
+    let seen = 0;
+    const { connect, server: listening } = await rig({
+      handler: (request) => {
+        seen = request.segment(0)[99_999]!;
+        return applied;
+      },
+      landing: () => undefined,
+    });
+    (await connect().request(numbered(1, [new Uint8Array(100_000).fill(9)]), LONG)).free();
+    expect(seen).toBe(9);
+    await listening.close();
+  });
+
   it('is not asked for frames without payload', async () => {
     const { connect, settle } = await server(() => applied);
     (await connect().request(numbered(1), LONG)).free();
