@@ -1,20 +1,24 @@
 /**
  * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules on
  * all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line; `--mode sync`
- * runs jobs in sync mode.
+ * runs jobs in sync mode; `--disks` lets disks fail, too.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
+import { DEFAULT_MIX, DISK_MIX, type FaultMix } from '../test/sim/faults.ts';
 import { type Mode, runSchedule } from '../test/sim/schedule.ts';
 
 /** Seeds handed to a worker at a time. */
 const SHARE = 200;
 
-interface Work extends Share {
+interface Kind {
   readonly mode: Mode;
+  readonly mix: FaultMix;
 }
+
+interface Work extends Share, Kind {}
 
 interface Share {
   readonly from: number;
@@ -27,15 +31,15 @@ function* seedsOf({ from, to }: Share): Generator<number> {
   for (let seed = from; seed < to; seed++) yield seed;
 }
 
-async function tell(seed: number, mode: Mode): Promise<number> {
-  const { violations, counts } = await runSchedule({ seed, mode, story: print });
+async function tell(seed: number, kind: Kind): Promise<number> {
+  const { violations, counts } = await runSchedule({ seed, ...kind, story: print });
   print('');
   for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(7)}  ${what}`);
   for (const violation of violations) print(`VIOLATION: ${violation}`);
   return violations.length === 0 ? 0 : 1;
 }
 
-async function runAll(seeds: Share, mode: Mode, jobs: number): Promise<number> {
+async function runAll(seeds: Share, kind: Kind, jobs: number): Promise<number> {
   const startedMs = performance.now();
   const counts = new Map<string, number>();
   const failures: BatchReport['failures'][number][] = [];
@@ -50,7 +54,7 @@ async function runAll(seeds: Share, mode: Mode, jobs: number): Promise<number> {
   const work = async (): Promise<void> => {
     // A worker for each share: whatever a schedule leaves behind goes with it.
     for (let share = take(); share !== undefined; share = take()) {
-      const report = await inWorker(share, mode);
+      const report = await inWorker(share, kind);
       schedules += report.schedules;
       addCounts(counts, report.counts);
       for (const failure of report.failures) {
@@ -63,7 +67,7 @@ async function runAll(seeds: Share, mode: Mode, jobs: number): Promise<number> {
   const seconds = (performance.now() - startedMs) / 1000;
   print('');
   for (const [what, count] of [...counts].sort()) print(`${String(count).padStart(9)}  ${what}`);
-  const missing = missingIn(counts, mode);
+  const missing = missingIn(counts, kind.mode, kind.mix);
   if (missing.length > 0) print(`never happened: ${missing.join(', ')}`);
   const perMinute = Math.round((schedules / seconds) * 60);
   print(`${schedules} schedules in ${seconds.toFixed(1)} s (${perMinute} a minute on ${jobs} cores)`);
@@ -71,9 +75,9 @@ async function runAll(seeds: Share, mode: Mode, jobs: number): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-function inWorker(share: Share, mode: Mode): Promise<BatchReport> {
+function inWorker(share: Share, kind: Kind): Promise<BatchReport> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: { ...share, mode } satisfies Work });
+    const worker = new Worker(new URL(import.meta.url), { workerData: { ...share, ...kind } satisfies Work });
     worker.once('message', resolve);
     worker.once('error', reject);
   });
@@ -96,14 +100,16 @@ if (isMainThread) {
       seeds: { type: 'string', default: '0..2000' },
       story: { type: 'string' },
       mode: { type: 'string', default: 'async' },
+      disks: { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
+  const kind = { mode: parseMode(values.mode), mix: values.disks ? DISK_MIX : DEFAULT_MIX };
   process.exitCode =
     values.story === undefined
-      ? await runAll(parseSeeds(values.seeds), parseMode(values.mode), Number(values.jobs))
-      : await tell(Number(values.story), parseMode(values.mode));
+      ? await runAll(parseSeeds(values.seeds), kind, Number(values.jobs))
+      : await tell(Number(values.story), kind);
 } else {
   const work = workerData as Work;
-  parentPort!.postMessage(await runBatch({ seeds: seedsOf(work), mode: work.mode }));
+  parentPort!.postMessage(await runBatch({ seeds: seedsOf(work), mode: work.mode, mix: work.mix }));
 }

@@ -56,6 +56,11 @@ export class SimulatedDisk implements Disk {
     this.#capacity = bytes;
   }
 
+  /** Leaves room for so many bytes more than there are now. */
+  fillUp(spareBytes: number): void {
+    this.setCapacity(this.#usedBytes() + spareBytes);
+  }
+
   /** The next call of that kind fails with this code and does nothing. */
   failNext(call: keyof Disk | keyof DiskFile, code: string): void {
     this.#failures.set(call, [...(this.#failures.get(call) ?? []), code]);

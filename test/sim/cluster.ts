@@ -224,7 +224,9 @@ export class Supervisor {
     const livedMs = timeline.nowMs - this.#startedMs;
     const verdict = this.#policy.ended({ code, signal: code === null ? 'SIGKILL' : null }, livedMs);
     const how = code === null ? 'is dead' : `ends with ${code}`;
-    if (verdict.act === 'restart' || (verdict.act === 'stopped' && this.#stopRequested)) {
+    // One that could not write its parameters down is started again like any other that was asked to stop.
+    const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
+    if (verdict.act === 'restart' || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());

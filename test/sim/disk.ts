@@ -8,14 +8,27 @@ import { never, type SimulatedProcess } from './process.ts';
 export class Machine {
   disk: SimulatedDisk = createSimulatedDisk();
   readonly #dice: Dice;
+  #spareBytes: number | undefined;
 
   constructor(dice: Dice) {
     this.#dice = dice;
   }
 
+  /** Full but for so many bytes, also after a crash, until it is mended. */
+  fillUp(spareBytes: number): void {
+    this.#spareBytes = spareBytes;
+    this.disk.fillUp(spareBytes);
+  }
+
+  makeRoom(): void {
+    this.#spareBytes = undefined;
+    this.disk.setCapacity(Number.MAX_SAFE_INTEGER);
+  }
+
   /** What was not synced may be lost or torn. */
   crash(): void {
     this.disk = this.disk.afterCrash(() => this.#dice.fraction());
+    if (this.#spareBytes !== undefined) this.disk.fillUp(this.#spareBytes);
   }
 }
 

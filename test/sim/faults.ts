@@ -1,6 +1,6 @@
 /** What goes wrong in a schedule: planned from the seed, let loose at its time, mended after a while. */
 import type { Cancel } from '../../src/base/seams.ts';
-import type { Cluster, Supervisor } from './cluster.ts';
+import { type Cluster, KEYS, type Supervisor } from './cluster.ts';
 import type { Dice } from './dice.ts';
 
 /** How often each kind is drawn, relative to the others; 0 leaves it out. */
@@ -26,6 +26,8 @@ export const FAULT_KINDS = [
   'store cut off',
   'store trouble',
   'compaction',
+  'corrupt checkpoint',
+  'full disk',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -49,7 +51,14 @@ export const DEFAULT_MIX: FaultMix = {
   'store cut off': 3,
   'store trouble': 4,
   compaction: 2,
+  'corrupt checkpoint': 0,
+  'full disk': 0,
 };
+
+/** The same, and disks that fail: apart, so that the seeds that were kept stay the schedules they were. */
+export const DISK_MIX: FaultMix = { ...DEFAULT_MIX, 'corrupt checkpoint': 6, 'full disk': 6 };
+
+export const kindsIn = (mix: FaultMix): FaultKind[] => FAULT_KINDS.filter((kind) => mix[kind] > 0);
 
 export interface PlannedFault {
   readonly kind: FaultKind;
@@ -68,7 +77,7 @@ const MOST = 14;
 const HORIZON_MS = 6_000;
 
 export function planFaults(dice: Dice, mix: FaultMix): PlannedFault[] {
-  const kinds = FAULT_KINDS.filter((kind) => mix[kind] > 0);
+  const kinds = kindsIn(mix);
   const count = dice.whole(FEWEST, MOST);
   const horizonMs = dice.between(2_000, HORIZON_MS);
   return Array.from({ length: count }, () => {
@@ -93,7 +102,7 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
   return kinds.at(-1)!;
 }
 
-const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|slow|store)/.test(kind);
+const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|slow|store|full)/.test(kind);
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
 const durationMs = (dice: Dice): number =>
@@ -235,5 +244,29 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     happened(cluster, fault, 'all history');
     cluster.store.compact();
     return undefined;
+  },
+  'corrupt checkpoint': (cluster, fault) => {
+    const { dice } = fault;
+    const target = dice.pick(membersOf(cluster, 'pserver'));
+    const { index } = target.member;
+    const entry = cluster.store.data.get(KEYS.checkpoint(index!));
+    const newest = entry && (JSON.parse(entry.value) as { readonly uuid: string }).uuid;
+    const path = `/checkpoints/${index}/${newest}`;
+    const content = target.machine.disk.content(path);
+    if (content === undefined) return undefined;
+    const at = dice.whole(0, content.length - 1);
+    happened(cluster, fault, `${target.member.name}: byte ${at} of ${newest}`);
+    target.machine.disk.flip(path, at, 1 << dice.whole(0, 7));
+    // What nobody loads hurts nobody.
+    target.kill(dice.chance(0.3));
+    return undefined;
+  },
+  'full disk': (cluster, fault) => {
+    const { dice } = fault;
+    const { machine, member } = dice.pick(membersOf(cluster, 'pserver'));
+    const spareBytes = dice.whole(0, 3000);
+    happened(cluster, fault, `${member.name}: ${spareBytes} bytes left`);
+    machine.fillUp(spareBytes);
+    return () => machine.makeRoom();
   },
 };

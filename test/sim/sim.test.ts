@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { missingIn, runBatch } from './batch.ts';
+import { DISK_MIX } from './faults.ts';
 import { KEPT_SEEDS } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
 
 /** Enough that everything happens in them; thousands more are run by `node scripts/sim.ts`. */
 const SCHEDULES = 200;
+const DISK_SCHEDULES = 60;
 
 describe('whole jobs under faults, simulated', () => {
   test('every record counts once, whatever happens', async () => {
@@ -12,6 +14,13 @@ describe('whole jobs under faults, simulated', () => {
     const { failures, counts } = await runBatch({ seeds });
     expect(failures).toEqual([]);
     expect(missingIn(counts)).toEqual([]);
+  }, 180_000);
+
+  test('the same with disks that fill up and checkpoints that rot', async () => {
+    const seeds = Array.from({ length: DISK_SCHEDULES }, (_, seed) => seed);
+    const { failures, counts } = await runBatch({ seeds, mix: DISK_MIX });
+    expect(failures).toEqual([]);
+    expect(missingIn(counts, 'async', DISK_MIX)).toEqual([]);
   }, 180_000);
 
   test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {

@@ -16,6 +16,8 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
   [/^lane \d+ of round \d+: \S+ computes it too/, 'late lane'],
+  [/^CheckpointCorrupt: /, 'corrupt checkpoint refused'],
+  [/^the (checkpoint could not be written|parting snapshot is lost)/, 'checkpoint not written'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
 
