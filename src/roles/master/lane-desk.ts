@@ -75,6 +75,8 @@ export function createLaneDesk(options: LaneDeskOptions): LaneDesk {
   let complaint = '';
   let cancelTick: Cancel = () => {};
   let over = false;
+  /** Before the live trainers are known nobody is told to lay down the lanes that another master dealt. */
+  let isRosterKnown = false;
   /** Changes that the dealer knows nothing of. */
   let others = 0;
 
@@ -134,7 +136,8 @@ export function createLaneDesk(options: LaneDeskOptions): LaneDesk {
     async getLanes({ known, maxWaitMs, closed: gone }) {
       const late = new AbortController();
       const cancel = clock.after(maxWaitMs, () => late.abort());
-      const isNews = (): true | undefined => (number() !== known || options.isWanted() ? true : undefined);
+      const isNews = (): true | undefined =>
+        isRosterKnown && (number() !== known || options.isWanted()) ? true : undefined;
       try {
         await changed.until(isNews, AbortSignal.any([late.signal, gone, closed.signal]));
       } catch (error) {
@@ -143,6 +146,7 @@ export function createLaneDesk(options: LaneDeskOptions): LaneDesk {
       } finally {
         cancel();
       }
+      if (!isRosterKnown) throw new PaddletError('NotReady', 'this master does not know the live trainers yet');
       return { number: number(), over, owners: dealer.assignment().owners };
     },
     failed({ trainer, round, lane, code, error, data }) {
@@ -156,7 +160,12 @@ export function createLaneDesk(options: LaneDeskOptions): LaneDesk {
       complaint = `${code}: ${error}`;
       submit({ type: 'failed', trainer, round, lane });
     },
-    tell: submit,
+    tell(event) {
+      submit(event);
+      if (event.type !== 'roster' || isRosterKnown) return;
+      isRosterKnown = true;
+      changed.notify();
+    },
     setOver(now) {
       if (now === over) return;
       over = now;

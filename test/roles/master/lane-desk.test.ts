@@ -29,7 +29,11 @@ beforeEach(() => {
   looks = 0;
   failures = [];
   isWanted = false;
-  desk = createLaneDesk({
+  desk = anotherDesk();
+});
+
+const anotherDesk = (): LaneDesk =>
+  createLaneDesk({
     context: rig.master.context,
     record: rig.record,
     describe: (round, lane) => describeLane(dataset, rig.plan, round, lane),
@@ -40,7 +44,8 @@ beforeEach(() => {
     },
     fail: (error) => failures.push(error),
   });
-});
+
+beforeEach(() => desk.tell({ type: 'roster', trainers: [] }));
 
 const later = (ms: number): Promise<void> => rig.master.clock.advance(ms);
 const ask = (known: number, closed = new AbortController().signal, maxWaitMs = 10_000) =>
@@ -89,6 +94,17 @@ describe('who asks for lanes', () => {
     isWanted = true;
     desk.wake();
     expect(await waiting).toMatchObject({ number });
+  });
+
+  it('is not told to lay down its lanes before the live trainers are known', async () => {
+    const next = anotherDesk();
+    const waiting = next.getLanes({ trainer: 'a', known: 3, maxWaitMs: 1_000, closed: new AbortController().signal });
+    const late = next.getLanes({ trainer: 'a', known: 3, maxWaitMs: 100, closed: new AbortController().signal });
+    late.catch(() => {});
+    await later(500);
+    expect(await stateOf(late)).toBe('refused: NotReady');
+    next.tell({ type: 'roster', trainers: ['a'] });
+    expect(await waiting).toMatchObject({ owners: [['a'], ['a']] });
   });
 
   it('is told to ask another master when this one ends', async () => {
