@@ -145,7 +145,7 @@ export async function measureDense(): Promise<Figure[]> {
         for (let round = -1; round < ROUNDS; round++) {
           const gigabytes = (perSecond: number): number => (perSecond * byteLength) / 1e9;
           const measured = {
-            raw: gigabytes(await raw.rate('push', byteLength, 1, ROUND_MS)),
+            raw: gigabytes(await raw.rate('push', byteLength, IN_FLIGHT, ROUND_MS)),
             push: gigabytes((await rate(work.push, ROUND_MS)).perSecond),
             both: gigabytes((await rate(work.both, ROUND_MS)).perSecond),
           };
