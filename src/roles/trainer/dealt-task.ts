@@ -2,10 +2,10 @@
 import { PaddletError } from '../../base/errors.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { TaskRecords } from '../../data/source.ts';
-import { createTaskReader } from '../../data/task-reader.ts';
 import type { Model } from '../../model/model.ts';
-import type { DealtTask, TaskChunks } from '../../protocol/messages.ts';
-import { type JobRecord, labelRuleOf } from '../job-record.ts';
+import type { DealtTask } from '../../protocol/messages.ts';
+import type { JobRecord } from '../job-record.ts';
+import { openTaskFiles } from './task-files.ts';
 
 export interface HeldTask {
   readonly dealt: DealtTask;
@@ -22,30 +22,19 @@ export function beginReading(place: DataPlace, record: JobRecord, model: Model, 
   return { dealt, read: 0, records };
 }
 
-/** Throws `TooManyBadRecords`, and as `TaskReader.read` does. */
-export async function readTask(
-  place: DataPlace,
-  record: JobRecord,
-  model: Model,
-  { files, chunks }: TaskChunks,
-): Promise<TaskRecords> {
-  const reader = createTaskReader(place, {
-    format: record.job.data.format,
-    files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
-    labels: labelRuleOf(record, model),
-    inputWidth: record.train.featureBound,
-  });
+async function readTask(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {
+  const files = openTaskFiles(place, record, model);
   try {
-    const records = await reader.read(chunks);
+    const records = await files.read(dealt);
     refuseTooManyBad(records, record.job.data.maxBadRecords);
     return records;
   } finally {
-    await reader.close();
+    await files.close();
   }
 }
 
 /** Judged before the first push of the task (DESIGN §5). */
-function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): void {
+export function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): void {
   if (records.bad.length <= maxBadRecords) return;
   const shown = records.bad.slice(0, 3).map(({ file, line, reason }) => `${file}:${line}: ${reason}`);
   throw new PaddletError(

@@ -5,11 +5,12 @@
 import { isPaddletError } from '../../base/errors.ts';
 import type { PserverGroup } from '../pserver-group.ts';
 import { createVersionClient } from '../version-client.ts';
-import { readTask } from './dealt-task.ts';
+import { refuseTooManyBad } from './dealt-task.ts';
 import { createLaneReader } from './lane-reader.ts';
 import { followLanes } from './lane-view.ts';
 import { loadPlan } from './load-plan.ts';
 import { roundLoop } from './round-loop.ts';
+import { openTaskFiles } from './task-files.ts';
 import { type WorkLoopOptions, workLoop } from './work-loop.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -26,6 +27,7 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
   const { shards } = record.job.cluster;
   const ended = new AbortController();
   const lanes = followLanes({ ...options, over: AbortSignal.any([over, ended.signal]) });
+  const files = openTaskFiles(place, record, model);
   const client = createVersionClient({ spec: model.parameters, shards, group, router });
   try {
     const plan = await loadPlan(master, record, over);
@@ -33,7 +35,8 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
       const header = { type: 'getChunks' as const, job: record.id, cut: record.cut, task };
       const reply = await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over });
       reply.free();
-      const records = await readTask(place, record, model, reply.header);
+      const records = await files.read(reply.header);
+      refuseTooManyBad(records, record.job.data.maxBadRecords);
       for (const bad of records.bad) context.host.log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
       return records;
     });
@@ -53,5 +56,6 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
     }
   } finally {
     ended.abort();
+    await files.close();
   }
 }
