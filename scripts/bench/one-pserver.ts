@@ -1,0 +1,158 @@
+/** One real pserver of a job with a large table, and a client that pushes to it: what the benchmarks of saving and recovery share. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type JobInStore, openLiveCluster } from '../../src/commands/base/live-cluster.ts';
+import { createHost } from '../../src/host/host.ts';
+import { modelOf, readJobRecord } from '../../src/roles/job-record.ts';
+import { createParameterClient, type IdList, type ParameterClient } from '../../src/roles/parameter-client.ts';
+import type { PserverGroup } from '../../src/roles/pserver-group.ts';
+import { defaultChroot, keysOf } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { elementCount } from '../../src/tensor/blocks.ts';
+import { createIdRouter } from '../../src/tensor/id-router.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
+
+const FACTORS = 30;
+const SHARDS = 512;
+const BYTES_PER_ID = 4 * 2 * (1 + FACTORS) + 16;
+const IDS_PER_PUSH = 40_000;
+const SAVE_TIMEOUT_MS = 120_000;
+export const never = new AbortController().signal;
+const host = createHost({ logLevel: 'error', logFormat: 'text', name: 'bench' });
+export const keys = keysOf(defaultChroot('bench-one'));
+export const say = (text: string): void => void process.stdout.write(`${text}\n`);
+export const load = (): string => loadavg()[0]!.toFixed(2);
+
+export class Roles {
+  readonly #executable: string;
+  readonly folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
+  readonly storeUrl = `sqlite:${join(this.folder, 'store.db')}`;
+  readonly #running = new Set<ChildProcess>();
+
+  constructor(executable: string) {
+    this.#executable = resolve(executable);
+    process.once('exit', () => this.#killAll());
+  }
+
+  start(...args: string[]): ChildProcess {
+    const log = openSync(join(this.folder, `${args[0]}.log`), 'a');
+    const env = { PATH: process.env.PATH, HOME: this.folder, PADDLET_STORE: this.storeUrl };
+    const child = spawn(this.#executable, args, { cwd: this.folder, env, stdio: ['ignore', log, log] });
+    closeSync(log);
+    this.#running.add(child);
+    child.once('exit', () => this.#running.delete(child));
+    return child;
+  }
+
+  /** One pserver with all shards; the master has nobody to deal to. */
+  startPserver(): ChildProcess {
+    return this.start('pserver', '--index', '0', '--dir', 'roles');
+  }
+
+  #killAll(): void {
+    for (const child of this.#running) child.kill('SIGKILL');
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function publish(roles: Roles): Promise<JobInStore> {
+  writeFileSync(join(roles.folder, 'train.libsvm'), '1 1:1\n0 2:1\n');
+  const job = {
+    name: 'bench-one',
+    data: { train: 'train.libsvm', format: 'libsvm' },
+    model: { type: 'fm', factors: FACTORS },
+    optimizer: { type: 'adagrad', learningRate: 0.1 },
+    cluster: { pservers: 1, trainers: 1, shards: SHARDS, leaseTtl: '5s' },
+    checkpoint: { interval: 'off' },
+  };
+  const file = join(roles.folder, 'job.yaml');
+  writeFileSync(file, JSON.stringify(job));
+  roles.start('master', file);
+  const store = await openStore(roles.storeUrl, host);
+  for (;;) {
+    const entry = await store.get(keys.job);
+    const record = entry && (await readJobRecord(store, keys));
+    if (record !== undefined) return { host, store, keys, record };
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
+/** Pushes without end of the first task: rows of ids that follow each other. */
+export class Pusher {
+  #push = 0;
+  #firstId = 0n;
+  readonly #client: ParameterClient;
+  readonly #spec: ParameterSpec;
+
+  constructor(client: ParameterClient, spec: ParameterSpec) {
+    this.#client = client;
+    this.#spec = spec;
+  }
+
+  /** After a restore the ledger wants a push that was made before. */
+  async synchronize(): Promise<void> {
+    this.#push = Math.max(0, (await this.#client.position(0, 0, never)).next);
+  }
+
+  /** Rows of new ids, or of ids that have been there for long. */
+  async push(count: number, fresh: boolean): Promise<void> {
+    const ids = fresh ? idsFrom(this.#firstId, count) : idsFrom((BigInt(this.#push) * 7919n) % this.#firstId, count);
+    if (fresh) this.#firstId += BigInt(count);
+    const gradients = {
+      ids,
+      dense: this.#spec.dense.map((dense) => new Float32Array(elementCount(dense))),
+      sparse: this.#spec.sparse.map(({ width }) => new Float32Array(count * width).fill(0.001)),
+    };
+    await this.#client.push({ pass: 0, task: 0, push: this.#push, last: false, good: 0 }, gradients, never);
+    this.#push += 1;
+  }
+
+  async growTo(bytes: number): Promise<void> {
+    while (Number(this.#firstId) * BYTES_PER_ID < bytes) await this.push(IDS_PER_PUSH, true);
+  }
+}
+
+export function idsFrom(first: bigint, count: number): IdList {
+  const ids = BigUint64Array.from({ length: count }, (_, i) => first + BigInt(i));
+  return { ids: new Uint8Array(ids.buffer), count };
+}
+
+export async function save(group: PserverGroup): Promise<{ uuid: string; bytes: number }> {
+  return group.withPlacement(
+    'save',
+    async (placement) => {
+      const reply = await group.ask(placement.pservers[0]!, 'checkpoint', { final: false }, [], SAVE_TIMEOUT_MS);
+      reply.free();
+      return reply.header.saved!;
+    },
+    never,
+  );
+}
+
+/** Seconds in user and system mode so far (proc(5): fields 14 and 15, in ticks of 10 ms). */
+export function processorTime(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+export interface OnePserver {
+  readonly roles: Roles;
+  readonly job: JobInStore;
+  readonly group: PserverGroup;
+  readonly client: ParameterClient;
+  readonly pserver: ChildProcess;
+  readonly pusher: Pusher;
+}
+
+export async function startOne(executable: string): Promise<OnePserver> {
+  const roles = new Roles(executable);
+  const job = await publish(roles);
+  const spec = modelOf(job.record).parameters;
+  const { group } = openLiveCluster(job);
+  const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
+  return { roles, job, group, client, pserver: roles.startPserver(), pusher: new Pusher(client, spec) };
+}
