@@ -79,7 +79,8 @@ function fill(out: usize, count: u32, kind: u32, a: f64, b: f64, key: u64, id: u
 }
 
 export function fillRow(out: usize, width: u32, kind: u32, a: f64, b: f64, key: u64, id: u64): void {
-  fill(out, width, kind, a, b, key, id, 0, false);
+  if (kind == KIND_CONSTANT) fillConstant(out, width, <f32>a);
+  else fill(out, width, kind, a, b, key, id, 0, false);
 }
 
 /** Elements [element, element + count) of a dense parameter; `element` is a multiple of 16. */

@@ -14,7 +14,7 @@ import {
   stepOffset,
   widthOf,
 } from './table';
-import { addInitialRow, addRow, expectRow } from './table-growth';
+import { addRow, expectRow, findOrAddRow } from './table-growth';
 import { ROW_VALUES } from './table-layout';
 
 const STRIDE: u32 = 64;
@@ -160,8 +160,7 @@ function materialize(table: u32, ids: usize, i: u32): u32 {
   const hash = load<u64>(hashes + (i << 3));
   const part = load<u32>(parts + (i << 2));
   // An id that came twice was added by its first.
-  const row = findRow(part, hash, id);
-  return row == ABSENT ? addInitialRow(table, part, hash, id) : row;
+  return findOrAddRow(table, part, hash, id);
 }
 
 /** Replaces ABSENT by fresh rows whose fields the caller sets; room was reserved. */

@@ -2,7 +2,7 @@
 
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { hashIn, initialValues } from './table';
+import { hashIn, initialValues, isRow, rowOfCandidate } from './table';
 import {
   EMPTY_INDEX,
   P_BYTES,
@@ -143,9 +143,37 @@ function placeAllRows(part: u32, index: u32, mask: u32): void {
   store<u32>(index + (position << 2), entry);
 }
 
+/** The row, added at its initial values and slots if it is not there; room was reserved. */
+export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
+  const index = load<u32>(part, P_INDEX);
+  const mask = load<u32>(part, P_MASK);
+  let position = <u32>hash & mask;
+  let entry = load<u32>(index + (position << 2));
+  while (entry != 0) {
+    if (isRow(entry, hash, id)) return rowOfCandidate(entry);
+    position = (position + 1) & mask;
+    entry = load<u32>(index + (position << 2));
+  }
+  const row = takeRow(part, load<u32>(table, T_STRIDE));
+  store<u64>(row, id);
+  store<u32>(index + (position << 2), row | (<u32>hash >> TAG_SHIFT));
+  initialValues(table, id, row + ROW_VALUES);
+  startSlots(row + ROW_VALUES, load<u32>(table, T_WIDTH));
+  if (countsSteps()) store<u32>(row + load<u32>(table, T_STEP), 0);
+  return row;
+}
+
 /** Adds a row that is not there; room was reserved. The id is set, nothing else. */
 export function addRow(part: u32, hash: u64, id: u64): u32 {
-  const stride = load<u32>(load<u32>(part, P_TABLE), T_STRIDE);
+  const row = takeRow(part, load<u32>(load<u32>(part, P_TABLE), T_STRIDE));
+  store<u64>(row, id);
+  const tag = <u32>hash >> TAG_SHIFT;
+  placeEntry(load<u32>(part, P_INDEX), load<u32>(part, P_MASK), <u32>hash, row | tag);
+  return row;
+}
+
+/** The next of the rows that were reserved. */
+@inline function takeRow(part: u32, stride: u32): u32 {
   let row = load<u32>(part, P_NEXT_ROW);
   if (row == load<u32>(part, P_ROWS_END)) {
     const segment = load<u32>(part, P_SPARE);
@@ -157,17 +185,5 @@ export function addRow(part: u32, hash: u64, id: u64): u32 {
   store<u32>(part, row + stride, P_NEXT_ROW);
   store<u32>(part, load<u32>(part, P_FREE_ROWS) - 1, P_FREE_ROWS);
   store<u32>(part, load<u32>(part, P_ROWS) + 1, P_ROWS);
-  store<u64>(row, id);
-  const tag = <u32>hash >> TAG_SHIFT;
-  placeEntry(load<u32>(part, P_INDEX), load<u32>(part, P_MASK), <u32>hash, row | tag);
-  return row;
-}
-
-/** Adds a row at its initial values and slots. */
-export function addInitialRow(table: u32, part: u32, hash: u64, id: u64): u32 {
-  const row = addRow(part, hash, id);
-  initialValues(table, id, row + ROW_VALUES);
-  startSlots(row + ROW_VALUES, load<u32>(table, T_WIDTH));
-  if (countsSteps()) store<u32>(row + load<u32>(table, T_STEP), 0);
   return row;
 }
