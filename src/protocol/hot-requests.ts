@@ -1,5 +1,5 @@
 /**
- * The two requests that come thousands of times a second, recognized without the general validator, which costs a fifth
+ * The requests that come thousands of times a second, pulls and pushes of either mode, recognized without the general validator, which costs a fifth
  * of a small push. What this accepts the schema of `messages.ts` accepts unchanged (a test compares them); everything
  * else, also what is only unusual, is for the schema to judge.
  */
@@ -9,19 +9,60 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const PULL_FIELDS = 6;
 const PUSH_FIELDS = 11;
+const PULL_VERSION_FIELDS = 9;
+const PUSH_LANE_FIELDS = 11;
+const MAX_WAIT_MS = 60_000;
 const MAX_NAME = 256;
 const MAX_REVISION_DIGITS = 20;
 
-/** True for a header that surely is a valid `pull` or `push`. */
+/** True for a header that surely is a valid `pull`, `push`, `pullVersion` or `pushLane`. */
 export function isPlainPullOrPush(header: unknown): boolean {
   if (!isMap(header)) return false;
-  if (header.type === 'pull') return sizeOf(header) === PULL_FIELDS && isPartsOfJob(header);
-  if (header.type !== 'push') return false;
-  const { pass, task, push, last, good, used } = header;
-  const own = isCount(pass) && isCount(task) && isCount(push) && isCount(good) && typeof last === 'boolean';
-  if (used !== undefined && !isPulledVersion(used)) return false;
-  return own && sizeOf(header) === PUSH_FIELDS + (used === undefined ? 0 : 1) && isPartsOfJob(header);
+  switch (header.type) {
+    case 'pull':
+      return sizeOf(header) === PULL_FIELDS && isPartsOfJob(header);
+    case 'push':
+      return isPush(header);
+    case 'pullVersion':
+      return isPullVersion(header);
+    case 'pushLane':
+      return isPushLane(header);
+    default:
+      return false;
+  }
 }
+
+function isPush(header: Fields): boolean {
+  const { used } = header;
+  if (used !== undefined && !isPulledVersion(used)) return false;
+  const size = PUSH_FIELDS + (used === undefined ? 0 : 1);
+  return sizeOf(header) === size && isPosition(header) && isPartsOfJob(header);
+}
+
+function isPullVersion(header: Fields): boolean {
+  const { timeline, version, maxWaitMs } = header;
+  const own = isCount(timeline) && isCount(version) && isCount(maxWaitMs) && (maxWaitMs as number) <= MAX_WAIT_MS;
+  return own && sizeOf(header) === PULL_VERSION_FIELDS && isPartsOfJob(header);
+}
+
+function isPushLane(header: Fields): boolean {
+  const { timeline, round, lane, batch, records, metrics } = header;
+  const own = isCount(timeline) && isCount(round) && isCount(lane) && (lane as number) < LIMITS.lanes;
+  if (!own || !isCount(records) || !isMetrics(metrics)) return false;
+  if (batch !== undefined && !(isMap(batch) && sizeOf(batch) === 5 && isPosition(batch))) return false;
+  return sizeOf(header) === PUSH_LANE_FIELDS + (batch === undefined ? 0 : 1) && isPartsOfJob(header);
+}
+
+const isPosition = ({ pass, task, push, last, good }: Fields): boolean =>
+  isCount(pass) && isCount(task) && isCount(push) && isCount(good) && typeof last === 'boolean';
+
+const isMetrics = (value: unknown): boolean =>
+  isMap(value) &&
+  sizeOf(value) === 4 &&
+  isCount(value.records) &&
+  isCount(value.correct) &&
+  Number.isFinite(value.loss) &&
+  Number.isFinite(value.squaredError);
 
 const isPartsOfJob = ({ job, cut, placement, dense, sparse }: Fields): boolean =>
   isName(job) && isName(cut) && isPlacement(placement) && isParts(dense, 'parameter') && isParts(sparse, 'table');

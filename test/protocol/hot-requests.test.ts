@@ -49,8 +49,29 @@ const push = fc.record({
 const pushUsed = fc
   .tuple(push, fc.record({ revision: fc.nat().map(String), version: fc.maxSafeNat() }))
   .map(([header, used]) => ({ ...header, used }));
+const pullVersion = fc.record({
+  type: fc.constant('pullVersion'),
+  ...shared,
+  timeline: small,
+  version: fc.maxSafeNat(),
+  maxWaitMs: fc.nat(60_000),
+});
+const real = fc.double({ noNaN: true, noDefaultInfinity: true });
+const emptyLane = fc.record({
+  type: fc.constant('pushLane'),
+  ...shared,
+  timeline: small,
+  round: fc.maxSafeNat(),
+  lane: fc.nat(4095),
+  records: small,
+  metrics: fc.record({ records: small, loss: real, correct: fc.maxSafeNat(), squaredError: real }),
+});
+const batch = fc.record({ pass: small, task: fc.maxSafeNat(), push: small, last: fc.boolean(), good: fc.maxSafeNat() });
+const lane = fc.tuple(emptyLane, batch).map(([header, position]) => ({ ...header, batch: position }));
 /** With ordinary prototypes, as decoded headers have. */
-const valid = fc.oneof(pull, push, pushUsed).map((header) => structuredClone(header) as Record<string, unknown>);
+const valid = fc
+  .oneof(pull, push, pushUsed, pullVersion, emptyLane, lane)
+  .map((header) => structuredClone(header) as Record<string, unknown>);
 
 /** Somewhere in the header a field is gone, new, or odd. */
 const mangled = fc
@@ -58,6 +79,9 @@ const mangled = fc
   .map(([header, n, how, value]) => {
     const copy = structuredClone(header);
     const places: Record<string, unknown>[] = [copy, copy.placement as Record<string, unknown>];
+    for (const field of ['batch', 'metrics'] as const) {
+      if (copy[field] !== undefined) places.push(copy[field] as Record<string, unknown>);
+    }
     places.push(...(copy.dense as Record<string, unknown>[]), ...(copy.sparse as Record<string, unknown>[]));
     const place = places[n % places.length]!;
     const keys = Object.keys(place);
@@ -95,7 +119,7 @@ describe('pulls and pushes recognized by hand', () => {
   it('leave no field out: one missing is refused', () => {
     fc.assert(
       fc.property(valid, fc.nat(), (header, n) => {
-        const keys = Object.keys(header).filter((key) => key !== 'used');
+        const keys = Object.keys(header).filter((key) => key !== 'used' && key !== 'batch');
         const rest = { ...header };
         delete rest[keys[n % keys.length]!];
         expect(isPlainPullOrPush(rest)).toBe(false);
