@@ -27,6 +27,8 @@ export type LaneEvent =
   /** All live trainers; new ones in the order in which they joined. */
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined' | 'gone'; readonly trainer: string }
+  /** It is about to go, and says so: what it has not brought is no failure. */
+  | { readonly type: 'left'; readonly trainer: string }
   /**
    * Where the rounds stand: the lowest version of all pservers and the lanes missing in those that have it. None missing
    * means that nobody waits for lanes.
@@ -114,6 +116,8 @@ export function createLaneDealer(options: LaneDealerOptions): LaneDealer {
   const slowness = createSlowness();
   /** In the order in which they joined. */
   const live = new Set<string>();
+  /** Still in the roster, though they have left. */
+  const leaving = new Set<string>();
   /** Kept while too few trainers live, so that those who have lanes get them again. */
   let own: LaneOwners = Array.from({ length: lanes }, () => undefined);
   const helpers = new Map<number, readonly Helper[]>();
@@ -141,21 +145,31 @@ export function createLaneDealer(options: LaneDealerOptions): LaneDealer {
     else helpers.set(lane, kept);
   }
 
-  function gone(trainer: string): void {
-    if (!live.delete(trainer)) return;
-    slowness.left(trainer);
+  function joined(trainer: string): void {
+    if (!leaving.has(trainer)) live.add(trainer);
+  }
+
+  function died(trainer: string): void {
+    leaving.delete(trainer);
+    if (!live.has(trainer)) return;
     own.forEach((owner, lane) => {
       if (owner !== trainer || round?.missing.has(lane) !== true) return;
       round.bereft.set(lane, trainer);
       if (!effects.some(({ type }) => type === 'look')) effects.push({ type: 'look' });
     });
+    remove(trainer);
+  }
+
+  function remove(trainer: string): void {
+    live.delete(trainer);
+    slowness.left(trainer);
     for (const lane of [...helpers.keys()]) helpUntil(lane, (helper) => helper.trainer !== trainer);
   }
 
   function roster(trainers: readonly string[]): void {
     const now = new Set(trainers);
-    for (const trainer of [...live]) if (!now.has(trainer)) gone(trainer);
-    for (const trainer of trainers) live.add(trainer);
+    for (const trainer of [...live, ...leaving]) if (!now.has(trainer)) died(trainer);
+    for (const trainer of trainers) joined(trainer);
   }
 
   function rounds(event: Extract<LaneEvent, { type: 'rounds' }>, now: number): void {
@@ -255,11 +269,16 @@ export function createLaneDealer(options: LaneDealerOptions): LaneDealer {
         share();
         return;
       case 'joined':
-        live.add(event.trainer);
+        joined(event.trainer);
+        share();
+        return;
+      case 'left':
+        if (live.has(event.trainer)) leaving.add(event.trainer);
+        remove(event.trainer);
         share();
         return;
       case 'gone':
-        gone(event.trainer);
+        died(event.trainer);
         share();
         return;
       case 'rounds':

@@ -15,7 +15,8 @@ const uuid = z.uuid();
  * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
  * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
  */
-export const placementSchema = z.strictObject({ revision: z.string().regex(/^\d{1,20}$/), shards: count });
+const decimal = z.string().regex(/^\d{1,20}$/);
+export const placementSchema = z.strictObject({ revision: decimal, shards: count });
 export type PlacementStamp = z.infer<typeof placementSchema>;
 
 /**
@@ -151,10 +152,7 @@ export const requestSchema = z.discriminatedUnion('type', [
     type: z.literal('scanRows'),
     ...ofJob,
     table: count,
-    after: z
-      .string()
-      .regex(/^\d{1,20}$/)
-      .optional(),
+    after: decimal.optional(),
     maxRows: z.int().min(1).max(1_000_000),
     state: z.boolean(),
   }),
@@ -188,6 +186,8 @@ export const requestSchema = z.discriminatedUnion('type', [
     error: z.string().max(4096),
     data: z.boolean(),
   }),
+  /** Sync mode: the trainer leaves; others are to compute its lanes. */
+  z.strictObject({ type: z.literal('returnLanes'), ...ofJob, trainer: name }),
   /** Sync mode: a lane of that round is wanted, but a pserver cannot give the version any more that it is computed from. */
   z.strictObject({ type: z.literal('roundStuck'), ...ofJob, trainer: name, timeline: count, round: count }),
   /** A task was pushed to its end and every pserver acknowledged it. */
@@ -262,8 +262,7 @@ const taskChunks = {
     .min(1),
   chunks: z.array(chunk).min(1),
 };
-const chunksOfTask = z.strictObject(taskChunks);
-export type TaskChunks = z.infer<typeof chunksOfTask>;
+export type TaskChunks = z.infer<z.ZodObject<typeof taskChunks>>;
 
 const dealtTask = z.strictObject({
   kind: z.enum(['train', 'evaluate']),
@@ -360,6 +359,7 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('getPlan') }),
   z.strictObject({ type: z.literal('getChunks'), ...taskChunks }),
   z.strictObject({ type: z.literal('failLane') }),
+  z.strictObject({ type: z.literal('returnLanes') }),
   z.strictObject({ type: z.literal('roundStuck') }),
   z.strictObject({ type: z.literal('finishTask') }),
   z.strictObject({ type: z.literal('failTask') }),

@@ -1,86 +1,12 @@
 /** Lanes are dealt evenly, with few moves, and late ones get help (DESIGN §6). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createLaneDealer,
-  type LaneDealer,
-  type LaneDealerOptions,
-  type LaneEffect,
-  type LaneEvent,
-} from '../../src/core/lane-dealer.ts';
-
-const FLOOR = 1_000;
-const OPTIONS: LaneDealerOptions = { lanes: 8, minTrainers: 1, maxTrainers: 100, floorMs: FLOOR };
-
-/** A dealer with a clock, and what it did. */
-class Rig {
-  readonly dealer: LaneDealer;
-  readonly effects: LaneEffect[] = [];
-  now = 0;
-  version = 0;
-  timeline = 0;
-  readonly lanes: number;
-
-  constructor(options: Partial<LaneDealerOptions> = {}) {
-    this.lanes = options.lanes ?? OPTIONS.lanes;
-    this.dealer = createLaneDealer({ ...OPTIONS, ...options });
-  }
-
-  step(event: LaneEvent): LaneEffect[] {
-    const effects = this.dealer.step(event, this.now);
-    this.effects.push(...effects);
-    return effects;
-  }
-
-  joined(...trainers: string[]): void {
-    for (const trainer of trainers) this.step({ type: 'joined', trainer });
-  }
-
-  gone(trainer: string): LaneEffect[] {
-    return this.step({ type: 'gone', trainer });
-  }
-
-  /** Where the rounds stand: all lanes are missing unless others are named. */
-  seen(missing?: readonly number[]): LaneEffect[] {
-    const { timeline, version } = this;
-    return this.step({
-      type: 'rounds',
-      timeline,
-      version,
-      missing: missing ?? Array.from({ length: this.lanes }, (_, i) => i),
-    });
-  }
-
-  rounds(count: number, tookMs = 100): void {
-    for (let i = 0; i < count; i++) {
-      this.seen();
-      this.now += tookMs;
-      this.version += 1;
-    }
-    this.seen();
-  }
-
-  lanesOf(trainer: string): number[] {
-    const { owners } = this.dealer.assignment();
-    return owners.flatMap(([own], lane) => (own === trainer ? [lane] : []));
-  }
-
-  counts(): number[] {
-    return [...new Set(this.dealer.assignment().owners.map(([own]) => own))].map((one) => this.lanesOf(one!).length);
-  }
-
-  of<T extends LaneEffect['type']>(type: T): Extract<LaneEffect, { type: T }>[] {
-    return this.effects.filter((effect): effect is Extract<LaneEffect, { type: T }> => effect.type === type);
-  }
-
-  owners(lane: number): readonly string[] {
-    return this.dealer.assignment().owners[lane]!;
-  }
-}
+import type { LaneDealerOptions } from '../../src/core/lane-dealer.ts';
+import { FLOOR, LaneRig, OPTIONS } from './lane-rig.ts';
 
 describe('lanes are shared', () => {
   it('nobody has one until there are enough trainers', () => {
-    const rig = new Rig({ minTrainers: 2 });
+    const rig = new LaneRig({ minTrainers: 2 });
     expect(rig.dealer.assignment()).toEqual({ number: 1, owners: Array.from({ length: 8 }, () => []) });
     rig.joined('ann');
     expect(rig.dealer.assignment().number).toBe(1);
@@ -93,7 +19,7 @@ describe('lanes are shared', () => {
   });
 
   it('who had lanes before there were too few trainers has them again', () => {
-    const rig = new Rig({ minTrainers: 2 });
+    const rig = new LaneRig({ minTrainers: 2 });
     rig.joined('ann', 'bob');
     const bobs = rig.lanesOf('bob');
     rig.gone('ann');
@@ -102,18 +28,18 @@ describe('lanes are shared', () => {
   });
 
   it('more trainers than lanes, or than may work, stand by, in the order in which they joined', () => {
-    const rig = new Rig({ lanes: 2 });
+    const rig = new LaneRig({ lanes: 2 });
     rig.joined('ann', 'bob', 'cid');
     expect(rig.lanesOf('cid')).toEqual([]);
     rig.gone('ann');
     expect(rig.counts()).toEqual([1, 1]);
-    const few = new Rig({ maxTrainers: 2 });
+    const few = new LaneRig({ maxTrainers: 2 });
     few.joined('ann', 'bob', 'cid');
     expect(few.counts()).toEqual([4, 4]);
   });
 
   it('a roster keeps the order of those known and drops those missing in it', () => {
-    const rig = new Rig({ maxTrainers: 1 });
+    const rig = new LaneRig({ maxTrainers: 1 });
     rig.joined('ann', 'bob');
     rig.step({ type: 'roster', trainers: ['bob', 'ann', 'cid'] });
     expect(rig.lanesOf('ann')).toHaveLength(8);
@@ -122,7 +48,7 @@ describe('lanes are shared', () => {
   });
 
   it('a new master may begin with another number', () => {
-    const rig = new Rig({ firstNumber: 100 });
+    const rig = new LaneRig({ firstNumber: 100 });
     rig.joined('ann');
     expect(rig.of('assigned')).toEqual([{ type: 'assigned', number: 101 }]);
   });
@@ -151,7 +77,7 @@ function fewestMoves(before: readonly (string | undefined)[], working: readonly 
 
 describe('whoever joins or goes', () => {
   const check = (options: Partial<LaneDealerOptions>, steps: readonly Change[]): void => {
-    const rig = new Rig(options);
+    const rig = new LaneRig(options);
     const { lanes, minTrainers, maxTrainers } = { ...OPTIONS, ...options };
     const live: string[] = [];
     let held: (string | undefined)[] = Array.from({ length: lanes }, () => undefined);
@@ -192,7 +118,7 @@ describe('whoever joins or goes', () => {
 
 describe('a lane that is late', () => {
   it('is computed by an idle trainer as well, when others of the round are in', () => {
-    const rig = new Rig({ maxTrainers: 2 });
+    const rig = new LaneRig({ maxTrainers: 2 });
     rig.joined('ann', 'bob', 'idle');
     rig.rounds(3);
     expect(rig.dealer.nextDeadline()).toBe(rig.now + FLOOR);
@@ -206,7 +132,7 @@ describe('a lane that is late', () => {
   });
 
   it('else by the one with the least to do of those whose lanes are all in', () => {
-    const rig = new Rig({ lanes: 5 });
+    const rig = new LaneRig({ lanes: 5 });
     rig.joined('ann', 'bob', 'cid');
     rig.rounds(3);
     rig.now += FLOOR;
@@ -220,7 +146,7 @@ describe('a lane that is late', () => {
   });
 
   it('once in a round, and not while nobody has anything in or too little is known', () => {
-    const rig = new Rig({ maxTrainers: 2 });
+    const rig = new LaneRig({ maxTrainers: 2 });
     rig.joined('ann', 'bob', 'idle', 'idler');
     rig.rounds(2);
     rig.now += 50 * FLOOR;
@@ -239,7 +165,7 @@ describe('a lane that is late', () => {
   });
 
   it('slow rounds all over are not late', () => {
-    const rig = new Rig();
+    const rig = new LaneRig();
     rig.joined('ann', 'bob');
     rig.rounds(5, 10 * FLOOR);
     rig.now += 39 * FLOOR;
@@ -251,7 +177,7 @@ describe('a lane that is late', () => {
   });
 
   it('is not late when a pserver has just lost it', () => {
-    const rig = new Rig();
+    const rig = new LaneRig();
     rig.joined('ann', 'bob');
     rig.rounds(3);
     rig.seen([1]);
@@ -262,7 +188,7 @@ describe('a lane that is late', () => {
   });
 
   it('has help for some rounds, for more when its trainer is late again', () => {
-    const rig = new Rig({ lanes: 2 });
+    const rig = new LaneRig({ lanes: 2 });
     rig.joined('ann', 'bob', 'idle');
     const late = (): number => {
       rig.now += FLOOR;
@@ -280,7 +206,7 @@ describe('a lane that is late', () => {
   });
 
   it('late again and again: its trainer has fewer lanes, and all of them again when it is on time', () => {
-    const rig = new Rig();
+    const rig = new LaneRig();
     rig.joined('ann', 'bob');
     rig.rounds(3);
     for (let i = 0; i < 4; i++) {
@@ -296,7 +222,7 @@ describe('a lane that is late', () => {
   });
 
   it('a helper that goes is none any more; one that is left alone with the lane owns it', () => {
-    const rig = new Rig({ lanes: 2 });
+    const rig = new LaneRig({ lanes: 2 });
     rig.joined('ann', 'bob', 'idle');
     rig.rounds(3);
     rig.now += FLOOR;
@@ -315,81 +241,8 @@ describe('a lane that is late', () => {
   });
 });
 
-describe('a lane whose trainer goes', () => {
-  it('counts when it is missing at the next look, in its round only', () => {
-    const rig = new Rig({ lanes: 2 });
-    rig.joined('ann', 'bob', 'cid');
-    rig.seen();
-    expect(rig.gone('ann')).toContainEqual({ type: 'look' });
-    expect(rig.dealer.failures(0, 0)).toBe(0);
-    rig.seen([0]);
-    expect(rig.of('failure')).toEqual([
-      { type: 'failure', round: 0, lane: 0, trainer: 'ann', failures: 1, died: true },
-    ]);
-    rig.gone(rig.owners(0)[0]!);
-    rig.seen([0]);
-    expect(rig.dealer.failures(0, 0)).toBe(2);
-    rig.version += 1;
-    rig.seen();
-    expect(rig.dealer.failures(0, 0)).toBe(0);
-  });
-
-  it('does not count when the lane was in, and counts once while nobody can look', () => {
-    const rig = new Rig({ lanes: 1 });
-    rig.joined('ann', 'bob', 'cid', 'dan');
-    rig.seen();
-    for (const trainer of ['ann', 'bob', 'cid']) rig.gone(trainer);
-    rig.seen();
-    expect(rig.dealer.failures(0, 0)).toBe(1);
-    rig.seen([]);
-    rig.gone('dan');
-    rig.seen();
-    expect(rig.dealer.failures(0, 0)).toBe(1);
-  });
-
-  it('is remembered over a rollback', () => {
-    const rig = new Rig({ lanes: 1 });
-    rig.joined('ann', 'bob');
-    rig.rounds(5);
-    rig.gone('ann');
-    rig.seen();
-    rig.timeline = 1;
-    rig.version = 3;
-    rig.seen();
-    expect(rig.dealer.failures(5, 0)).toBe(1);
-    rig.version = 6;
-    rig.seen();
-    expect(rig.dealer.failures(5, 0)).toBe(0);
-  });
-
-  it('what is older than what was seen says nothing', () => {
-    const rig = new Rig();
-    rig.joined('ann');
-    rig.rounds(3);
-    const deadline = rig.dealer.nextDeadline();
-    rig.now += 1;
-    expect(rig.step({ type: 'rounds', timeline: 0, version: 2, missing: [1] })).toEqual([]);
-    expect(rig.dealer.nextDeadline()).toBe(deadline);
-  });
-
-  it('that says it cannot compute it fails too, and another tries', () => {
-    const rig = new Rig({ lanes: 2 });
-    rig.joined('ann', 'bob', 'idle');
-    rig.seen();
-    rig.step({ type: 'failed', trainer: 'ann', round: 0, lane: 0 });
-    expect(rig.of('failure')).toEqual([
-      { type: 'failure', round: 0, lane: 0, trainer: 'ann', failures: 1, died: false },
-    ]);
-    expect(rig.owners(0)).toEqual(['ann', 'idle']);
-    rig.version = 1;
-    rig.seen();
-    rig.step({ type: 'failed', trainer: 'ann', round: 0, lane: 0 });
-    expect(rig.of('failure')).toHaveLength(1);
-  });
-});
-
 it('with no lanes wanted there is nothing to look at', () => {
-  const rig = new Rig();
+  const rig = new LaneRig();
   rig.joined('ann', 'bob');
   rig.rounds(5);
   rig.seen([]);

@@ -20,7 +20,7 @@ export interface LaneDesk {
   /** Waits until it is another answer than the one known, or `isWanted`, or so long. */
   getLanes(asker: { trainer: string; known: number; maxWaitMs: number; closed: AbortSignal }): Promise<LanesAnswer>;
   failed(report: FailLane): void;
-  tell(event: Extract<LaneEvent, { type: 'roster' | 'joined' | 'gone' | 'rounds' }>): void;
+  tell(event: Extract<LaneEvent, { type: 'roster' | 'joined' | 'left' | 'gone' | 'rounds' }>): void;
   /** Whether all rounds are done: then trainers look for other work. */
   setOver(over: boolean): void;
   /** Wakes those who wait, to look again. */

@@ -8,7 +8,7 @@ import type { MasterState } from './serve.ts';
 
 type LaneRequest = Extract<
   RequestHeader,
-  { type: 'getLanes' | 'getPlan' | 'getChunks' | 'failLane' | 'roundStuck' | 'checkpoint' }
+  { type: 'getLanes' | 'getPlan' | 'getChunks' | 'failLane' | 'returnLanes' | 'roundStuck' | 'checkpoint' }
 >;
 type Reply = Outgoing<ReplyHeader>;
 
@@ -32,6 +32,9 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
     case 'failLane':
       training.desk.failed(header);
       return { header: { type: 'failLane' } };
+    case 'returnLanes':
+      training.desk.tell({ type: 'left', trainer: header.trainer });
+      return { header: { type: 'returnLanes' } };
     case 'roundStuck':
       await training.stuck(header);
       return { header: { type: 'roundStuck' } };

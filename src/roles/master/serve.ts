@@ -92,6 +92,7 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     case 'getPlan':
     case 'getChunks':
     case 'failLane':
+    case 'returnLanes':
     case 'roundStuck':
       return answerLanes(state, header, session);
     case 'checkpoint':

@@ -149,6 +149,7 @@ function answer(serving: Serving, request: Received<RequestHeader>, session: Ses
     case 'getPlan':
     case 'getChunks':
     case 'failLane':
+    case 'returnLanes':
     case 'roundStuck':
     case 'getTask':
     case 'finishTask':

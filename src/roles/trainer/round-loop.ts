@@ -28,8 +28,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 /** Asked to stop: for the lanes of the round in work to arrive. */
 const DRAIN_MS = 3_000;
-/** Computing does not keep the rest of the process waiting for longer. */
-const BREATH_MS = 50;
+/** After so long of computing what is computed goes out, and the rest of the process has its turn. */
+const BREATH_MS = 20;
 
 export interface RoundLoopOptions {
   readonly context: RoleContext;
@@ -104,11 +104,18 @@ class RoundLoop {
     }
   }
 
-  /** Sees to it that the round does not have to wait for what is computed already. */
+  /** Hands the lanes back, and sees to it that the round does not have to wait for what is computed already. */
   async drain(): Promise<void> {
-    const { client, context, isDraining } = this.#options;
+    const { id, isDraining, master, record } = this.#options;
+    if (!isDraining()) return;
+    const header = { type: 'returnLanes' as const, job: record.id, cut: record.cut, trainer: id };
+    await Promise.all([master.tell({ header }), this.#deliverKept()]);
+  }
+
+  async #deliverKept(): Promise<void> {
+    const { client, context } = this.#options;
     const kept = this.#work.kept();
-    if (kept.length === 0 || !isDraining()) return;
+    if (kept.length === 0) return;
     const late = new AbortController();
     const cancel = context.host.clock.after(DRAIN_MS, () => late.abort());
     try {

@@ -250,6 +250,7 @@ describe('leaving', () => {
         [1, 3],
         [1, 3],
       ]);
+      expect(rig.master.left).toEqual(['t0']);
       rig.start('t1');
       rig.deal('t1');
       await rig.finish();

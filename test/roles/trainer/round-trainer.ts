@@ -24,6 +24,8 @@ export type Report = Extract<RequestHeader, { type: 'failLane' | 'roundStuck' }>
 /** Deals lanes; keeps what it is told. */
 export class RigMaster {
   readonly reports: Report[] = [];
+  /** Trainers that handed their lanes back. */
+  readonly left: string[] = [];
   readonly changed = createSignal();
   number = 1;
   over = false;
@@ -53,7 +55,10 @@ export class RigMaster {
       const reply = await this.#answer(header, signal);
       return { header: reply, segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
     };
-    return { request: request as MasterClient['request'], tell: async () => undefined, close: () => {} };
+    const tell = async ({ header }: Outgoing<RequestHeader>): Promise<undefined> => {
+      if (header.type === 'returnLanes') this.left.push(header.trainer);
+    };
+    return { request: request as MasterClient['request'], tell, close: () => {} };
   }
 
   async #answer(header: RequestHeader, signal: AbortSignal): Promise<ReplyHeader> {
