@@ -27,7 +27,7 @@ export function sayBarrier(
   return { pending: (pserver, missing) => void missingAt.set(pserver, missing), cancel };
 }
 
-/** `round 17: lanes 3, 5 at pserver 1, of trainers ab12…`. */
+/** `round 17: lanes 3, 5 at pserver 1, of trainer ab12…`. */
 export function barrierText(
   round: number,
   missingAt: ReadonlyMap<number, readonly number[]>,
@@ -35,8 +35,15 @@ export function barrierText(
 ): string {
   const missing = [...missingAt].filter(([, lanes]) => lanes.length > 0).sort(([a], [b]) => a - b);
   if (missing.length === 0) return `round ${round}: the pservers`;
-  const at = missing.map(([pserver, lanes]) => `lanes ${lanes.join(', ')} at pserver ${pserver}`);
+  const at = missing.map(([pserver, lanes]) => `lanes ${listed(lanes)} at pserver ${pserver}`);
   const owners = new Set(missing.flatMap(([, lanes]) => lanes).flatMap(ownersOf));
-  const whose = owners.size === 0 ? 'of nobody' : `of trainer ${[...owners].join(', ')}`;
+  const whose = owners.size === 0 ? 'of nobody' : `of trainer ${listed([...owners])}`;
   return `round ${round}: ${at.join('; ')}, ${whose}`;
+}
+
+const MOST_LISTED = 8;
+
+function listed(some: readonly (number | string)[]): string {
+  const more = some.length - MOST_LISTED;
+  return `${some.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
