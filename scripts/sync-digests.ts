@@ -96,6 +96,8 @@ async function compare(job: SyncJob, row: Row, wanted: ReferenceResult): Promise
   if (isGood) rmSync(place, { recursive: true });
 }
 
+// Every cluster kills its processes when this one ends.
+process.setMaxListeners(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 tell(['job', 'cluster', 'modelDigest', 'stateDigest', 'applied', 'seconds'], 'what was done');

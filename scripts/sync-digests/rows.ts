@@ -124,10 +124,10 @@ const comingAndGoing: Row = {
   async run(scene, { seed }) {
     const random = createRandomStream(seed + 1);
     let leaves = 0;
-    const options = { trainers: 6, pservers: 2, masters: 1, restartAfterMs: () => 50 + 2_500 * random.uniform() };
+    const options = { trainers: 5, pservers: 2, masters: 1, restartAfterMs: () => 50 + 2_500 * random.uniform() };
     await byHand(scene, options, async (cluster, isOver) => {
       while (!isOver()) {
-        await pause(300 + 900 * random.uniform());
+        await pause(400 + 1_000 * random.uniform());
         const awake = cluster.awake('trainer').filter(({ proc }) => !proc!.asked.has('term'));
         const slot = awake[Math.floor(random.uniform() * awake.length)];
         // One stays, or nothing would ever be done.
