@@ -31,6 +31,8 @@ const undisturbed = (trainers: number, pservers: number, etcd = false): Row => (
   },
 });
 
+const roundsIn = (rounds: readonly number[]): number => rounds.reduce((sum, count) => sum + count, 0);
+
 /** A round that is neither the first nor the last of its pass, so far through the job. */
 function inMidPass(rounds: readonly number[], fraction: number): number {
   const pass = Math.floor(fraction * rounds.length);
@@ -91,7 +93,7 @@ const killed: Row = {
   name: `killed ${FEWEST_KILLS} times`,
   async run(scene, { rounds, seed }) {
     const random = createRandomStream(seed);
-    const all = rounds.reduce((sum, count) => sum + count, 0);
+    const all = roundsIn(rounds);
     const kills = new Map<RoleName, number>();
     let count = 0;
     const options = { trainers: 3, pservers: 2, masters: 2, restartAfterMs: () => 50 + 400 * Math.random() };
@@ -121,19 +123,26 @@ const killed: Row = {
 
 const comingAndGoing: Row = {
   name: 'trainers come and go',
-  async run(scene, { seed }) {
+  async run(scene, { rounds, seed }) {
+    const all = roundsIn(rounds);
     const random = createRandomStream(seed + 1);
     let leaves = 0;
     const options = { trainers: 5, pservers: 2, masters: 1, restartAfterMs: () => 50 + 2_500 * random.uniform() };
     await byHand(scene, options, async (cluster, isOver) => {
+      let dueMs = 0;
       while (!isOver()) {
-        await pause(400 + 1_000 * random.uniform());
+        await pause(50);
+        const round = (await scene.round()) ?? 0;
+        // As with kills: ahead of a fast job.
+        const isAhead = round / all > (leaves + 1) / (FEWEST_LEAVES + 5);
+        if (round === 0 || (performance.now() < dueMs && !isAhead)) continue;
         const awake = cluster.awake('trainer').filter(({ proc }) => !proc!.asked.has('term'));
         const slot = awake[Math.floor(random.uniform() * awake.length)];
         // One stays, or nothing would ever be done.
-        if (slot === undefined || awake.length < 2 || ((await scene.round()) ?? 0) === 0) continue;
+        if (slot === undefined || awake.length < 2) continue;
         cluster.term(slot);
         leaves += 1;
+        dueMs = performance.now() + 400 + 1_000 * random.uniform();
       }
     });
     if (leaves < FEWEST_LEAVES) throw new Error(`only ${leaves} trainers left before the job ended`);
