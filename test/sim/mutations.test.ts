@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_MIX, FAULT_KINDS, type FaultKind, type FaultMix } from './faults.ts';
-import { type Mutation, withoutAttempts, withoutLedger, withoutPlacement, withoutRecovery } from './mutations.ts';
-import { runSchedule } from './schedule.ts';
+import {
+  type Mutation,
+  withoutAttempts,
+  withoutLedger,
+  withoutPlacement,
+  withoutRecovery,
+  withoutRounds,
+  withoutVersions,
+} from './mutations.ts';
+import { type Mode, runSchedule } from './schedule.ts';
 
 /** Only these faults, weighted so. */
 const only = (weights: Partial<Record<FaultKind, number>>): FaultMix =>
@@ -13,18 +21,18 @@ interface Range {
 }
 
 /** What the first schedule says that notices; the same schedule is sound with the check on. */
-async function noticed(mutation: Mutation, mix: FaultMix, { from, to }: Range): Promise<string> {
+async function noticed(mutation: Mutation, mix: FaultMix, { from, to }: Range, mode: Mode = 'async'): Promise<string> {
   for (let seed = from; seed < to; seed++) {
-    const { violations } = await runSchedule({ seed, mix, wrapHandler: mutation });
+    const { violations } = await runSchedule({ seed, mode, mix, wrapHandler: mutation });
     if (violations.length === 0) continue;
-    expect((await runSchedule({ seed, mix })).violations, `seed ${seed} with the check on`).toEqual([]);
+    expect((await runSchedule({ seed, mode, mix })).violations, `seed ${seed} with the check on`).toEqual([]);
     return violations[0]!;
   }
   return 'not noticed';
 }
 
 /** On a loaded machine. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 
 describe('the simulation notices when a check is switched off', { timeout: TIMEOUT_MS }, () => {
   test('the ledger', async () => {
@@ -40,6 +48,18 @@ describe('the simulation notices when a check is switched off', { timeout: TIMEO
   test('the recovery number', async () => {
     const mix = only({ 'kill pserver': 8, 'kill master': 4, 'stop trainer': 4, partition: 2, 'terminate master': 1 });
     expect(await noticed(withoutRecovery, mix, { from: 150, to: 400 })).toMatch(/ is .*, not |does not end/);
+  });
+
+  test('the round of a lane', async () => {
+    expect(await noticed(withoutRounds, DEFAULT_MIX, { from: 0, to: 100 }, 'sync')).toMatch(
+      / is .*, not |the job failed/,
+    );
+  });
+
+  test('the version of a pull', async () => {
+    expect(await noticed(withoutVersions, DEFAULT_MIX, { from: 0, to: 100 }, 'sync')).toMatch(
+      / is .*, not |the job failed/,
+    );
   });
 
   // Two pservers must have changed addresses, and a trainer not have heard of it.

@@ -64,6 +64,26 @@ export const withoutAttempts = changing(async (header, ask) => {
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };
 });
 
+const standing = async (ask: Ask, { job, cut }: { job: string; cut: string }) => {
+  const reply = await ask({ type: 'rounds', job, cut, maxWaitMs: 0 });
+  if (reply.type !== 'rounds') throw new Error('the pserver says where it stands');
+  return reply;
+};
+
+/** Every lane counts as one of the round in work, if that wants it. */
+export const withoutRounds = changing(async (header, ask) => {
+  if (header.type !== 'pushLane') return header;
+  const { version, missing } = await standing(ask, header);
+  return missing.includes(header.lane) ? { ...header, round: version } : header;
+});
+
+/** Whoever pulls gets the version that is there. */
+export const withoutVersions = changing(async (header, ask) => {
+  if (header.type !== 'pullVersion') return header;
+  const { version } = await standing(ask, header);
+  return { ...header, version: Math.min(version, header.version) };
+});
+
 interface Attempt {
   readonly pass: number;
   readonly task: number;
