@@ -18,6 +18,7 @@ export const FAIL_POINTS = {
   'checkpoint.parted': 'the snapshot of an owner that lost its index is announced',
   'pserver.claimed': 'the index is owned, nothing is loaded',
   'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
+  'pserver.rounds-loaded': 'mode sync: the parameters are loaded, no shard is taken',
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
   'pserver.shard-taken': 'the head of one more shard names this pserver',
   'pserver.shards-taken': 'all heads name it, it does not serve yet',

@@ -103,7 +103,9 @@ async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDi
     throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
   });
   if (digest.bytes === bytes) return digest;
-  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, found ${digest.bytes}`, { hint: lost });
+  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, found ${digest.bytes}`, {
+    hint: lost,
+  });
 }
 
 async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Promise<WrittenCheckpoint> {

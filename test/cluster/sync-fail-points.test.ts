@@ -64,7 +64,7 @@ test('a pserver dies at each step of a round, of a cut and of going back to one'
   const others = ['pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
   const master = hand.start('master');
   await hand.diesAt('pserver 0', 'lane.taken:kill@30');
-  for (const point of ['timeline.raised', 'pserver.loaded', 'pserver.shards-taken']) {
+  for (const point of ['timeline.raised', 'pserver.rounds-loaded', 'pserver.shards-taken']) {
     await hand.diesAt('pserver 0', `${point}:kill@1`);
   }
   await hand.diesAt('pserver 0', 'round.applied:kill@20');

@@ -61,9 +61,8 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
   };
   const seen = await cuts.changed.until(() => cuts.current(), context.stop);
   const loaded = await loadAtStart(loading, formerOwners(heads, me), seen.cut);
-  failPoint('pserver.loaded');
+  failPoint('pserver.rounds-loaded');
   const taken = await takeShards(context, fence, me, heads);
-  failPoint('pserver.shards-taken');
   await sweep(options, loaded.files);
   context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });
 

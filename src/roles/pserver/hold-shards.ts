@@ -74,7 +74,6 @@ export async function holdShards(options: HoldOptions): Promise<Holding> {
   const { keep } = record.job.checkpoint;
   for (const snapshot of loaded.partings) await adoptParting({ context, fence, index, folder, keep }, snapshot);
   const taken = await takeShards(context, fence, me, heads);
-  failPoint('pserver.shards-taken');
   await sweep(options, loaded.files);
   const held = heads.map(({ shard }) => shard);
   context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });

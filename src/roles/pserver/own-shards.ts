@@ -79,6 +79,7 @@ export async function takeShards(
     }
   };
   await Promise.all(Array.from({ length: TAKING_AT_ONCE }, taker));
+  failPoint('pserver.shards-taken');
   return { stamp: stampOf(revisions), epochs };
 }
 
