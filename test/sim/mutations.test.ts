@@ -65,6 +65,6 @@ describe('the simulation notices when a check is switched off', { timeout: TIMEO
   // Two pservers must have changed addresses, and a trainer not have heard of it.
   test('the placement', async () => {
     const mix = only({ 'terminate pserver': 8, 'kill pserver': 2, 'store cut off': 4, 'stop trainer': 2 });
-    expect(await noticed(withoutPlacement, mix, { from: 300, to: 600 })).toMatch(/ is .*, not /);
+    expect(await noticed(withoutPlacement, mix, { from: 830, to: 1_200 })).toMatch(/ is .*, not /);
   });
 });
