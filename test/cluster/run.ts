@@ -17,10 +17,13 @@ export interface JobRun {
 /** The command line of `run`, the same each time. */
 export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json'];
 
-/** Starts the run; resolves when its store is there. */
-export async function startRun(place: Place, job: string): Promise<JobRun> {
+/**
+ * Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles, for faults that must strike
+ * before a fast machine is done.
+ */
+export async function startRun(place: Place, job: string, slowly?: string): Promise<JobRun> {
   const args = runArguments(job);
-  const running = place.start('run', args);
+  const running = place.start('run', args, slowly === undefined ? {} : { PADDLET_FAIL: slowly });
   await running.said(/logs in/);
   const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
   return { running, store, args };

@@ -77,7 +77,7 @@ const garbage = fc.oneof(
 test('random bytes and lengths of 3 GB on the port of every role, in mid-run: all live on and the job ends exact', async () => {
   expect(HUGE).toBeGreaterThan(LIMITS.frameBytes);
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place));
+  const { running, store } = await startRun(place, await plantedJob(place), 'trainer.dealt:delay=40');
   await store.passesOver(1, running);
   const before = await liveProcesses(place);
   expect(before.map(({ role }) => role).sort()).toEqual(['master', 'pserver', 'pserver', 'trainer', 'trainer']);

@@ -15,6 +15,9 @@ const SYNC = {
   checkpoint: { interval: '200ms' },
 };
 
+/** Rounds that take so long that a fault can strike in the middle of them. */
+const SLOWLY = 'round.applied:delay=25';
+
 let known: Promise<ReferenceResult> | undefined;
 
 /** Worked out once: the data is the same in each place, as it is made from a seed. */
@@ -69,7 +72,7 @@ test('another seed makes other bits', async () => {
 
 test('SIGKILL of a trainer, a pserver and the master in mid-run: all go back to a cut, and the bits stay', async () => {
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place, SYNC));
+  const { running, store } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
   for (const role of ['trainer', 'pserver', 'master'] as const) {
     await cutOf(store, (await cutOf(store, 1)) + 1);
     process.kill(oneOf(await liveProcesses(place), role).pid, 'SIGKILL');
@@ -81,7 +84,7 @@ test('SIGKILL of a trainer, a pserver and the master in mid-run: all go back to 
 
 test('stopped in mid-run, restored to three pservers, and gone on with', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place, SYNC));
+  const { running, store, args } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
   await cutOf(store, 1);
   running.kill('SIGINT');
   await running.ended;
