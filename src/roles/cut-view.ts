@@ -3,7 +3,7 @@ import { failPoint } from '../base/fail-points.ts';
 import type { Cancel } from '../base/seams.ts';
 import { type Cut, parseCut, type ReadCut, readCut } from '../checkpoint/cut.ts';
 import { type Fence, fencedTxn } from '../store/fence.ts';
-import { follow } from '../store/follow.ts';
+import { followKey } from '../store/follow-key.ts';
 import type { RoleContext } from './context.ts';
 import { patiently } from './ownership.ts';
 import { createSignal, type Signal } from './waiting.ts';
@@ -26,18 +26,7 @@ export function followCut(context: RoleContext, onEnd: (error: Error) => void): 
     current = next;
     changed.notify();
   };
-  const cancel = follow(
-    context.store,
-    key,
-    {
-      onSnapshot: (entries) => saw(entries.find((entry) => entry.key === key)),
-      onEvents: (events) => {
-        for (const event of events) if (event.type === 'put' && event.entry.key === key) saw(event.entry);
-      },
-      onEnd,
-    },
-    context.host.clock,
-  );
+  const cancel = followKey(context.store, key, { onValue: saw, onEnd }, context.host.clock);
   return { changed, current: () => current, cancel };
 }
 

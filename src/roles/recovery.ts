@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { Cancel } from '../base/seams.ts';
 import { parseStoreValue } from '../core/task-state.ts';
 import { type Fence, fencedTxn } from '../store/fence.ts';
-import { follow } from '../store/follow.ts';
+import { followKey } from '../store/follow-key.ts';
 import type { RoleContext } from './context.ts';
 import { patiently } from './ownership.ts';
 import { createSignal, type Signal } from './waiting.ts';
@@ -64,17 +64,6 @@ export function followRecovery(context: RoleContext, onEnd: (error: Error) => vo
     current = next;
     changed.notify();
   };
-  const cancel = follow(
-    context.store,
-    key,
-    {
-      onSnapshot: (entries) => saw(entries.find((entry) => entry.key === key)),
-      onEvents: (events) => {
-        for (const event of events) if (event.type === 'put' && event.entry.key === key) saw(event.entry);
-      },
-      onEnd,
-    },
-    context.host.clock,
-  );
+  const cancel = followKey(context.store, key, { onValue: saw, onEnd }, context.host.clock);
   return { changed, current: () => current, cancel };
 }

@@ -72,7 +72,9 @@ interface Lane extends LaneGradients {
   readonly metrics: MetricSums;
 }
 
+/** A cut that is being saved, or the last one that was. */
 interface Cutting {
+  readonly round: number;
   readonly done: Promise<CheckpointFile>;
 }
 
@@ -87,9 +89,9 @@ export function createRounds(options: RoundsOptions): Rounds {
   let metrics = options.metrics;
   let received = 0;
   let duplicate = 0;
-  /** Rounds at which to save, and saves by their round. */
+  /** Rounds at which to save. */
   const wanted = new Set<number>();
-  const cuttings = new Map<number, Cutting>();
+  let newest: Cutting | undefined;
   /** Views of saves that are under way. */
   const frozen = new Set<FrozenShards>();
 
@@ -142,12 +144,16 @@ export function createRounds(options: RoundsOptions): Rounds {
     const done = options.save(source).finally(() => {
       frozen.delete(view);
     });
-    const cutting = { done };
-    cuttings.set(round, cutting);
+    const cutting = { round, done };
+    newest = cutting;
     // Whoever asked hears of it; a save that failed may be asked for again.
-    done.catch(() => cuttings.delete(round));
+    done.catch(() => {
+      if (newest === cutting) newest = undefined;
+    });
     return cutting;
   }
+
+  const cuttingOf = (round: number): Cutting | undefined => (newest?.round === round ? newest : undefined);
 
   /** Waits until `look` finds something, so many milliseconds at most: then undefined. */
   async function within<T>(look: () => T | undefined, maxWaitMs: number, session: Session): Promise<T | undefined> {
@@ -239,15 +245,15 @@ export function createRounds(options: RoundsOptions): Rounds {
     },
     async cut({ header }, session) {
       const { round, timeline } = header;
-      const known = cuttings.get(round);
+      const known = cuttingOf(round);
       if (timeline !== gate.timeline || (known === undefined && round < gate.version())) return declined(gate);
       if (options.isFrozen()) throw draining();
       if (known === undefined && round > gate.version()) {
         wanted.add(round);
         // However long it takes to get there: whoever asks gives up by itself, and asks again.
-        await within(() => cuttings.get(round), CUT_WAIT_MS, session);
+        await within(() => cuttingOf(round), CUT_WAIT_MS, session);
       }
-      const cutting = cuttings.get(round) ?? (round === gate.version() ? beginCut(round) : undefined);
+      const cutting = cuttingOf(round) ?? (round === gate.version() ? beginCut(round) : undefined);
       if (cutting === undefined) {
         wanted.delete(round);
         return declined(gate);

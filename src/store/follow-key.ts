@@ -1,0 +1,26 @@
+/** Mirrors one key. */
+import type { Cancel, Clock } from '../base/seams.ts';
+import { follow } from './follow.ts';
+import type { KeyValue, Store } from './store.ts';
+
+export interface FollowKeyHandlers {
+  /** The key as it stands, first and after each put; undefined while it does not exist. A PaddletError that it throws ends it. */
+  onValue(entry: KeyValue | undefined): void;
+  onEnd(error: Error): void;
+}
+
+/** For keys that are never deleted. */
+export function followKey(store: Store, key: string, { onValue, onEnd }: FollowKeyHandlers, clock: Clock): Cancel {
+  return follow(
+    store,
+    key,
+    {
+      onSnapshot: (entries) => onValue(entries.find((entry) => entry.key === key)),
+      onEvents: (events) => {
+        for (const event of events) if (event.type === 'put' && event.entry.key === key) onValue(event.entry);
+      },
+      onEnd,
+    },
+    clock,
+  );
+}
