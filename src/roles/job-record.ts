@@ -69,7 +69,8 @@ export function parseJobRecord(key: string, value: string): JobRecord {
  * Undefined when there is no job.
  */
 export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord | undefined> {
-  const [entry, desired] = await Promise.all([store.get(keys.job), store.get(keys.psDesired)]);
+  const { results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
+  const [entry, desired] = results;
   if (entry === undefined) return undefined;
   const record = parseJobRecord(keys.job, entry.value);
   if (desired === undefined)

@@ -94,7 +94,10 @@ export const networkFileSystem = (type: number): string | undefined => NETWORK_F
 function tryOpen(path: string): SqliteFile {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
   try {
+    // In one transaction: another process may bring the tables between two looks.
+    db.exec('BEGIN');
     checkOurs(db, path);
+    db.exec('COMMIT');
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     db.exec('BEGIN IMMEDIATE');
     // Asked again under the lock: another process may have been first.
@@ -143,11 +146,14 @@ const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_IOERR = 10;
 const SQLITE_FULL = 13;
+/** Gave up after many tries to begin to read: others were at it all the time. */
+const SQLITE_PROTOCOL = 15;
 
 /** The low byte is the primary code. */
 const primaryCode = (error: SqliteError): number => error.errcode & 0xff;
 
-export const isBusy = (error: SqliteError): boolean => [SQLITE_BUSY, SQLITE_LOCKED].includes(primaryCode(error));
+export const isBusy = (error: SqliteError): boolean =>
+  [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL].includes(primaryCode(error));
 
 /** What a failed statement means to the caller. A wrong statement (SQLITE_ERROR and the like) is a bug, thrown as it is. */
 export function asStoreError(path: string, error: SqliteError): Error {

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { whyNoEtcd } from '../etcd-server.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
-import { openPlace, resultOf } from './harness.ts';
+import { endWell, openPlace, resultOf } from './harness.ts';
 import type { Entries } from './job-store.ts';
 import { expectWhole, JOB, plantedJob } from './planted-job.ts';
 import { expectMidRun } from './run.ts';
@@ -84,7 +84,7 @@ describe.skipIf(reason !== undefined)(`a cluster by hand on etcd${reason === und
     expectLivingKeys(living);
 
     const result = await resultOf(master);
-    for (const role of [...pservers, ...trainers]) expect(await role.ended).toMatchObject({ code: 0, signal: null });
+    await endWell([...pservers, ...trainers]);
     await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
 
     const left = await store.entries();

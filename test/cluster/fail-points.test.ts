@@ -1,7 +1,7 @@
 /** Roles killed at each step that a fail point marks, one step after the other within one job: it ends whole. */
 import { expect, test } from 'vitest';
 import { commandLines, HAND_FOLDER } from './by-hand.ts';
-import { openPlace, type Place, resultOf } from './harness.ts';
+import { endWell, openPlace, type Place, resultOf } from './harness.ts';
 import { openJobStore } from './job-store.ts';
 import { expectWhole, JOB, plantedJob } from './planted-job.ts';
 import { freeze, type Running } from './processes.ts';
@@ -38,7 +38,7 @@ async function setUp(): Promise<Hand> {
 
 async function expectWholeEnd({ place }: Hand, master: Running, others: readonly Running[]): Promise<void> {
   const result = await resultOf(master);
-  for (const role of others) expect(await role.ended).toMatchObject({ code: 0, signal: null });
+  await endWell(others);
   await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
 }
 

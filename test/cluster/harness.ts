@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFailed, onTestFinished } from 'vitest';
+import { expect, onTestFailed, onTestFinished } from 'vitest';
 import { type JobResult, jobResultSchema } from '../../src/roles/job-result.ts';
 import { type Ended, PADDLET, Running, startedUnder } from './processes.ts';
 
@@ -123,4 +123,13 @@ export async function resultOf(running: Running): Promise<JobResult> {
   const { code, signal, out } = await running.ended;
   if (code !== 0) throw new Error(`${running.name} ended with ${signal ?? `exit code ${code}`}`);
   return jobResultSchema.parse(JSON.parse(out.trimEnd().split('\n').at(-1) ?? ''));
+}
+
+/** All end with exit code 0; else it says who did not, and the last thing it said. */
+export async function endWell(roles: readonly Running[]): Promise<void> {
+  for (const { name, ended } of roles) {
+    const { code, signal, err } = await ended;
+    const said = code === 0 ? '' : err.slice(-1_000);
+    expect({ name, code, signal, said }).toEqual({ name, code: 0, signal: null, said: '' });
+  }
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { type ReferenceResult, referenceOf } from '../sync/reference-loop.ts';
 import { commandLines } from './by-hand.ts';
-import { openPlace, type Place, resultOf } from './harness.ts';
+import { endWell, openPlace, type Place, resultOf } from './harness.ts';
 import { JOB, plantedJob } from './planted-job.ts';
 import type { Running } from './processes.ts';
 
@@ -40,7 +40,7 @@ async function setUp(): Promise<Hand> {
     },
     async ends(master, others) {
       const { modelDigest, stateDigest, records } = await resultOf(master);
-      for (const role of others) expect(await role.ended).toMatchObject({ code: 0, signal: null });
+      await endWell(others);
       known ??= referenceOf(SYNC, place.path());
       const plain = await known;
       expect({ modelDigest, stateDigest }).toEqual({ modelDigest: plain.modelDigest, stateDigest: plain.stateDigest });

@@ -41,7 +41,7 @@ export const MUST_HAPPEN: readonly string[] = [
   'refused PassBefore',
   'refused PushOutOfOrder',
   // Not `StalePlacement`: requests to an owner that is gone fail at once, so an old stamp hardly ever arrives; the mutation test
-  // has seeds in which its check matters.
+  // swaps addresses, which makes its check matter.
   'refused StaleRecovery',
 ];
 

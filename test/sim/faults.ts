@@ -20,6 +20,7 @@ export const FAULT_KINDS = [
   'half-open connection',
   'partition',
   'one-way partition',
+  'swapped addresses',
   'slow node',
   'store outage',
   'store standstill',
@@ -45,6 +46,7 @@ export const DEFAULT_MIX: FaultMix = {
   'half-open connection': 2,
   partition: 3,
   'one-way partition': 2,
+  'swapped addresses': 0,
   'slow node': 2,
   'store outage': 2,
   'store standstill': 1,
@@ -102,7 +104,7 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
   return kinds.at(-1)!;
 }
 
-const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|slow|store|full)/.test(kind);
+const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|swapped|slow|store|full)/.test(kind);
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
 const durationMs = (dice: Dice): number =>
@@ -217,6 +219,12 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   'half-open connection': severing(true),
   partition: parting(true),
   'one-way partition': parting(false),
+  'swapped addresses': (cluster, fault) => {
+    const { name } = fault.dice.pick(membersOf(cluster, 'trainer')).member;
+    const [one, other] = membersOf(cluster, 'pserver').map(({ member }) => member.name);
+    happened(cluster, fault, `${name} reaches ${one} where ${other} was, and the other way round`);
+    return cluster.network.swap(name, [one!, other!]);
+  },
   'slow node': (cluster, fault) => {
     const target = anyone(cluster, fault);
     happened(cluster, fault, target.member.name);

@@ -30,12 +30,18 @@ interface Listener {
   onEmpty: () => void;
 }
 
+interface Swapped {
+  readonly client: string;
+  readonly servers: readonly [string, string];
+}
+
 export class SimulatedNetwork implements Weather {
   readonly timeline: Timeline;
   readonly dice: Dice;
   readonly connections = new Set<Connection>();
   readonly #options: NetworkOptions;
   readonly #listeners = new Map<number, Listener>();
+  readonly #swapped = new Set<Swapped>();
   readonly #blocked = new Map<string, number>();
   readonly #ports: number;
 
@@ -78,6 +84,25 @@ export class SimulatedNetwork implements Weather {
     };
   }
 
+  /**
+   * Until the cancel the client reaches one server where it looks for the other, as when both have changed addresses and it
+   * has not heard of that. What is connected breaks now and at the end.
+   */
+  swap(client: string, servers: readonly [string, string]): Cancel {
+    const swapped: Swapped = { client, servers };
+    const breakAll = (): void => {
+      for (const connection of [...this.connections]) {
+        if (connection.client.name === client && servers.includes(connection.server.name)) connection.sever(true, true);
+      }
+    };
+    this.#swapped.add(swapped);
+    breakAll();
+    return () => {
+      this.#swapped.delete(swapped);
+      breakAll();
+    };
+  }
+
   /** The process has stopped; its peers notice in time. */
   stopped(process: SimulatedProcess, isStill: () => boolean): void {
     for (const connection of this.#connectionsOf(process)) connection.silent(process, isStill);
@@ -97,7 +122,7 @@ export class SimulatedNetwork implements Weather {
     const { timeline, dice } = this;
     const travelMs = (): number => dice.between(...DIAL_MS) * client.slowness;
     timeline.after(travelMs(), () => {
-      const listener = this.#listeners.get(port);
+      const listener = this.#reached(client, port);
       if (listener === undefined) {
         timeline.after(travelMs(), () => client.deliver(() => events.failed('connection refused')));
         return;
@@ -158,6 +183,17 @@ export class SimulatedNetwork implements Weather {
       for (const session of [...listener.sessions]) session.drain();
       if (listener.sessions.size === 0) resolve();
     });
+  }
+
+  #reached(client: SimulatedProcess, port: number): Listener | undefined {
+    const listener = this.#listeners.get(port);
+    const name = listener?.process.name ?? '';
+    for (const swapped of this.#swapped) {
+      if (swapped.client !== client.name || !swapped.servers.includes(name)) continue;
+      const other = swapped.servers.find((server) => server !== name);
+      return [...this.#listeners.values()].find(({ process }) => process.name === other);
+    }
+    return listener;
   }
 
   #freePort(): number {
