@@ -12,6 +12,9 @@ const KiB = 1024;
 /** Many short rounds: other work on the machine disturbs some of them, seldom all. */
 const ROUNDS = 11;
 const ROUND_MS = 100;
+/** Small requests: their rate is that of the code, which the compilers of both processes take seconds to settle. */
+const SMALL_ROUND_MS = 400;
+const SMALL_WARM_UP_MS = 4_000;
 
 const LARGE = [
   { name: '64 KB', byteLength: 64 * KiB, inFlight: 32, aim: 0.7 },
@@ -80,7 +83,7 @@ export async function measureWire(): Promise<Figure[]> {
 
 async function measureSmall(channel: Channel, op: 'push' | 'pull'): Promise<Figure[]> {
   const call = op === 'push' ? push(new Uint8Array(4 * KiB)) : pull(4 * KiB);
-  await callRate(channel, call, 32, 5 * ROUND_MS);
+  await callRate(channel, call, 32, SMALL_WARM_UP_MS);
   const figures: Figure[] = [];
   for (const inFlight of [1, 32]) {
     const rates: number[] = [];
@@ -88,7 +91,7 @@ async function measureSmall(channel: Channel, op: 'push' | 'pull'): Promise<Figu
     for (let round = 0; round < ROUNDS; round++) {
       const before = [cpuMs(), await serverCpuMs(channel)];
       const startMs = performance.now();
-      const rate = await callRate(channel, call, inFlight, ROUND_MS);
+      const rate = await callRate(channel, call, inFlight, SMALL_ROUND_MS);
       const calls = (rate * (performance.now() - startMs)) / 1000;
       const after = [cpuMs(), await serverCpuMs(channel)];
       rates.push(rate);

@@ -8,9 +8,14 @@ import type { ReplyHeader, RequestHeader } from './messages.ts';
 /** Memory that a payload landed in. `bytes()` is made at each use; `free()` gives the memory back, once. */
 export interface Landing {
   readonly byteLength: number;
-  /** True for memory that stays where it is until it is freed: it can be filled by the operating system. Kernel memory may move. */
+  /** True for memory that stays where it is until it is freed: it can be filled by the operating system. */
   readonly fixed?: boolean;
   bytes(): Uint8Array;
+  /**
+   * For memory that may move: `run` is called, until `free`, as soon as it has, before anybody can write to where it was. With that
+   * it can be filled by the operating system, too. To be called once.
+   */
+  readonly onMoved?: ((run: () => void) => void) | undefined;
   /** Called as the payload comes: its first `byteLength` bytes are there, and the last of them still in the cache. */
   arrived?(byteLength: number): void;
   free(): void;
@@ -70,6 +75,11 @@ export interface Channel {
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
     options: RequestOptions,
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
+  /**
+   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing is. Sending
+   * stands still while the thread is busy: who is about to keep it busy for long waits for this first.
+   */
+  sending(): Promise<void> | undefined;
   close(): void;
 }
 

@@ -80,6 +80,11 @@ export class ClientConnection {
     return this.#unanswered.size < requestsInFlight && this.#unansweredBytes + byteLength <= sendQueueBytes;
   }
 
+  /** Resolves when nothing is on its way out any more; undefined when nothing is. */
+  sending(): Promise<void> | undefined {
+    return this.#sender?.draining();
+  }
+
   send(call: Call): void {
     this.#unanswered.set(call.id, call);
     this.#unansweredBytes += call.encoded.byteLength;

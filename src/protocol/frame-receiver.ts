@@ -29,6 +29,8 @@ export interface FrameReceiverOptions {
   readonly handlers: FrameHandlers;
   readonly limits: FrameLimits;
   readonly pool: LandingPool;
+  /** Nothing may be read any more to where `room` said last. */
+  readonly onMoved: () => void;
 }
 
 export class FrameReceiver implements MessageSink {
@@ -40,6 +42,8 @@ export class FrameReceiver implements MessageSink {
   #preamble: Preamble | undefined;
   #head: FrameHead | undefined;
   #landing: Landing | undefined;
+  /** The operating system can write to the landing. */
+  #isDirect = false;
   /** Of the payload. */
   #landed = 0;
 
@@ -68,7 +72,7 @@ export class FrameReceiver implements MessageSink {
   }
 
   room(): Uint8Array | undefined {
-    if (this.#state !== 'payload' || this.#landing?.fixed !== true) return undefined;
+    if (this.#state !== 'payload' || this.#landing === undefined || !this.#isDirect) return undefined;
     const left = this.#head!.payloadBytes - this.#landed;
     if (left < DIRECT_BYTES) return undefined;
     return this.#landing.bytes().subarray(this.#landed, this.#landed + Math.min(left, DIRECT_READ_BYTES));
@@ -164,6 +168,11 @@ export class FrameReceiver implements MessageSink {
     }
     const landing = freedOnce(place === 'any' ? this.#options.pool.allocate(head.payloadBytes) : place);
     this.#landing = landing;
+    this.#isDirect = landing.fixed === true;
+    if (!this.#isDirect && landing.onMoved !== undefined) {
+      landing.onMoved(this.#options.onMoved);
+      this.#isDirect = true;
+    }
     assert(landing.byteLength >= head.payloadBytes, 'a landing holds the payload');
     assert(landing.bytes().byteOffset % 8 === 0, 'a landing begins at a multiple of 8');
     return rest;

@@ -12,6 +12,7 @@ export class FrameSender {
   readonly #link: Link;
   #queuedBytes = 0;
   #queuedFrames = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(link: Link) {
     this.#link = link;
@@ -37,7 +38,20 @@ export class FrameSender {
       this.#queuedBytes -= byteLength;
       this.#queuedFrames--;
       flushed();
+      if (this.#queuedFrames === 0) this.#endDrain();
     });
+  }
+
+  /** Resolves when the operating system has taken all frames or the connection is gone; undefined when it has already. */
+  draining(): Promise<void> | undefined {
+    if (this.#queuedFrames === 0) return undefined;
+    this.#drained ??= Promise.withResolvers();
+    return this.#drained.promise;
+  }
+
+  #endDrain(): void {
+    this.#drained?.resolve();
+    this.#drained = undefined;
   }
 }
 

@@ -74,25 +74,43 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
   for (const segment of frame.segments) byteLength += padded(segment.byteLength);
   within('frame length', byteLength, limits.frameBytes);
 
-  const head = new Uint8Array(payloadAt);
-  const view = new DataView(head.buffer);
-  view.setUint32(0, MAGIC, true);
-  view.setUint8(4, FRAME_VERSION);
-  view.setUint8(5, KIND[frame.kind]);
-  view.setUint32(8, frame.requestId, true);
-  view.setUint32(12, header.length, true);
-  view.setUint32(16, count, true);
-  view.setUint32(20, byteLength, true);
+  const head = newHead(payloadAt);
+  head.writeUInt32LE(MAGIC, 0);
+  head[4] = FRAME_VERSION;
+  head[5] = KIND[frame.kind];
+  head[6] = 0;
+  head[7] = 0;
+  head.writeUInt32LE(frame.requestId, 8);
+  head.writeUInt32LE(header.length, 12);
+  head.writeUInt32LE(count, 16);
+  head.writeUInt32LE(byteLength, 20);
   const buffers: Uint8Array[] = [head];
   for (let i = 0; i < count; i++) {
     const segment = frame.segments[i]!;
-    view.setUint32(PREAMBLE_BYTES + 4 * i, segment.byteLength, true);
+    head.writeUInt32LE(segment.byteLength, PREAMBLE_BYTES + 4 * i);
     if (segment.byteLength > 0) buffers.push(segment);
     const padding = padded(segment.byteLength) - segment.byteLength;
     if (padding > 0) buffers.push(ZEROS.subarray(0, padding));
   }
   head.set(header, PREAMBLE_BYTES + 4 * count);
+  head.fill(0, PREAMBLE_BYTES + 4 * count + header.length);
   return { buffers, byteLength };
+}
+
+const HEAD_SLAB_BYTES = 64 * 1024;
+let headSlab = Buffer.alloc(0);
+let headSlabUsed = 0;
+
+/** With any content. Small ones are cut from a slab: memory of its own costs more than all else that is done for a small frame. */
+function newHead(byteLength: number): Buffer {
+  if (byteLength > HEAD_SLAB_BYTES / 8) return Buffer.allocUnsafeSlow(byteLength);
+  if (headSlabUsed + byteLength > headSlab.length) {
+    headSlab = Buffer.allocUnsafeSlow(HEAD_SLAB_BYTES);
+    headSlabUsed = 0;
+  }
+  const head = headSlab.subarray(headSlabUsed, headSlabUsed + byteLength);
+  headSlabUsed += byteLength;
+  return head;
 }
 
 /** Reads and checks the first 24 bytes. */

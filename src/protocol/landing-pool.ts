@@ -4,12 +4,22 @@
  */
 import type { Landing } from './channel.ts';
 
-/** Up to here a payload is cut from a slab, which lives as long as something refers to it. */
+/** Up to here a payload is cut from a slab, which is used again when all that was cut from it is free. */
 const SLAB_PAYLOAD_BYTES = 16 * 1024;
 const SLAB_BYTES = 256 * 1024;
+const MAX_SPARE_SLABS = 8;
 
 /** What lay unused for so long goes, at the latest after twice this. */
 const TRIM_INTERVAL_MS = 10_000;
+
+interface Slab {
+  readonly memory: Buffer;
+  used: number;
+  /** Cut from it and not freed. */
+  inUse: number;
+}
+
+const newSlab = (): Slab => ({ memory: Buffer.allocUnsafeSlow(SLAB_BYTES), used: 0, inUse: 0 });
 
 interface SizeClass {
   readonly blocks: Buffer[];
@@ -24,8 +34,8 @@ export class LandingPool {
   #inUse = 0;
   #users = 0;
   #trimmedMs = 0;
-  #slab: Buffer = Buffer.alloc(0);
-  #slabUsed = 0;
+  #slab: Slab = newSlab();
+  #spareSlabs: Slab[] = [];
 
   /** Keeps at most `maxKeptBytes` of free blocks. */
   constructor(maxKeptBytes: number) {
@@ -44,10 +54,7 @@ export class LandingPool {
 
   /** Memory with any content, its first byte at a multiple of 8. Free it once. */
   allocate(byteLength: number): Landing {
-    if (byteLength <= SLAB_PAYLOAD_BYTES) {
-      const memory = this.#cut(byteLength);
-      return { byteLength, fixed: true, bytes: () => memory, free: () => {} };
-    }
+    if (byteLength <= SLAB_PAYLOAD_BYTES) return this.#cut(byteLength);
     const size = classOf(byteLength);
     const block = this.#take(size);
     const memory = block.subarray(0, byteLength);
@@ -66,6 +73,7 @@ export class LandingPool {
       if (this.#users > 0) return;
       this.#classes.clear();
       this.#keptBytes = 0;
+      this.#spareSlabs = [];
     };
   }
 
@@ -85,14 +93,20 @@ export class LandingPool {
     }
   }
 
-  #cut(byteLength: number): Buffer {
-    if (this.#slabUsed + byteLength > this.#slab.length) {
-      this.#slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-      this.#slabUsed = 0;
-    }
-    const memory = this.#slab.subarray(this.#slabUsed, this.#slabUsed + byteLength);
-    this.#slabUsed += Math.ceil(byteLength / 8) * 8;
-    return memory;
+  #cut(byteLength: number): Landing {
+    if (this.#slab.used + byteLength > SLAB_BYTES) this.#slab = this.#spareSlabs.pop() ?? newSlab();
+    const slab = this.#slab;
+    const memory = slab.memory.subarray(slab.used, slab.used + byteLength);
+    slab.used += Math.ceil(byteLength / 8) * 8;
+    slab.inUse++;
+    return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBackTo(slab) };
+  }
+
+  #giveBackTo(slab: Slab): void {
+    slab.inUse--;
+    if (slab.inUse > 0) return;
+    slab.used = 0;
+    if (slab !== this.#slab && this.#spareSlabs.length < MAX_SPARE_SLABS) this.#spareSlabs.push(slab);
   }
 
   #take(size: number): Buffer {

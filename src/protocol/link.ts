@@ -67,20 +67,37 @@ export interface Link {
 export type OpenLink = (handlers: LinkHandlers) => Link;
 
 /** A frame as its owner gets it; `landing` holds the payload, undefined when there is none. */
-export function receivedFrame(head: FrameHead, landing: Landing | undefined): ReceivedFrame {
-  const { kind, requestId, segmentCount, frameBytes } = head.preamble;
-  return {
-    kind,
-    requestId,
-    header: head.header,
-    byteLength: frameBytes,
-    segmentCount,
-    segment: (index) => {
-      const at = head.segmentOffsets[index];
-      const length = head.segmentLengths[index];
-      assert(at !== undefined && length !== undefined, 'the segment exists');
-      return landing === undefined ? new Uint8Array(0) : landing.bytes().subarray(at, at + length);
-    },
-    free: () => landing?.free(),
-  };
+export const receivedFrame = (head: FrameHead, landing: Landing | undefined): ReceivedFrame =>
+  new LandedFrame(head, landing);
+
+class LandedFrame implements ReceivedFrame {
+  readonly kind: FrameKind;
+  readonly requestId: number;
+  readonly header: unknown;
+  readonly byteLength: number;
+  readonly segmentCount: number;
+  readonly #head: FrameHead;
+  readonly #landing: Landing | undefined;
+
+  constructor(head: FrameHead, landing: Landing | undefined) {
+    const { kind, requestId, segmentCount, frameBytes } = head.preamble;
+    this.kind = kind;
+    this.requestId = requestId;
+    this.header = head.header;
+    this.byteLength = frameBytes;
+    this.segmentCount = segmentCount;
+    this.#head = head;
+    this.#landing = landing;
+  }
+
+  segment(index: number): Uint8Array {
+    const at = this.#head.segmentOffsets[index];
+    const length = this.#head.segmentLengths[index];
+    assert(at !== undefined && length !== undefined, 'the segment exists');
+    return this.#landing === undefined ? new Uint8Array(0) : this.#landing.bytes().subarray(at, at + length);
+  }
+
+  free(): void {
+    this.#landing?.free();
+  }
 }

@@ -1,12 +1,18 @@
 /**
- * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end in one system
- * call. Small buffers are copied together, large ones are written from where they lie.
+ * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end, or in bursts, so
+ * that few system calls are made. Small buffers are copied together, large ones are written from where they lie.
  */
 import type { Socket } from 'node:net';
 
 /** Up to here a copy is cheaper than one more entry in the vector of a write. */
 export const COPIED_BYTES = 16 * 1024;
 const BATCH_BYTES = 64 * 1024;
+/**
+ * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work one after the
+ * other, each idle while the other has all of them.
+ */
+const BURST_BYTES = 32 * 1024;
+const BURST_MESSAGES = 8;
 /** Batches kept for reuse, of all connections of this process. */
 const MAX_SPARE_BATCHES = 64;
 const spareBatches: Buffer[] = [];
@@ -21,6 +27,8 @@ export class Outbox {
   #fullBatches: Buffer[] = [];
   #flushed: (() => void)[] = [];
   #scheduled = false;
+  /** Gathered and not written. */
+  #bytes = 0;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -31,6 +39,7 @@ export class Outbox {
     if (this.#batch === undefined || this.#used + byteLength > this.#batch.length) this.#nextBatch();
     const at = this.#used;
     this.#used += byteLength;
+    this.#bytes += byteLength;
     return this.#batch!.subarray(at, at + byteLength);
   }
 
@@ -38,20 +47,27 @@ export class Outbox {
   add(bytes: Uint8Array): void {
     this.#endPiece();
     this.#pieces.push(bytes);
+    this.#bytes += bytes.length;
   }
 
   /** Ends a message. `flushed` is called when the operating system has taken it, or the connection is gone. */
   end(flushed: () => void): void {
     this.#flushed.push(flushed);
+    if (this.#bytes >= BURST_BYTES || this.#flushed.length >= BURST_MESSAGES) {
+      this.flush();
+      return;
+    }
     if (this.#scheduled) return;
     this.#scheduled = true;
     // After the callbacks of promises that are settled already: what they send goes along.
-    process.nextTick(() => this.flush());
+    process.nextTick(() => {
+      this.#scheduled = false;
+      this.flush();
+    });
   }
 
   /** Writes what was gathered. */
   flush(): void {
-    this.#scheduled = false;
     this.#endPiece();
     const pieces = this.#pieces;
     if (pieces.length === 0) return;
@@ -64,6 +80,7 @@ export class Outbox {
     this.#batch = undefined;
     this.#used = 0;
     this.#cut = 0;
+    this.#bytes = 0;
     const done = (): void => {
       for (const batch of batches) if (spareBatches.length < MAX_SPARE_BATCHES) spareBatches.push(batch);
       for (const run of flushed) run();

@@ -59,7 +59,12 @@ export class SocketLink implements Link {
   constructor(handlers: LinkHandlers, options: SocketLinkOptions) {
     this.#options = options;
     this.#handlers = handlers;
-    this.#frames = new FrameReceiver({ handlers, limits: options.limits, pool: options.pool });
+    this.#frames = new FrameReceiver({
+      handlers,
+      limits: options.limits,
+      pool: options.pool,
+      onMoved: () => this.#reads.moved(),
+    });
     this.#reader = new WebSocketReader({
       side: options.side,
       maxMessageBytes: options.limits.frameBytes,

@@ -26,6 +26,8 @@ export interface Reads {
   readonly bytesRead: number;
   /** Hands over what came before, then reads. */
   start(): void;
+  /** Nothing may be read to where `room` said last. */
+  moved(): void;
 }
 
 /** Takes a socket over. Nothing is handed to `handlers` before `start`. */
@@ -50,12 +52,22 @@ class DirectReads {
     },
     callback: (byteLength: number): boolean => {
       this.bytesRead += byteLength;
+      const place = this.#place;
+      // `buffer` is asked after this: meanwhile there is no place to move from.
+      this.#place = scratch;
       if (this.#handlers === undefined) this.onEarly(Buffer.from(scratch.subarray(0, byteLength)));
-      else if (this.#place === scratch) this.#handlers.feed(scratch.subarray(0, byteLength));
+      else if (place === scratch) this.#handlers.feed(scratch.subarray(0, byteLength));
       else this.#handlers.filled(byteLength);
       return true;
     },
   };
+
+  /** The next read of the socket goes to where nothing moves. */
+  moved(socket: Socket): void {
+    if (this.#place === scratch) return;
+    this.#place = scratch;
+    handleOf(socket)?.useUserBuffer?.(scratch);
+  }
 
   handOver(handlers: ReadHandlers): void {
     this.#handlers = handlers;
@@ -88,6 +100,7 @@ export function dialDirect(options: NetConnectOpts): Dialed {
         // Without this its end would not be told.
         socket.resume();
       },
+      moved: () => direct.moved(socket),
     }),
   };
 }
@@ -111,13 +124,19 @@ export const openByData =
         });
         socket.resume();
       },
+      // Nothing is read where `room` says.
+      moved: () => {},
     };
   };
 
 interface Handle {
-  readonly useUserBuffer?: unknown;
-  readonly reading?: unknown;
+  /** What Node itself calls for `onread`: reads go there until the next `buffer`. */
+  readonly useUserBuffer: (place: Uint8Array) => void;
+  readonly reading: unknown;
 }
+
+const handleOf = (socket: Socket): Partial<Handle> | null | undefined =>
+  (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
 
 /** Reads directly from a socket that was accepted, or by `data` events where Node is not as we know it. */
 export const openAccepted =
@@ -139,12 +158,13 @@ export const openAccepted =
         if (head.length > 0) handlers.feed(head);
         socket.resume();
       },
+      moved: () => direct.moved(socket),
     };
   };
 
 /** True where an accepted socket can be read directly. */
 export const canReadAccepted = (socket: Socket): boolean => {
-  const handle = (socket as unknown as { _handle?: Handle | null })._handle;
+  const handle = handleOf(socket);
   const known = typeof handle?.useUserBuffer === 'function' && typeof handle.reading === 'boolean';
   // Bytes on their way in either direction belong to the old socket.
   return known && socket.writableLength === 0 && socket.readableLength === 0;

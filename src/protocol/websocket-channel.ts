@@ -65,6 +65,10 @@ export class WebSocketChannel implements Channel {
     });
   }
 
+  sending(): Promise<void> | undefined {
+    return this.#connection?.sending();
+  }
+
   close(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';

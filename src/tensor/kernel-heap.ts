@@ -14,10 +14,13 @@ export class KernelHeap {
   readonly #memory: WebAssembly.Memory;
   #view: Uint8Array;
   readonly #finite: FiniteFloats;
+  readonly #onMoved = new Set<() => void>();
 
   constructor(limitBytes: number = MAX_MEMORY_PAGES * WASM_PAGE_BYTES) {
     const pages = Math.min(MAX_MEMORY_PAGES, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
-    const { memory, exports } = instantiateKernels(pages);
+    const { memory, exports } = instantiateKernels(pages, () => {
+      for (const run of this.#onMoved) run();
+    });
     this.kernels = exports;
     this.#memory = memory;
     this.#view = new Uint8Array(memory.buffer);
@@ -58,6 +61,7 @@ export class KernelHeap {
   stage(byteLength: number): Staging {
     const address = this.allocate(byteLength);
     const arrived = this.#finite.follow(address, byteLength);
+    let moved: (() => void) | undefined;
     let freed = false;
     return {
       byteLength,
@@ -65,9 +69,14 @@ export class KernelHeap {
         assert(!freed, 'staging is not used after it was freed');
         return this.bytes.subarray(address, address + byteLength);
       },
+      onMoved: (run) => {
+        moved = run;
+        this.#onMoved.add(moved);
+      },
       arrived,
       free: () => {
         if (freed) return;
+        if (moved !== undefined) this.#onMoved.delete(moved);
         this.#finite.forget(address);
         this.free(address);
         freed = true;

@@ -11,6 +11,8 @@ import type { OptimizerSpec, ParameterSpec } from './spec.ts';
 export interface Staging {
   readonly byteLength: number;
   bytes(): Uint8Array;
+  /** `run` is called, until `free`, as soon as the memory has moved: what `bytes` gave before may not even be written to. Call it once. */
+  onMoved(run: () => void): void;
   /**
    * The first `byteLength` bytes are there and do not change any more: what of them is finite as floats is looked up now,
    * while they are in the cache, and not again when they are pushed.

@@ -6,6 +6,9 @@ import { LandingPool } from '../../src/protocol/landing-pool.ts';
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
+/** Cut from slabs. */
+const SMALL = fc.integer({ min: 1, max: 16 * KiB });
+
 /** By a connection. */
 function inUse(pool: LandingPool): LandingPool {
   pool.enter();
@@ -16,7 +19,7 @@ describe('a pool of landings', () => {
   it('hands out memory of the size asked for, at multiples of 8, that nobody else has', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.integer({ min: 1, max: 100_000 }), fc.boolean()), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.oneof(SMALL, fc.integer({ min: 1, max: 100_000 })), fc.boolean()), { maxLength: 100 }),
         (asked) => {
           const pool = inUse(new LandingPool(MiB));
           const live: { landing: Landing; mark: number }[] = [];
@@ -33,6 +36,19 @@ describe('a pool of landings', () => {
         },
       ),
     );
+  });
+
+  it('uses the memory of small payloads again, when all that was cut with them is free', () => {
+    const pool = inUse(new LandingPool(MiB));
+    const buffers = new Set<ArrayBufferLike>();
+    let before: Landing | undefined;
+    for (let i = 0; i < 1000; i++) {
+      const landing = pool.allocate(4 * KiB);
+      buffers.add(landing.bytes().buffer);
+      before?.free();
+      before = landing;
+    }
+    expect(buffers.size).toBeLessThanOrEqual(2);
   });
 
   it('uses large blocks again, also for a payload a little smaller', () => {

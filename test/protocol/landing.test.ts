@@ -87,6 +87,49 @@ describeOnEveryPath('landing of requests', () => {
     await listening.close();
   });
 
+  it.each([
+    ['while it comes', (move: () => void) => move()],
+    ['between two reads', (move: () => void) => void setImmediate(move)],
+  ])('goes to the new place when the memory moves %s, and not to the old one', async (_when, soon) => {
+    const byteLength = 4_000_000;
+    let place = new Uint8Array(byteLength);
+    const left: Uint8Array[] = [];
+    let moved = (): void => {};
+    let isFreed = false;
+    const move = (): void => {
+      if (isFreed) return;
+      left.push(place);
+      place = place.slice();
+      left.at(-1)!.fill(0xff);
+      moved();
+    };
+    const payload = Uint8Array.from({ length: byteLength }, (_, i) => i % 251);
+    let seen: Uint8Array | undefined;
+    const { connect, server: listening } = await rig({
+      handler: (request) => {
+        seen = request.segment(0).slice();
+        return applied;
+      },
+      landing: () => ({
+        byteLength,
+        bytes: () => place,
+        onMoved: (run) => {
+          moved = run;
+        },
+        arrived: () => soon(move),
+        free: () => {
+          isFreed = true;
+        },
+      }),
+    });
+    (await connect().request(numbered(1, [payload]), LONG)).free();
+    expect(Buffer.compare(seen!, payload)).toBe(0);
+    // `ws` hands over whole messages.
+    if (process.env.PADDLET_RECEIVE !== 'ws') expect(left.length).toBeGreaterThan(2);
+    for (const old of left) expect(old.every((byte) => byte === 0xff)).toBe(true);
+    await listening.close();
+  });
+
   it('leaves what it has no place for to the network', async () => {
     let seen = 0;
     const { connect, server: listening } = await rig({

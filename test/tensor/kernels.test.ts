@@ -8,8 +8,9 @@ import { exp } from '../../src/tensor/math.ts';
 describe('the kernels', () => {
   const wasm = Buffer.from(kernelsBase64, 'base64');
 
-  it('import nothing but memory: no function of the JavaScript engine takes part', () => {
+  it('import nothing but memory and whom to tell of its growth: no function of the JavaScript engine takes part', () => {
     expect(WebAssembly.Module.imports(new WebAssembly.Module(wasm))).toEqual([
+      { module: 'env', name: 'grown', kind: 'function' },
       { module: 'env', name: 'memory', kind: 'memory' },
     ]);
   });

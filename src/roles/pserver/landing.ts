@@ -23,6 +23,7 @@ export function landInParameters(parameters: () => Pick<Parameters, 'stage'> | u
     return {
       byteLength,
       bytes: () => staging.bytes(),
+      onMoved: (run) => staging.onMoved(run),
       arrived: (count) => staging.arrived(count),
       free: () => {
         staging.free();

@@ -16,10 +16,10 @@ export interface KernelInstance {
 
 let compiled: WebAssembly.Module | undefined;
 
-/** A fresh instance with a memory of its own, which grows up to `maximumPages`. */
-export function instantiateKernels(maximumPages: number = MAX_MEMORY_PAGES): KernelInstance {
+/** A fresh instance with a memory of its own, which grows up to `maximumPages`; `grown` is called at once when it has. */
+export function instantiateKernels(maximumPages: number = MAX_MEMORY_PAGES, grown = (): void => {}): KernelInstance {
   compiled ??= new WebAssembly.Module(Buffer.from(kernelsBase64, 'base64'));
   const memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: maximumPages });
-  const instance = new WebAssembly.Instance(compiled, { env: { memory } });
+  const instance = new WebAssembly.Instance(compiled, { env: { memory, grown } });
   return { memory, exports: instance.exports as unknown as KernelExports };
 }

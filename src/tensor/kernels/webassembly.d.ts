@@ -9,7 +9,7 @@ declare namespace WebAssembly {
     readonly buffer: ArrayBuffer;
   }
   class Instance {
-    constructor(module: Module, imports: Record<string, Record<string, Memory>>);
+    constructor(module: Module, imports: Record<string, Record<string, Memory | (() => void)>>);
     readonly exports: Record<string, unknown>;
   }
 }

@@ -7,7 +7,7 @@ import type { Staging } from '../../../src/tensor/parameters.ts';
 const MiB = 1024 * 1024;
 
 function staged(byteLength: number): Staging {
-  return { byteLength, bytes: () => new Uint8Array(0), arrived: () => {}, free: () => {} };
+  return { byteLength, bytes: () => new Uint8Array(0), onMoved: () => {}, arrived: () => {}, free: () => {} };
 }
 
 describe('payloads of requests to a pserver', () => {

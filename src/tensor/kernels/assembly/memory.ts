@@ -115,6 +115,11 @@ function start(): void {
   insertFree(first, end - first);
 }
 
+/** Tells the owner of the memory, before anything else happens, that its views have ended. */
+// @ts-ignore: decorator
+@external('env', 'grown')
+declare function grown(): void;
+
 /** Grows the memory so that a block of `size` bytes can be found; false at the memory's bound. */
 function growFor(size: u32): bool {
   const last = load<u32>(endBlock);
@@ -125,6 +130,7 @@ function growFor(size: u32): bool {
   const pages = <u32>memory.size();
   const generous = max(needed, min(pages >> 3, GROWTH_PAGES_MAX));
   if (memory.grow(generous) < 0 && (generous == needed || memory.grow(needed) < 0)) return false;
+  grown();
   const block = endBlock;
   const end = <u32>memory.size() * 65536 - 8;
   store<u32>(block, end - block, 4);
