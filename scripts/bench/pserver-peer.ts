@@ -106,6 +106,7 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
   const group: PserverGroup = {
     withPlacement: (_, attempt) => attempt(placement),
     ask: ask as PserverGroup['ask'],
+    sending: () => channel.sending(),
     current: () => placement,
     close: () => {},
   };

@@ -12,8 +12,9 @@ import { connectTrainer, infoOf, SHARDS, startPserver } from './pserver-peer.ts'
 import { MiB, startRawTcp } from './raw-tcp.ts';
 import { cpuMs } from './wire-peer.ts';
 
+/** Long rounds: the first push of one has nothing to overlap with. */
 const ROUNDS = 9;
-const ROUND_MS = 250;
+const ROUND_MS = 1_000;
 const KEYS = 1_000_000;
 const WIDTH = 16;
 /** A trainer pulls for the next push while one is on its way. */

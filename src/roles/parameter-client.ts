@@ -86,8 +86,12 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
   const { group, gated = false } = options;
   const planner = createPartPlanner(options);
 
+  /** Routing many ids takes long: a push that is on its way goes first, or the pservers would wait for the rest of it. */
+  const untilSent = async (): Promise<void> => void (await group.sending());
+
   /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
   async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
+    await untilSent();
     const parts = planner.parts(placement, ids);
     const values = planner.room(ids);
     const versions = new Map<number, PulledVersion>();
@@ -114,6 +118,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
       await pullPart(first, 0, enteringOf(first, hold));
       await allSettledOrThrow(others.map((pserver, i) => pullPart(pserver, i + 1)));
     }
+    for (const part of parts) part.done();
     return { values, versions };
   }
 
@@ -145,6 +150,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
         `push ${header.push} of task ${header.task}`,
         async (placement) => {
           const { used: versions, ...cut } = header;
+          await untilSent();
           const parts = planner.parts(placement, gradients.ids);
           const outcomes = await allSettledOrThrow(
             placement.pservers.map(async (pserver, position) => {
@@ -158,7 +164,7 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
               };
               const reply = await group.ask(pserver, 'push', asked, part.pushSegments(gradients));
               reply.free();
-              part.pushed();
+              part.done();
               failPoint('trainer.pserver-acknowledged');
               return reply.header;
             }),

@@ -27,8 +27,8 @@ export interface PlacedPart {
   /** Puts the segments of the answer to a pull where they belong. */
   scatter(segment: (index: number) => Uint8Array, into: PulledValues): void;
   pushSegments(gradients: { dense: readonly Float32Array[]; sparse: readonly Float32Array[] }): Uint8Array[];
-  /** The segments of the push are not needed any more: memory that they were gathered in is used again. */
-  pushed(): void;
+  /** The request was answered, and neither it nor the part is needed any more: the memory that they lie in is used again. */
+  done(): void;
 }
 
 export interface PartPlanner {
@@ -40,8 +40,8 @@ export interface PartPlanner {
   recycle(room: PulledValues): void;
 }
 
-/** Arrays that parts of gradients were gathered in, of all pservers. */
-const GATHERED_KEPT = 16;
+/** Arrays that routes lie in and parts of gradients were gathered in, of all pservers and tables. */
+const MOST_KEPT = 64;
 
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
@@ -53,7 +53,7 @@ export function createPartPlanner(options: {
 }): PartPlanner {
   const { spec, shards, router } = options;
   const pool = createValuePool(spec);
-  const gathered = createShelf(GATHERED_KEPT);
+  const shelf = createShelf(MOST_KEPT);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -71,9 +71,11 @@ export function createPartPlanner(options: {
 
   /** For each table, what goes to each pserver by its position in the placement. */
   function routeAll(placement: Placement, { ids, count }: IdList): (Route | undefined)[][] {
+    const take = (byteLength: number): Uint8Array => bytesOf(shelf.take(Math.ceil(byteLength / 4)));
     return spec.sparse.map((table) => {
       const byPosition: (Route | undefined)[] = placement.pservers.map(() => undefined);
-      for (const route of router.route(table.name, ids, count, placement.primaryOf)) byPosition[route.pserver] = route;
+      const routes = router.route(table.name, ids, count, placement.primaryOf, take);
+      for (const route of routes) byPosition[route.pserver] = route;
       return byPosition;
     });
   }
@@ -81,10 +83,10 @@ export function createPartPlanner(options: {
   function partOf(dense: DensePlan, routes: readonly (Route | undefined)[][], position: number): PlacedPart {
     const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
     const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-    let lent: Float32Array[] = [];
+    let lent = sparseParts.flatMap((t) => [routes[t]![position]!.ids.buffer, routes[t]![position]!.positions.buffer]);
     const lend = (length: number): Float32Array => {
-      const array = gathered.take(length);
-      lent.push(array);
+      const array = shelf.take(length);
+      lent.push(array.buffer);
       return array;
     };
     return {
@@ -116,8 +118,8 @@ export function createPartPlanner(options: {
           return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, lend))];
         }),
       ],
-      pushed() {
-        for (const array of lent) gathered.giveBack(array);
+      done() {
+        for (const memory of lent) shelf.giveBack(memory);
         lent = [];
       },
     };

@@ -52,6 +52,8 @@ export interface PserverGroup {
     segments?: readonly Uint8Array[],
     timeoutMs?: number,
   ): Promise<ReplyOf<T>>;
+  /** What Channel says of `sending`, for all pservers together. */
+  sending(): Promise<unknown> | undefined;
   /** The placement as it is, when every shard is held. */
   current(): Placement | undefined;
   close(): void;
@@ -146,6 +148,10 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
           ...(error.hint === undefined ? {} : { hint: error.hint }),
         });
       }
+    },
+    sending() {
+      const busy = [...channels.values()].flatMap(({ channel }) => channel.sending() ?? []);
+      return busy.length === 0 ? undefined : Promise.all(busy);
     },
     current: () => view.current(),
     close() {

@@ -27,10 +27,10 @@ export function createValuePool(spec: ParameterSpec): ValuePool {
     }),
     giveBack(values) {
       values.dense.forEach((array, p) => {
-        dense[p]!.kept.giveBack(array);
+        dense[p]!.kept.giveBack(array.buffer);
       });
       values.sparse.forEach((array, t) => {
-        sparse[t]!.kept.giveBack(array);
+        sparse[t]!.kept.giveBack(array.buffer);
       });
     },
   };
@@ -39,7 +39,8 @@ export function createValuePool(spec: ParameterSpec): ValuePool {
 export interface Shelf {
   /** Of that length, with any content. */
   take(length: number): Float32Array;
-  giveBack(array: Float32Array): void;
+  /** What an array that was taken lies in. */
+  giveBack(memory: ArrayBufferLike): void;
 }
 
 /** Keeps at most `mostKept` arrays. */
@@ -51,9 +52,8 @@ export function createShelf(mostKept = MOST_KEPT): Shelf {
       if (found < 0) return new Float32Array(length);
       return kept.splice(found, 1)[0]!.subarray(0, length);
     },
-    giveBack(array) {
-      const whole = new Float32Array(array.buffer);
-      kept = [whole, ...kept].slice(0, mostKept);
+    giveBack(memory) {
+      kept = [new Float32Array(memory), ...kept].slice(0, mostKept);
     },
   };
 }

@@ -120,7 +120,7 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
       throw isPaddletError(error) ? ofLane(error, delivery.push.lane) : error;
     });
     reply.free();
-    part?.pushed();
+    part?.done();
     saw(pserver, { timeline: header.timeline, version: reply.header.version });
     failPoint('trainer.lane-acknowledged');
   }
@@ -219,6 +219,7 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
     onSent?.();
     try {
       await orAborted(Promise.race([pulled, failed]), signal);
+      for (const part of parts) part.done();
       return values;
     } finally {
       givenUp.abort();

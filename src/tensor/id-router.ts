@@ -27,6 +27,11 @@ export interface Route {
   readonly ids: Uint8Array;
 }
 
+/** Gives memory for `byteLength` bytes, 8-byte aligned, with any content. */
+export type TakeBytes = (byteLength: number) => Uint8Array;
+
+const freshBytes: TakeBytes = (byteLength) => new Uint8Array(byteLength);
+
 export interface IdRouter {
   /** The first `count` ids of `ids`. */
   dedupe(ids: Uint8Array, count: number): DistinctIds;
@@ -34,8 +39,9 @@ export interface IdRouter {
    * Splits the first `count` ids by pserver, lowest first; pservers without any are left out. `placement` has the pserver of
    * each shard. Throws `StalePlacement` when an id's shard has none (a negative entry). Many ids are also grouped by shard:
    * then a pserver works in the memory of one small table after the other, which is in its cache, instead of in all at once.
+   * The routes are put in what `take` gives: fresh memory costs more than filling it.
    */
-  route(table: string, ids: Uint8Array, count: number, placement: Int32Array): Route[];
+  route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take?: TakeBytes): Route[];
 }
 
 /** Throws `OutOfMemory` on use when a batch exceeds what 4 GiB of memory can hold. */
@@ -50,6 +56,12 @@ interface Deal {
   readonly pservers: number;
   /** The pserver of each pile; undefined where piles are pservers. */
   readonly pserverOf: Int32Array | undefined;
+}
+
+/** Where in kernel memory the places and the ids lie, pile after pile. */
+interface Dealt {
+  readonly positions: number;
+  readonly dealt: number;
 }
 
 const mostOf = (placement: Int32Array): number => placement.reduce((most, pserver) => Math.max(most, pserver), -1) + 1;
@@ -117,7 +129,7 @@ class WasmIdRouter implements IdRouter {
     );
   }
 
-  route(table: string, ids: Uint8Array, count: number, placement: Int32Array): Route[] {
+  route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take = freshBytes): Route[] {
     assert(count * 8 <= ids.length, 'there are as many ids as said');
     assert(placement.length === this.#shards, 'the placement names every shard');
     // Fewer ids than shards have no neighbours to be grouped with.
@@ -137,7 +149,7 @@ class WasmIdRouter implements IdRouter {
         const sizes = new Uint32Array(this.#heap.bytes.slice(counts, counts + 4 * deal.piles).buffer);
         this.#writeStarts(counts, sizes);
         kernels.deal(idsAt!, count, piles, counts, positions, dealt);
-        return this.#routes(sizesByPserver(deal, sizes), positions, dealt);
+        return this.#routes(sizesByPserver(deal, sizes), { positions, dealt }, take);
       }),
     );
   }
@@ -158,17 +170,22 @@ class WasmIdRouter implements IdRouter {
     this.#heap.bytes.set(new Uint8Array(starts.buffer), at);
   }
 
-  #routes(sizes: Uint32Array, positions: number, dealt: number): Route[] {
-    const bytes = this.#heap.bytes;
+  #routes(sizes: Uint32Array, { positions, dealt }: Dealt, take: TakeBytes): Route[] {
     const routes: Route[] = [];
+    const copyOf = (from: number, to: number): Uint8Array => {
+      const copy = take(to - from);
+      copy.set(this.#heap.bytes.subarray(from, to));
+      return copy;
+    };
     let from = 0;
     sizes.forEach((size, pserver) => {
       const to = from + size;
       if (size > 0) {
+        const places = copyOf(positions + 4 * from, positions + 4 * to);
         routes.push({
           pserver,
-          positions: new Uint32Array(bytes.slice(positions + 4 * from, positions + 4 * to).buffer),
-          ids: bytes.slice(dealt + 8 * from, dealt + 8 * to),
+          positions: new Uint32Array(places.buffer, places.byteOffset, size),
+          ids: copyOf(dealt + 8 * from, dealt + 8 * to),
         });
       }
       from = to;

@@ -80,6 +80,11 @@ export class SimulatedChannel implements Channel {
     });
   }
 
+  /** What is sent has left at once. */
+  sending(): undefined {
+    return undefined;
+  }
+
   close(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';

@@ -127,6 +127,7 @@ export class RoundsDesk {
         }
       },
       ask: (pserver, type, header) => this.#ask(pserver, type, header),
+      sending: () => undefined,
       current: placement,
       close: () => {},
     };

@@ -284,7 +284,12 @@ export class RigCluster {
         };
         later(() => void arrive(), false);
       });
-    return { address, request: request as Channel['request'], close: () => closed.abort() };
+    return {
+      address,
+      request: request as Channel['request'],
+      sending: () => undefined,
+      close: () => closed.abort(),
+    };
   }
 }
 
