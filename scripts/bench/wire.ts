@@ -12,9 +12,9 @@ const KiB = 1024;
 /** Many short rounds: other work on the machine disturbs some of them, seldom all. */
 const ROUNDS = 11;
 const ROUND_MS = 100;
-/** Small requests: their rate is that of the code, which the compilers of both processes take seconds to settle. */
+/** Until the compilers of both processes have settled: they take seconds, and the cores that are measured. */
+const WARM_UP_MS = 3_000;
 const SMALL_ROUND_MS = 400;
-const SMALL_WARM_UP_MS = 4_000;
 
 const LARGE = [
   { name: '64 KB', byteLength: 64 * KiB, inFlight: 32, aim: 0.7 },
@@ -30,8 +30,11 @@ export async function measureWire(): Promise<Figure[]> {
   const overTcp = network({ unixSockets: false }).connect(server.address);
   const figures: Figure[] = [];
   try {
-    // Until the compilers of both processes have seen all of it.
-    for (const one of [channel, overTcp]) await callRate(one, push(new Uint8Array(KiB)), 32, 1000);
+    // First: with 100 MB in its memory a process collects garbage at a higher price.
+    for (const op of ['push', 'pull'] as const) figures.push(...(await measureSmall(channel, op)));
+    for (const one of [channel, overTcp]) {
+      for (const call of [push(new Uint8Array(64 * KiB)), pull(64 * KiB)]) await callRate(one, call, 32, WARM_UP_MS);
+    }
     for (const { name, byteLength, inFlight, aim } of LARGE) {
       const payload = new Uint8Array(byteLength).fill(1);
       for (const op of ['push', 'pull'] as const) {
@@ -70,7 +73,6 @@ export async function measureWire(): Promise<Figure[]> {
         });
       }
     }
-    for (const op of ['push', 'pull'] as const) figures.push(...(await measureSmall(channel, op)));
     figures.push(await measureLatency(server.address));
   } finally {
     channel.close();
@@ -83,7 +85,7 @@ export async function measureWire(): Promise<Figure[]> {
 
 async function measureSmall(channel: Channel, op: 'push' | 'pull'): Promise<Figure[]> {
   const call = op === 'push' ? push(new Uint8Array(4 * KiB)) : pull(4 * KiB);
-  await callRate(channel, call, 32, SMALL_WARM_UP_MS);
+  await callRate(channel, call, 32, WARM_UP_MS);
   const figures: Figure[] = [];
   for (const inFlight of [1, 32]) {
     const rates: number[] = [];

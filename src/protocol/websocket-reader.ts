@@ -180,7 +180,7 @@ export class WebSocketReader {
     this.#phase = 0;
     if (this.#options.side === 'server') {
       header.copy(this.#mask, 0, at + length - 4, at + length);
-      this.#isMasked = this.#mask.some((byte) => byte !== 0);
+      this.#isMasked = (this.#mask[0]! | this.#mask[1]! | this.#mask[2]! | this.#mask[3]!) !== 0;
     }
     if (this.#isControl) {
       this.#controlBytes = 0;
