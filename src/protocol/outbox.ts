@@ -11,7 +11,7 @@ const BATCH_BYTES = 64 * 1024;
  * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work one after the
  * other, each idle while the other has all of them.
  */
-const BURST_BYTES = 32 * 1024;
+const BURST_BYTES = 128 * 1024;
 const BURST_MESSAGES = 8;
 /** Batches kept for reuse, of all connections of this process. */
 const MAX_SPARE_BATCHES = 64;
