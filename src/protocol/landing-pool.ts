@@ -62,7 +62,7 @@ export class LandingPool {
     return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBack(size, block) };
   }
 
-  /** A connection begins to use the pool. The function returned ends that; without users nothing is kept. */
+  /** A connection begins to use the pool. The function returned ends that; without users one slab is kept and nothing else. */
   enter(): () => void {
     this.#users++;
     let left = false;
@@ -84,8 +84,9 @@ export class LandingPool {
     this.trim();
   }
 
-  /** Lets go of the blocks that were not needed since the last call. */
+  /** Lets go of the blocks that were not needed since the last call, and of spare slabs. */
   trim(): void {
+    this.#spareSlabs = [];
     for (const [size, sizeClass] of this.#classes) {
       this.#keptBytes -= size * sizeClass.blocks.splice(0, sizeClass.spare).length;
       sizeClass.spare = sizeClass.blocks.length;
@@ -106,7 +107,8 @@ export class LandingPool {
     slab.inUse--;
     if (slab.inUse > 0) return;
     slab.used = 0;
-    if (slab !== this.#slab && this.#spareSlabs.length < MAX_SPARE_SLABS) this.#spareSlabs.push(slab);
+    if (slab === this.#slab || this.#users === 0 || this.#spareSlabs.length >= MAX_SPARE_SLABS) return;
+    this.#spareSlabs.push(slab);
   }
 
   #take(size: number): Buffer {

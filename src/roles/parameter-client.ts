@@ -82,16 +82,18 @@ export interface ParameterClientOptions {
   readonly gated?: boolean;
 }
 
+/**
+ * Routing many ids takes long, and nothing leaves the thread meanwhile: so a request waits until what was asked for before it has
+ * left, or the pservers would wait for the rest of that. When nothing is on its way it goes out at once, which is what the next one sees.
+ */
 export function createParameterClient(options: ParameterClientOptions): ParameterClient {
   const { group, gated = false } = options;
   const planner = createPartPlanner(options);
 
-  /** Routing many ids takes long: a push that is on its way goes first, or the pservers would wait for the rest of it. */
-  const untilSent = async (): Promise<void> => void (await group.sending());
-
   /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
   async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
-    await untilSent();
+    const sending = group.sending();
+    if (sending !== undefined) await sending;
     const parts = planner.parts(placement, ids);
     const values = planner.room(ids);
     const versions = new Map<number, PulledVersion>();
@@ -150,7 +152,8 @@ export function createParameterClient(options: ParameterClientOptions): Paramete
         `push ${header.push} of task ${header.task}`,
         async (placement) => {
           const { used: versions, ...cut } = header;
-          await untilSent();
+          const sending = group.sending();
+          if (sending !== undefined) await sending;
           const parts = planner.parts(placement, gradients.ids);
           const outcomes = await allSettledOrThrow(
             placement.pservers.map(async (pserver, position) => {

@@ -8,8 +8,9 @@ import type { ParameterSpec } from '../tensor/spec.ts';
 
 /** Of each parameter: one set is worked with while the next is pulled. */
 const MOST_KEPT = 2;
-/** An array much longer than what is needed is not taken, so that one large batch is not held for ever. */
+/** An array much longer than what is needed is not taken, and what nobody took for so long goes: one large batch is not held for ever. */
 const MOST_TOO_LONG = 4;
+const MOST_TAKES_UNUSED = 256;
 
 export interface ValuePool {
   /** Arrays with any content for all dense parameters and `rows` rows of each table. */
@@ -45,15 +46,18 @@ export interface Shelf {
 
 /** Keeps at most `mostKept` arrays. */
 export function createShelf(mostKept = MOST_KEPT): Shelf {
-  let kept: Float32Array[] = [];
+  let kept: { readonly array: Float32Array; readonly since: number }[] = [];
+  let takes = 0;
   return {
     take(length) {
-      const found = kept.findIndex((one) => one.length >= length && one.length <= MOST_TOO_LONG * length);
+      takes += 1;
+      const found = kept.findIndex(({ array }) => array.length >= length && array.length <= MOST_TOO_LONG * length);
       if (found < 0) return new Float32Array(length);
-      return kept.splice(found, 1)[0]!.subarray(0, length);
+      return kept.splice(found, 1)[0]!.array.subarray(0, length);
     },
     giveBack(memory) {
-      kept = [new Float32Array(memory), ...kept].slice(0, mostKept);
+      const others = kept.filter(({ since }) => takes - since <= MOST_TAKES_UNUSED);
+      kept = [{ array: new Float32Array(memory), since: takes }, ...others].slice(0, mostKept);
     },
   };
 }

@@ -200,6 +200,9 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
   /** Rejects with the first failure. What is left of a pull then only frees its answers. */
   async function exchangeIn(placement: Placement, exchange: Exchange, signal: AbortSignal) {
     const { ids, deliveries, onSent, onDelivered } = exchange;
+    // Lanes that were begun: nothing of them leaves while ids are routed.
+    const leaving = group.sending();
+    if (leaving !== undefined) await orAborted(leaving, signal);
     const values = ids === undefined ? undefined : planner.room(ids);
     const parts = ids === undefined ? [] : planner.parts(placement, ids);
     const givenUp = new AbortController();

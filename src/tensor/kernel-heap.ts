@@ -70,7 +70,8 @@ export class KernelHeap {
         return this.bytes.subarray(address, address + byteLength);
       },
       onMoved: (run) => {
-        moved = run;
+        // Of its own for each staging: several may tell the same function, and each of them ends alone.
+        moved = () => run();
         this.#onMoved.add(moved);
       },
       arrived,

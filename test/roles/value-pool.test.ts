@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createValuePool } from '../../src/roles/value-pool.ts';
+import { createShelf, createValuePool } from '../../src/roles/value-pool.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 
 const spec: ParameterSpec = {
@@ -38,5 +38,13 @@ describe('arrays for pulled values', () => {
     const others = [pool.take(10), pool.take(10)];
     for (const one of [small, ...others]) pool.giveBack(one);
     expect(pool.take(1000).sparse[0]!.buffer).not.toBe(large.sparse[0]!.buffer);
+  });
+
+  it('are let go of when nobody took them for long', () => {
+    const shelf = createShelf(64);
+    const large = shelf.take(1000);
+    shelf.giveBack(large.buffer);
+    for (let i = 0; i < 300; i++) shelf.giveBack(shelf.take(10).buffer);
+    expect(shelf.take(1000).buffer).not.toBe(large.buffer);
   });
 });

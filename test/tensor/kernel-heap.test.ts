@@ -86,6 +86,23 @@ describe('staging', () => {
     expect(heap.kernels.allocatedBytes()).toBe(0);
   });
 
+  it('tells of each growth until it is freed, also when another one that tells the same is', () => {
+    const heap = new KernelHeap();
+    let told = 0;
+    const tell = (): void => {
+      told += 1;
+    };
+    const [first, second] = [heap.stage(100), heap.stage(100)];
+    first.onMoved(tell);
+    second.onMoved(tell);
+    first.free();
+    heap.stage(10_000_000).free();
+    expect(told).toBe(1);
+    second.free();
+    heap.stage(50_000_000).free();
+    expect(told).toBe(1);
+  });
+
   it('takes 2.5 GB, beyond the reach of signed addresses', () => {
     const heap = new KernelHeap();
     const low = heap.stage(2_400_000_000);
