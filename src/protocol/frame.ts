@@ -12,6 +12,8 @@
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { decodeCbor, encodeCbor } from './cbor.ts';
+import { readHotHeader } from './hot-header-reader.ts';
+import { writeHotHeader } from './hot-header-writer.ts';
 import { isPlainPullOrPush } from './hot-requests.ts';
 
 export const FRAME_VERSION = 1;
@@ -65,23 +67,22 @@ const ZEROS = new Uint8Array(8);
  * too. Throws `FrameTooLarge` when a limit does not allow the frame.
  */
 export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffers: Uint8Array[]; byteLength: number } {
-  const header = encodeCbor(frame.header, isPlainPullOrPush(frame.header));
   const count = frame.segments.length;
-  within('header length', header.length, limits.frameHeaderBytes);
   within('segment count', count, limits.frameSegments);
-  const payloadAt = padded(PREAMBLE_BYTES + 4 * count + header.length);
-  let byteLength = payloadAt;
+  const headerAt = PREAMBLE_BYTES + 4 * count;
+  const { head, headerBytes } = hotHead(frame.header, headerAt) ?? libraryHead(frame.header, headerAt);
+  within('header length', headerBytes, limits.frameHeaderBytes);
+  let byteLength = head.length;
   for (const segment of frame.segments) byteLength += padded(segment.byteLength);
   within('frame length', byteLength, limits.frameBytes);
 
-  const head = newHead(payloadAt);
   head.writeUInt32LE(MAGIC, 0);
   head[4] = FRAME_VERSION;
   head[5] = KIND[frame.kind];
   head[6] = 0;
   head[7] = 0;
   head.writeUInt32LE(frame.requestId, 8);
-  head.writeUInt32LE(header.length, 12);
+  head.writeUInt32LE(headerBytes, 12);
   head.writeUInt32LE(count, 16);
   head.writeUInt32LE(byteLength, 20);
   const buffers: Uint8Array[] = [head];
@@ -92,18 +93,42 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
     const padding = padded(segment.byteLength) - segment.byteLength;
     if (padding > 0) buffers.push(ZEROS.subarray(0, padding));
   }
-  head.set(header, PREAMBLE_BYTES + 4 * count);
-  for (let at = PREAMBLE_BYTES + 4 * count + header.length; at < payloadAt; at++) head[at] = 0;
+  for (let at = headerAt + headerBytes; at < head.length; at++) head[at] = 0;
   return { buffers, byteLength };
 }
 
+/** Room for all that stands before the payload, with the header at its place and anything around it. */
+interface Head {
+  readonly head: Buffer;
+  readonly headerBytes: number;
+}
+
 const HEAD_SLAB_BYTES = 64 * 1024;
+const MAX_SLAB_HEAD_BYTES = HEAD_SLAB_BYTES / 8;
+/** Small heads are cut from it: memory of their own costs more than all else that is done for a small frame. */
 let headSlab = Buffer.alloc(0);
 let headSlabUsed = 0;
 
-/** With any content. Small ones are cut from a slab: memory of its own costs more than all else that is done for a small frame. */
+/** A pull, a push or an answer to one, written where it is sent from, if there is room left there. */
+function hotHead(header: unknown, headerAt: number): Head | undefined {
+  const end = writeHotHeader(header, headSlab, headSlabUsed + headerAt);
+  if (end === undefined) return undefined;
+  const headerBytes = end - headerAt - headSlabUsed;
+  const payloadAt = padded(headerAt + headerBytes);
+  const isInSlab = payloadAt <= MAX_SLAB_HEAD_BYTES && headSlabUsed + payloadAt <= headSlab.length;
+  return isInSlab ? { head: newHead(payloadAt), headerBytes } : undefined;
+}
+
+function libraryHead(header: unknown, headerAt: number): Head {
+  const encoded = encodeCbor(header, isPlainPullOrPush(header));
+  const head = newHead(padded(headerAt + encoded.length));
+  head.set(encoded, headerAt);
+  return { head, headerBytes: encoded.length };
+}
+
+/** With what is there. */
 function newHead(byteLength: number): Buffer {
-  if (byteLength > HEAD_SLAB_BYTES / 8) return Buffer.allocUnsafeSlow(byteLength);
+  if (byteLength > MAX_SLAB_HEAD_BYTES) return Buffer.allocUnsafeSlow(byteLength);
   if (headSlabUsed + byteLength > headSlab.length) {
     headSlab = Buffer.allocUnsafeSlow(HEAD_SLAB_BYTES);
     headSlabUsed = 0;
@@ -159,7 +184,8 @@ export function decodeHead(preamble: Preamble, bytes: Uint8Array): FrameHead {
   requireZeros(bytes, headerAt + headerBytes, payloadAt, 'padding of the header', requestId);
   let header: unknown;
   try {
-    header = decodeCbor(bytes.subarray(headerAt, headerAt + headerBytes));
+    const headerEnd = headerAt + headerBytes;
+    header = readHotHeader(bytes, headerAt, headerEnd) ?? decodeCbor(bytes.subarray(headerAt, headerEnd));
   } catch (error) {
     throw bad('header', `not the CBOR that a frame may carry: ${(error as Error).message}`, requestId);
   }

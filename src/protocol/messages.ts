@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
-import { isPlainPullOrPush } from './hot-requests.ts';
+import { isPlainPullOrPush, isPlainReply } from './hot-requests.ts';
 
 const count = z.int().min(0);
 const name = z.string().min(1).max(256);
@@ -27,8 +27,7 @@ const ofJob = { job: name, cut: name };
 
 const taskRef = { pass: count, task: count };
 /** What a gradient was computed from: a version as a pull reply named it, and `placement.revision` of that pull. */
-const pulledVersion = z.strictObject({ revision: z.string().regex(/^\d{1,20}$/), version: count });
-
+const pulledVersion = z.strictObject({ revision: decimal, version: count });
 const attemptRef = { trainer: name, ...taskRef, attempt: z.int().min(1) };
 
 const chunk = z.strictObject({
@@ -395,6 +394,7 @@ function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
 }
 
 export const parseRequest = (header: unknown): RequestHeader =>
-  isPlainPullOrPush(header) ? (header as RequestHeader) : parse(requestSchema, header, 'request');
-export const parseReply = (header: unknown): ReplyHeader => parse(replySchema, header, 'reply');
+  isPlainPullOrPush(header) ? header : parse(requestSchema, header, 'request');
+export const parseReply = (header: unknown): ReplyHeader =>
+  isPlainReply(header) ? header : parse(replySchema, header, 'reply');
 export const parseError = (header: unknown): ErrorHeader => parse(errorSchema, header, 'error reply');
