@@ -70,8 +70,7 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
   const count = frame.segments.length;
   within('segment count', count, limits.frameSegments);
   const headerAt = PREAMBLE_BYTES + 4 * count;
-  const { head, headerBytes } = hotHead(frame.header, headerAt) ?? libraryHead(frame.header, headerAt);
-  within('header length', headerBytes, limits.frameHeaderBytes);
+  const { head, headerBytes } = hotHead(frame.header, headerAt, limits) ?? libraryHead(frame.header, headerAt, limits);
   let byteLength = head.length;
   for (const segment of frame.segments) byteLength += padded(segment.byteLength);
   within('frame length', byteLength, limits.frameBytes);
@@ -97,7 +96,7 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
   return { buffers, byteLength };
 }
 
-/** Room for all that stands before the payload, with the header at its place and anything around it. */
+/** Memory for all that stands before the payload. The header is at its place; all else is yet to be written. */
 interface Head {
   readonly head: Buffer;
   readonly headerBytes: number;
@@ -110,23 +109,26 @@ let headSlab = Buffer.alloc(0);
 let headSlabUsed = 0;
 
 /** A pull, a push or an answer to one, written where it is sent from, if there is room left there. */
-function hotHead(header: unknown, headerAt: number): Head | undefined {
+function hotHead(header: unknown, headerAt: number, limits: FrameLimits): Head | undefined {
+  if (headerAt > MAX_SLAB_HEAD_BYTES / 2) return undefined;
   const end = writeHotHeader(header, headSlab, headSlabUsed + headerAt);
   if (end === undefined) return undefined;
   const headerBytes = end - headerAt - headSlabUsed;
+  within('header length', headerBytes, limits.frameHeaderBytes);
   const payloadAt = padded(headerAt + headerBytes);
   const isInSlab = payloadAt <= MAX_SLAB_HEAD_BYTES && headSlabUsed + payloadAt <= headSlab.length;
   return isInSlab ? { head: newHead(payloadAt), headerBytes } : undefined;
 }
 
-function libraryHead(header: unknown, headerAt: number): Head {
+function libraryHead(header: unknown, headerAt: number, limits: FrameLimits): Head {
   const encoded = encodeCbor(header, isPlainPullOrPush(header));
+  within('header length', encoded.length, limits.frameHeaderBytes);
   const head = newHead(padded(headerAt + encoded.length));
   head.set(encoded, headerAt);
   return { head, headerBytes: encoded.length };
 }
 
-/** With what is there. */
+/** Not initialized: what was written behind the used part of the slab is still there. */
 function newHead(byteLength: number): Buffer {
   if (byteLength > MAX_SLAB_HEAD_BYTES) return Buffer.allocUnsafeSlow(byteLength);
   if (headSlabUsed + byteLength > headSlab.length) {

@@ -1,6 +1,6 @@
 /**
  * Writes the headers that go out thousands of times a second, pulls, pushes and answers to them, straight to where they are sent from. The bytes
- * are those that the library (`cbor.ts`) makes of the same fields in this order; a test compares them. Other headers are the library's.
+ * are those that the library (`cbor.ts`) makes of the same fields in this order; tests compare them. Other headers are the library's.
  */
 import { ARRAY, FALSE, IN_1_BYTE, IN_2_BYTES, IN_4_BYTES, KEY, MAP, PAIR, TEXT, TRUE } from './hot-header-keys.ts';
 import { isPlainPullOrPush, isPlainReply } from './hot-requests.ts';

@@ -9,10 +9,9 @@ export function firstNotFinite(floats: usize, count: u32): i32 {
   for (let from: u32 = 0; from < count; from += STRIDE) {
     const to = min(count, from + STRIDE);
     const whole = from + ((to - from) & ~15);
-    if (largestExponent(floats + (from << 2), floats + (whole << 2)) == EXPONENT || whole < to) {
-      for (let i = from; i < to; i++) {
-        if ((load<u32>(floats + (i << 2)) & EXPONENT) == EXPONENT) return <i32>i;
-      }
+    const isBad = largestExponent(floats + (from << 2), floats + (whole << 2)) == EXPONENT;
+    for (let i = isBad ? from : whole; i < to; i++) {
+      if ((load<u32>(floats + (i << 2)) & EXPONENT) == EXPONENT) return <i32>i;
     }
   }
   return -1;
