@@ -1,11 +1,12 @@
 /**
  * `npm run bench`: every figure beside its aim and its limit, measured in the same run. README.md says how to read it. Each part
- * has a process of its own: what one leaves in memory is no matter of the next.
+ * has a process of its own, with the options of the executable: what one leaves in memory is no matter of the next.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
 import { type Figure, isReached, printFigures } from './figure.ts';
 import { measureOptimizers } from './optimizers.ts';
 import { measureDense, measureSparse } from './pushing.ts';
@@ -28,7 +29,7 @@ const loads = (): string =>
     .join(' ');
 
 async function measureApart(part: string): Promise<Figure[]> {
-  const child = fork(fileURLToPath(import.meta.url), [part]);
+  const child = fork(fileURLToPath(import.meta.url), [part], { execArgv: [...process.execArgv, ...ENGINE_OPTIONS] });
   const measured = once(child, 'message');
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the benchmark '${part}' ended with ${code}`);

@@ -3,10 +3,14 @@
  * them, and between trainers' clients and a pserver that applies them. Memory has to stay flat. Run:
  * `npx node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with the resident memory of
  * the processes, the payloads that are landed and not freed, and the kernel memory of the pserver. Exit code 1 if memory grew.
+ *
+ * All processes have the options of the executable: without, the young generation of each grows by up to 100 MB, in steps over hours.
  */
+import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Channel } from '../../src/protocol/channel.ts';
+import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
 import { createPushers } from './applied-pushes.ts';
 import { median } from './figure.ts';
 import { MiB } from './raw-tcp.ts';
@@ -17,6 +21,12 @@ const SIZES = [100, 4096, 65_536, 300_000, MiB, 3 * MiB, 16 * MiB];
 const MAX_GROWTH_MIB = 32;
 const CHANNELS = 3;
 const REQUESTS_OF_A_CHANNEL = 2000;
+
+if (!ENGINE_OPTIONS.every((option) => process.execArgv.includes(option))) {
+  // Processes that are forked from it have its options.
+  const { status } = spawnSync(process.execPath, [...ENGINE_OPTIONS, ...process.argv.slice(1)], { stdio: 'inherit' });
+  process.exit(status ?? 1);
+}
 
 const { values } = parseArgs({ options: { minutes: { type: 'string' }, every: { type: 'string' } } });
 const untilMs = performance.now() + Number(values.minutes ?? '60') * 60_000;

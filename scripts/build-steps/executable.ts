@@ -5,7 +5,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ENGINE_OPTIONS } from './engine-options.ts';
 import type { NodeBinary } from './node-binary.ts';
+
+const SEA_CONFIG = { disableExperimentalSEAWarning: true, execArgv: [...ENGINE_OPTIONS] };
 
 export interface ExecutableOptions {
   /** Absolute paths. */
@@ -29,7 +32,7 @@ async function byPkg({ bundlePath, output, node, arch }: ExecutableOptions): Pro
     targets: [{ nodeRange: 'node24', platform: 'linux', arch, output }],
     nodePath: node.path,
     signature: false,
-    seaConfig: { disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: true },
+    seaConfig: { ...SEA_CONFIG, useSnapshot: false, useCodeCache: true },
   });
 }
 
@@ -44,7 +47,7 @@ async function forOtherArch({ bundlePath, output, node }: ExecutableOptions): Pr
   try {
     const blob = join(folder, 'blob');
     const config = join(folder, 'config.json');
-    await writeFile(config, JSON.stringify({ main: bundlePath, output: blob, disableExperimentalSEAWarning: true }));
+    await writeFile(config, JSON.stringify({ ...SEA_CONFIG, main: bundlePath, output: blob }));
     await promisify(execFile)(process.execPath, ['--experimental-sea-config', config]);
     await copyFile(node.path, output);
     // It carries no types.
