@@ -1,6 +1,6 @@
 /**
- * Reads the headers that come thousands of times a second, pulls, pushes and answers to them, five times as fast as the library: what is
- * expected next is compared, not looked up. Understood are the fields in the order of `hot-header-writer.ts`, with numbers in any of their forms;
+ * Reads the headers that come thousands of times a second, pulls, pushes and answers to them, without the library: what is
+ * expected next is compared, not looked up (docs/decisions/0101). Understood are the fields in the order of `hot-header-writer.ts`, with numbers in any of their forms;
  * anything else, also what is only unusual, is left to the library (`cbor.ts`), so that this decides nothing.
  */
 import { ARRAY, FALSE, IN_1_BYTE, IN_2_BYTES, IN_4_BYTES, KEY, MAP, PAIR, TEXT, TRUE } from './hot-header-keys.ts';
