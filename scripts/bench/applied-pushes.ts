@@ -3,6 +3,7 @@ import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { connectTrainer, infoOf, startPserver } from './pserver-peer.ts';
 import { MiB } from './raw-tcp.ts';
+import type { Resident } from './resident.ts';
 
 const WIDTH = 16;
 const DENSE_FLOATS = MiB;
@@ -21,7 +22,7 @@ const spec: ParameterSpec = {
 export interface Pushers {
   run(untilMs: number): Promise<void>;
   pushes(): number;
-  memory(): Promise<{ readonly rssMiB: number; readonly reservedMiB: number }>;
+  memory(): Promise<Resident & { readonly reservedMiB: number }>;
   close(): void;
 }
 
@@ -55,8 +56,8 @@ export async function createPushers(): Promise<Pushers> {
     run: async (untilMs) => void (await Promise.all(pushed.map((_, task) => train(task, untilMs)))),
     pushes: () => pushed.reduce((sum, count) => sum + count, 0),
     async memory() {
-      const { rssBytes, reservedBytes } = await infoOf(watching);
-      return { rssMiB: rssBytes / MiB, reservedMiB: reservedBytes / MiB };
+      const info = await infoOf(watching);
+      return { ...info.resident, reservedMiB: info.reservedBytes / MiB };
     },
     close() {
       watching.close();

@@ -18,6 +18,7 @@ import type { PserverGroup } from '../../src/roles/pserver-group.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
+import { type Resident, resident } from './resident.ts';
 import { cpuMs, network, realClock, silent } from './wire-peer.ts';
 
 export const SHARDS = 512;
@@ -60,7 +61,7 @@ async function serve(spec: ParameterSpec): Promise<void> {
   };
   const info = (): PserverInfo => ({
     cpuMs: cpuMs(),
-    rssBytes: process.memoryUsage.rss(),
+    resident: resident(),
     reservedBytes: parameters.stats().reservedBytes,
   });
   const server = await network().listen({
@@ -116,7 +117,7 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
 
 export interface PserverInfo {
   readonly cpuMs: number;
-  readonly rssBytes: number;
+  readonly resident: Resident;
   readonly reservedBytes: number;
 }
 

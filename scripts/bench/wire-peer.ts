@@ -9,6 +9,7 @@ import { LandingPool } from '../../src/protocol/landing-pool.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts';
 import { LARGEST_BYTES, MiB } from './raw-tcp.ts';
+import { type Resident, resident } from './resident.ts';
 
 const TIMEOUT = { timeoutMs: 60_000 };
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -44,14 +45,13 @@ export function landingPool(): LandingPool {
   return pool;
 }
 
-export interface MemoryNow {
-  readonly rssMiB: number;
+export interface MemoryNow extends Resident {
   readonly landings: number;
   readonly keptMiB: number;
 }
 
 export const memoryNow = (pool: LandingPool): MemoryNow => ({
-  rssMiB: process.memoryUsage.rss() / MiB,
+  ...resident(),
   landings: pool.inUse,
   keptMiB: pool.keptBytes / MiB,
 });
