@@ -46,7 +46,8 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
       const network = createWebSocketNetwork({ ...host, log: quiet });
       const standing = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
       if (standing === undefined) throw unknown(store);
-      this.output(standingJson(standing), () => standingText(standing, this.table.bind(this)));
+      const json = standingJson(standing, host.clock.wallSeconds());
+      this.output(json, () => standingText(standing, this.table.bind(this)));
       return exitOf(standing, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, milliseconds(flags.timeout));

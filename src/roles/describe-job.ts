@@ -1,5 +1,6 @@
 /** Gathers where a job stands: from the store, and from every live process itself. For `status`. */
 import { isPaddletError } from '../base/errors.ts';
+import { parseEntry } from '../checkpoint/entry.ts';
 import type { Network } from '../protocol/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { KeyValue, Store } from '../store/store.ts';
@@ -17,12 +18,24 @@ export interface ProcessRow {
   readonly info: Record<string, unknown> | undefined;
 }
 
+/** The newest file of a pserver, as it is published. */
+export interface NewestCheckpoint {
+  readonly index: number;
+  readonly uuid?: string;
+  readonly md5?: string;
+  readonly bytes?: number | undefined;
+  /** Why the value in the store could not be understood. */
+  readonly error?: string;
+}
+
 export interface JobStanding {
   readonly record: JobRecord;
   readonly end: JobEnd | undefined;
   /** The value of `/pserver_cluster_status`, written by the master. */
   readonly cluster: unknown;
   readonly stopRequested: boolean;
+  /** By index. */
+  readonly checkpoints: readonly NewestCheckpoint[];
   readonly processes: readonly ProcessRow[];
 }
 
@@ -32,13 +45,14 @@ const ANSWER_WITHIN_MS = 2_000;
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStanding | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;
-  const [result, cluster, stop, master, pservers, trainers] = await Promise.all([
+  const [result, cluster, stop, master, pservers, trainers, checkpoints] = await Promise.all([
     store.get(keys.result),
     store.get(keys.clusterStatus),
     store.get(keys.stop),
     store.get(keys.masterAddr),
     store.range({ prefix: keys.psPrefix }),
     store.range({ prefix: keys.trainersPrefix }),
+    store.range({ prefix: keys.checkpointsPrefix }),
   ]);
   const rows = [
     ...(master === undefined ? [] : [row('master', 'master', master)]),
@@ -50,8 +64,19 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     end: result && parseJobEnd(result.key, result.value),
     cluster: cluster && (JSON.parse(cluster.value) as unknown),
     stopRequested: stop !== undefined,
+    checkpoints: checkpoints.entries
+      .filter(({ key }) => key !== keys.cut)
+      .map((entry) => newestCheckpoint(Number(entry.key.slice(keys.checkpointsPrefix.length)), entry))
+      .sort((a, b) => a.index - b.index),
     processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await ask(network, one.address) }))),
   };
+}
+
+function newestCheckpoint(index: number, found: KeyValue): NewestCheckpoint {
+  const { entry, complaint } = parseEntry(found.key, found);
+  if (entry === undefined) return { index, ...(complaint === undefined ? {} : { error: complaint }) };
+  const { uuid, md5, bytes } = entry;
+  return { index, uuid, md5, bytes };
 }
 
 function row(role: ProcessRow['role'], id: string, entry: KeyValue): Omit<ProcessRow, 'info'> {

@@ -27,13 +27,17 @@ const pserver = (index: number) =>
     ...live,
   });
 const trainer = z.object({ role: z.literal('trainer'), id: z.uuid(), ...live });
+const checkpoint = (index: number) =>
+  z.strictObject({ index: z.literal(index), uuid: z.uuid(), md5: z.string().length(32), bytes: positive });
 
-/** What `status --json` says in mid-run. */
+/** What `status --json` says in mid-run, after a save. */
 const runningSchema = z.object({
   job: z.literal(JOB.name),
   mode: z.literal('async'),
   passes: z.literal(PASSES),
   phase: z.literal('training'),
+  elapsedSeconds: z.number().positive(),
+  checkpoints: z.tuple([checkpoint(0), checkpoint(1)]),
   tasks: z.object({ total: z.literal(TASKS), done: positive.max(TASKS - 1), discarded: z.literal(0) }),
   records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int() }),
   cluster: z.strictObject({
@@ -92,6 +96,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   const where = ['--dir', JOB_FOLDER];
   expect(await place.json('status', ...where, '--wait', 'running')).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
+  await place.json('checkpoint', 'save', ...where);
   const [status, evaluated] = await Promise.all([
     place.json('status', ...where),
     place.json('evaluate', ...where),

@@ -54,9 +54,9 @@ export function phaseOf(standing: JobStanding): Phase {
   return processes.length === 0 ? 'stopped' : 'waiting';
 }
 
-/** The object of `status --json`: the result's fields as far as they are known, the cluster and its processes. */
-export function standingJson(standing: JobStanding): object {
-  const { record, end, cluster, processes } = standing;
+/** The object of `status --json` at `wallSeconds`: the result's fields as far as they are known, the cluster and its processes. */
+export function standingJson(standing: JobStanding, wallSeconds: number): object {
+  const { record, end, cluster, processes, checkpoints } = standing;
   const master = masterOf(standing);
   const { passes, mode } = record.job.training;
   const common = {
@@ -68,14 +68,18 @@ export function standingJson(standing: JobStanding): object {
     processes: processes.map(processJson),
   };
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
-  const failed = end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } };
-  if (master === undefined) return { ...common, ...failed };
+  const soFar = {
+    ...common,
+    elapsedSeconds: Math.round((wallSeconds - record.created) * 1000) / 1000,
+    checkpoints,
+    ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
+  };
+  if (master === undefined) return soFar;
   const { waiting } = master;
   if ('rounds' in master) {
     const { pass, ...rounds } = master.rounds;
     return {
-      ...common,
-      ...failed,
+      ...soFar,
       ...(pass === undefined ? {} : { pass }),
       rounds,
       records: appliedBy(standing),
@@ -84,8 +88,7 @@ export function standingJson(standing: JobStanding): object {
   }
   const { pass, total, done, todo, pending, discarded } = master.tasks;
   return {
-    ...common,
-    ...failed,
+    ...soFar,
     pass,
     tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
     records: { ...master.sums, ...appliedBy(standing) },
