@@ -10,6 +10,7 @@ import { type Figure, median, printFigures } from './figure.ts';
 import { shuffledIds } from './made-ids.ts';
 import { connectTrainer, infoOf, SHARDS, startPserver } from './pserver-peer.ts';
 import { MiB, startRawTcp } from './raw-tcp.ts';
+import { type Resident, resident } from './resident.ts';
 import { cpuMs } from './wire-peer.ts';
 
 /** Long rounds: the first push of one has nothing to overlap with. */
@@ -73,6 +74,7 @@ export async function measureSparse(): Promise<Figure[]> {
   const server = await startPserver(sparseSpec);
   const trainer = connectTrainer(sparseSpec, server.address);
   try {
+    const empty = (await infoOf(trainer)).resident;
     const some = shuffledIds(KEYS);
     const [route] = createIdRouter({ shards: SHARDS }).route('rows', some, KEYS, new Int32Array(SHARDS));
     const sparse = [new Float32Array(KEYS * WIDTH).fill(0.001)];
@@ -117,6 +119,11 @@ export async function measureSparse(): Promise<Figure[]> {
       const bestValue = Math.max(...inAnyRates);
       figures.push({ what: '  ids in any order', value: median(inAnyRates), bestValue, unit: 'M keys/s' });
     }
+    const full = (await infoOf(trainer)).resident;
+    const memory = (what: string, { rssMiB }: Resident): Figure => ({ what, value: rssMiB, unit: 'MiB resident' });
+    figures.push(memory('pserver, no rows', empty));
+    figures.push(memory(`pserver, ${KEYS / 1e6} M rows × ${WIDTH}, pushed and pulled`, full));
+    figures.push(memory('its trainer', resident()));
     return figures;
   } finally {
     trainer.close();
