@@ -103,6 +103,12 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
     liveProcesses(place).then((processes) => Promise.all(processes.map(expectHealth))),
   ]);
   runningSchema.parse(status);
+  const { out } = await place.paddlet('status', ...where);
+  expect(out).toMatch(/^master .* training$/m);
+  expect(out).toMatch(
+    new RegExp(`^pserver +1 .* ${SHARDS_EACH} shards, [1-9]\\d* rows, \\d+\\.\\d MB, [1-9]\\d* updates$`, 'm'),
+  );
+  expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
   expect(evaluationSchema.parse(evaluated).model).toBe('pservers');
   await expectMidRun(store);
 

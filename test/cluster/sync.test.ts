@@ -86,6 +86,9 @@ test('stopped in mid-run, restored to three pservers, and gone on with', async (
   const place = openPlace();
   const { running, store, args } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
   await cutOf(store, 1);
+  const { out } = await place.paddlet('status', '--dir', JOB_FOLDER);
+  expect(out).toMatch(/^pserver +0 .* [1-9]\d* shards, [1-9]\d* rows, \d+\.\d MB, round [1-9]\d*$/m);
+  expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
   running.kill('SIGINT');
   await running.ended;
   expect(await store.get('/result')).toBeUndefined();

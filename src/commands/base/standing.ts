@@ -169,26 +169,24 @@ function processCells(process: ProcessRow): string[] {
   return [role, role === 'master' ? '' : id, String(info?.pid ?? ''), address, doing(process)];
 }
 
-const trainerSchema = z.object({ phase: z.string(), records: z.number(), loss: z.number().optional() });
-const pserverSchema = z.object({
-  shards: z.number(),
-  rows: z.number(),
-  bytes: z.number(),
-  /** Mode async. */
-  updates: z.number().optional(),
-  /** Mode sync. */
-  version: z.number().optional(),
-});
+/** Of what the roles say of themselves, what is shown: not all of it is understood when they are of another version. */
+const trainerSchema = z
+  .object({ phase: z.string(), records: z.number(), loss: z.number().optional() })
+  .transform(({ phase, records, loss }) => {
+    return `${phase}, ${records} records${loss === undefined ? '' : `, loss ${loss.toFixed(4)}`}`;
+  });
+const masterPhaseSchema = z.object({ phase: z.string() }).transform(({ phase }) => phase);
+const storedSchema = z.object({ shards: z.number(), rows: z.number(), bytes: z.number() });
+const pserverSchema = z
+  .union([storedSchema.extend({ updates: z.number() }), storedSchema.extend({ round: z.number() })])
+  .transform((one) => {
+    const position = 'round' in one ? `round ${one.round}` : `${one.updates} updates`;
+    return `${one.shards} shards, ${one.rows} rows, ${(one.bytes / 1e6).toFixed(1)} MB, ${position}`;
+  });
+const DOING = { master: masterPhaseSchema, pserver: pserverSchema, trainer: trainerSchema };
 
 function doing({ role, info }: ProcessRow): string {
   if (info === undefined) return 'does not answer';
   if (typeof info.waitingFor === 'string') return `waiting for ${info.waitingFor}`;
-  if (role === 'trainer') {
-    const { phase = '', records = 0, loss } = trainerSchema.safeParse(info).data ?? {};
-    return `${phase}, ${records} records${loss === undefined ? '' : `, loss ${loss.toFixed(4)}`}`;
-  }
-  if (role === 'master') return String(info.phase ?? '');
-  const { shards = 0, rows = 0, bytes = 0, updates = 0, version } = pserverSchema.safeParse(info).data ?? {};
-  const position = version === undefined ? `${updates} updates` : `round ${version}`;
-  return `${shards} shards, ${rows} rows, ${(bytes / 1e6).toFixed(1)} MB, ${position}`;
+  return DOING[role].safeParse(info).data ?? 'of another version: see --json';
 }

@@ -160,7 +160,7 @@ function infoOf({ rounds, serving, timeline }: Stand): Record<string, unknown> {
   const { gate } = rounds;
   return {
     timeline,
-    version: gate.version(),
+    round: gate.version(),
     missing: gate.missing(),
     account: serving.ledger.account(),
     duplicatePushes: serving.metrics.duplicatePushes(),
