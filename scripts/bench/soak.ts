@@ -79,11 +79,10 @@ async function watch(): Promise<void> {
     const now = { server: await serverMemory(channel), client: memoryNow(pool), pserver: await applied.memory() };
     for (const name of PROCESSES) seen[name].push(now[name]);
     const done = `${requests} requests, ${(bytes / 1e9).toFixed(1)} GB, ${applied.pushes()} pushes applied`;
-    const ofAll = (landing: MemoryNow): string => `landed ${landing.landings}, kept ${landing.keptMiB.toFixed(0)} MiB`;
-    const server = `server ${inWords(now.server)}, ${ofAll(now.server)}`;
-    const client = `client ${inWords(now.client)}, ${ofAll(now.client)}`;
+    const landed = ({ landings, keptMiB }: MemoryNow): string => `landed ${landings}, kept ${keptMiB.toFixed(0)} MiB`;
+    const wire = `server ${inWords(now.server)}, ${landed(now.server)}; client ${inWords(now.client)}, ${landed(now.client)}`;
     const kernel = `pserver ${inWords(now.pserver)}, kernel memory ${now.pserver.reservedMiB.toFixed(0)} MiB`;
-    process.stdout.write(`${minute}: ${done}; ${server}; ${client}; ${kernel}\n`);
+    process.stdout.write(`${minute}: ${done}; ${wire}; ${kernel}\n`);
   }
   channel.close();
 }
@@ -92,12 +91,14 @@ function inWords({ rssMiB, heapMiB, externalMiB }: Resident): string {
   return `rss ${rssMiB.toFixed(0)} MiB (heap ${heapMiB.toFixed(0)}, external ${externalMiB.toFixed(0)})`;
 }
 
-const PARTS = ['rssMiB', 'heapMiB', 'externalMiB'] as const;
 /** Medians of the first and of the last third of the lines. */
 function thirds(of: readonly Resident[]): readonly [first: Resident, last: Resident] {
   const third = Math.max(1, Math.floor(of.length / 3));
-  const medians = (lines: readonly Resident[]): Resident =>
-    Object.fromEntries(PARTS.map((part) => [part, median(lines.map((line) => line[part]))])) as unknown as Resident;
+  const medians = (lines: readonly Resident[]): Resident => ({
+    rssMiB: median(lines.map(({ rssMiB }) => rssMiB)),
+    heapMiB: median(lines.map(({ heapMiB }) => heapMiB)),
+    externalMiB: median(lines.map(({ externalMiB }) => externalMiB)),
+  });
   return [medians(of.slice(0, third)), medians(of.slice(-third))];
 }
 
