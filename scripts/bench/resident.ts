@@ -5,12 +5,18 @@ export interface Resident {
   readonly rssMiB: number;
   /** V8's heap, with what of it is free. */
   readonly heapMiB: number;
+  /** What of it objects have, dead ones too unless there was a collection. */
+  readonly usedMiB: number;
   /** Buffers and WebAssembly memories that JavaScript refers to. */
   readonly externalMiB: number;
 }
 
-/** Of this process. What is neither heap nor external is code, stacks, and what the C allocator keeps for later. */
+/**
+ * Of this process, after a collection in one that was started with `--expose-gc`. What is neither heap nor external is code, stacks,
+ * and what the C allocator keeps for later.
+ */
 export function resident(): Resident {
-  const { rss, heapTotal, external } = process.memoryUsage();
-  return { rssMiB: rss / MiB, heapMiB: heapTotal / MiB, externalMiB: external / MiB };
+  globalThis.gc?.();
+  const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
+  return { rssMiB: rss / MiB, heapMiB: heapTotal / MiB, usedMiB: heapUsed / MiB, externalMiB: external / MiB };
 }

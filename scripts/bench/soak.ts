@@ -4,6 +4,9 @@
  * `npx node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with the resident memory of
  * the processes, what of it V8's heap is and what is in buffers, the payloads that are landed and not freed, and the kernel memory
  * of the pserver. Exit code 1 if memory grew.
+ *
+ * `--collect` has every process collect its garbage before each line: then "used" is what is alive. `--largest BYTES` leaves out the
+ * requests that are larger, for many small ones.
  */
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,26 +19,36 @@ import { MiB } from './raw-tcp.ts';
 import type { Resident } from './resident.ts';
 import { landingPool, type MemoryNow, memoryNow, network, pull, push, startWireServer } from './wire-peer.ts';
 
-const SIZES = [100, 4096, 65_536, 300_000, MiB, 3 * MiB, 16 * MiB];
+const ALL_SIZES = [100, 4096, 65_536, 300_000, MiB, 3 * MiB, 16 * MiB];
 /** Above this between the first and the last third of the lines, memory grows. */
 const MAX_GROWTH_MIB = 32;
 const CHANNELS = 3;
 const REQUESTS_OF_A_CHANNEL = 2000;
 
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '60' },
+    every: { type: 'string', default: '60' },
+    largest: { type: 'string', default: `${Math.max(...ALL_SIZES)}` },
+    collect: { type: 'boolean', default: false },
+  },
+});
+
 /**
  * Of all its processes: those of the executable, and the young generation at its largest from the start. V8 doubles it whenever enough
  * of it survived, once in minutes or in an hour, and halves it again: 13 MB a step, which are neither ours nor growth.
  */
-const OPTIONS = [...ENGINE_OPTIONS, '--min-semi-space-size=16'];
+const OPTIONS = [...ENGINE_OPTIONS, '--min-semi-space-size=16', ...(values.collect ? ['--expose-gc'] : [])];
 if (!OPTIONS.every((option) => process.execArgv.includes(option))) {
   // Processes that are forked from it have its options.
   const { status } = spawnSync(process.execPath, [...OPTIONS, ...process.argv.slice(1)], { stdio: 'inherit' });
   process.exit(status ?? 1);
 }
 
-const { values } = parseArgs({ options: { minutes: { type: 'string' }, every: { type: 'string' } } });
-const untilMs = performance.now() + Number(values.minutes ?? '60') * 60_000;
-const everyMs = Number(values.every ?? '60') * 1000;
+const SIZES = ALL_SIZES.filter((byteLength) => byteLength <= Number(values.largest));
+if (SIZES.length === 0) throw new Error(`--largest ${values.largest}: the smallest request has ${ALL_SIZES[0]} bytes`);
+const untilMs = performance.now() + Number(values.minutes) * 60_000;
+const everyMs = Number(values.every) * 1000;
 
 const server = await startWireServer();
 const pool = landingPool();
@@ -87,8 +100,9 @@ async function watch(): Promise<void> {
   channel.close();
 }
 
-function inWords({ rssMiB, heapMiB, externalMiB }: Resident): string {
-  return `rss ${rssMiB.toFixed(0)} MiB (heap ${heapMiB.toFixed(0)}, external ${externalMiB.toFixed(0)})`;
+function inWords({ rssMiB, heapMiB, usedMiB, externalMiB }: Resident): string {
+  const heap = `heap ${heapMiB.toFixed(0)}, used ${usedMiB.toFixed(1)}`;
+  return `rss ${rssMiB.toFixed(0)} MiB (${heap}, external ${externalMiB.toFixed(0)})`;
 }
 
 /** Medians of the first and of the last third of the lines. */
@@ -97,6 +111,7 @@ function thirds(of: readonly Resident[]): readonly [first: Resident, last: Resid
   const medians = (lines: readonly Resident[]): Resident => ({
     rssMiB: median(lines.map(({ rssMiB }) => rssMiB)),
     heapMiB: median(lines.map(({ heapMiB }) => heapMiB)),
+    usedMiB: median(lines.map(({ usedMiB }) => usedMiB)),
     externalMiB: median(lines.map(({ externalMiB }) => externalMiB)),
   });
   return [medians(of.slice(0, third)), medians(of.slice(-third))];

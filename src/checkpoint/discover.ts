@@ -77,21 +77,33 @@ export interface PublishedEntry {
   readonly modRevision: bigint;
 }
 
+interface StoredEntry {
+  readonly key: string;
+  readonly value: string;
+  readonly modRevision: bigint;
+}
+
+/** By index; and of others, why they cannot be understood. Beside the entries stands the cut of jobs in mode sync (cut.ts). */
+export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
+  const published: PublishedEntry[] = [];
+  const complaints: string[] = [];
+  for (const found of entries.filter(({ key }) => key !== `${prefix}cut`)) {
+    const { key } = found;
+    const index = parseIndex(key.slice(prefix.length));
+    const { entry, complaint, modRevision } = parseEntry(key, found);
+    if (index === undefined) complaints.push(`${key}: no pserver has such an index`);
+    else if (entry === undefined) complaints.push(complaint ?? `${key}: no entry`);
+    else published.push({ index, entry, modRevision });
+  }
+  return { published: published.sort((a, b) => a.index - b.index), complaints };
+}
+
 /** Entries as the store has them. Throws `CheckpointCorrupt` for one that cannot be understood. */
-export function parseEntries(
-  prefix: string,
-  entries: readonly { readonly key: string; readonly value: string; readonly modRevision: bigint }[],
-): PublishedEntry[] {
-  // Beside the entries stands the cut of jobs in mode sync (cut.ts).
-  const ofPservers = entries.filter(({ key }) => key !== `${prefix}cut`);
-  const published = ofPservers.map((found) => {
-    const index = parseIndex(found.key.slice(prefix.length));
-    const { entry, complaint, modRevision } = parseEntry(found.key, found);
-    if (index === undefined) throw corrupt(found.key, 'no pserver has such an index');
-    if (entry === undefined) throw corrupt(found.key, complaint ?? 'no entry');
-    return { index, entry, modRevision };
-  });
-  return published.sort((a, b) => a.index - b.index);
+export function parseEntries(prefix: string, entries: readonly StoredEntry[]): PublishedEntry[] {
+  const { published, complaints } = readEntries(prefix, entries);
+  const [first] = complaints;
+  if (first !== undefined) throw new PaddletError('CheckpointCorrupt', first);
+  return published;
 }
 
 /**

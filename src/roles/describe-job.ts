@@ -1,6 +1,7 @@
 /** Gathers where a job stands: from the store, and from every live process itself. For `status`. */
 import { isPaddletError } from '../base/errors.ts';
-import { parseEntry } from '../checkpoint/entry.ts';
+import { readEntries } from '../checkpoint/discover.ts';
+import type { Generation } from '../checkpoint/entry.ts';
 import type { Network } from '../protocol/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { KeyValue, Store } from '../store/store.ts';
@@ -18,15 +19,10 @@ export interface ProcessRow {
   readonly info: Record<string, unknown> | undefined;
 }
 
-/** The newest file of a pserver, as it is published. */
-export interface NewestCheckpoint {
-  readonly index: number;
-  readonly uuid?: string;
-  readonly md5?: string;
-  readonly bytes?: number | undefined;
-  /** Why the value in the store could not be understood. */
-  readonly error?: string;
-}
+/** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be understood. */
+export type NewestCheckpoint =
+  | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes'>)
+  | { readonly error: string };
 
 export interface JobStanding {
   readonly record: JobRecord;
@@ -64,19 +60,15 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     end: result && parseJobEnd(result.key, result.value),
     cluster: cluster && (JSON.parse(cluster.value) as unknown),
     stopRequested: stop !== undefined,
-    checkpoints: checkpoints.entries
-      .filter(({ key }) => key !== keys.cut)
-      .map((entry) => newestCheckpoint(Number(entry.key.slice(keys.checkpointsPrefix.length)), entry))
-      .sort((a, b) => a.index - b.index),
+    checkpoints: newestCheckpoints(keys, checkpoints.entries),
     processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await ask(network, one.address) }))),
   };
 }
 
-function newestCheckpoint(index: number, found: KeyValue): NewestCheckpoint {
-  const { entry, complaint } = parseEntry(found.key, found);
-  if (entry === undefined) return { index, ...(complaint === undefined ? {} : { error: complaint }) };
-  const { uuid, md5, bytes } = entry;
-  return { index, uuid, md5, bytes };
+function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestCheckpoint[] {
+  const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
+  const newest = published.map(({ index, entry: { uuid, md5, bytes } }) => ({ index, uuid, md5, bytes }));
+  return [...newest, ...complaints.map((error) => ({ error }))];
 }
 
 function row(role: ProcessRow['role'], id: string, entry: KeyValue): Omit<ProcessRow, 'info'> {

@@ -46,6 +46,10 @@ const recordSchema = z.strictObject({
 export type DataFacts = z.infer<typeof dataFactsSchema>;
 export type JobRecord = Omit<z.infer<typeof recordSchema>, 'job'> & { readonly job: Job };
 
+/** Since the job was published, to the millisecond. */
+export const elapsedSeconds = ({ created }: Pick<JobRecord, 'created'>, wallSeconds: number): number =>
+  Math.round((wallSeconds - created) * 1000) / 1000;
+
 export function cutId(job: Job, indexDigest: string): string {
   const { batchSize, pushEvery, seed, mode, lanes } = job.training;
   const decides = {

@@ -3,8 +3,8 @@
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
-import { commonRound } from '../checkpoint/discover.ts';
-import { type CheckpointEntry, generationsOf, parseEntry } from '../checkpoint/entry.ts';
+import { commonRound, readEntries } from '../checkpoint/discover.ts';
+import { type CheckpointEntry, generationsOf } from '../checkpoint/entry.ts';
 import { type ExpectedJob, loadNewestUsable } from '../checkpoint/load.ts';
 import type { PulledValues } from '../model/model.ts';
 import type { Keys } from '../store/keys.ts';
@@ -34,12 +34,8 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
   const expected: ExpectedJob = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
-  const published = entries.flatMap((found) => {
-    if (found.key === keys.cut) return [];
-    const { entry, complaint } = parseEntry(found.key, found);
-    if (complaint !== undefined) host.log.warn(complaint);
-    return entry === undefined ? [] : [{ entry, index: Number(found.key.slice(keys.checkpointsPrefix.length)) }];
-  });
+  const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
+  for (const complaint of complaints) host.log.warn(complaint);
   const round = commonRound(published);
   for (const one of published) {
     const { index } = one;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FileRef } from '../../src/checkpoint/checkpoint-set.ts';
-import { findFiles, parseEntries } from '../../src/checkpoint/discover.ts';
+import { findFiles, parseEntries, readEntries } from '../../src/checkpoint/discover.ts';
 import { listGenerations } from '../../src/checkpoint/listing.ts';
 import { openCheckpoint } from '../../src/checkpoint/reader.ts';
 import { sealHeader } from '../../src/checkpoint/safetensors-header.ts';
@@ -185,6 +185,15 @@ describe('finding files', () => {
     expect(() => parseEntries('/c/', entries)).toThrow(expect.objectContaining({ code: 'CheckpointCorrupt' }));
     const escaping = [{ ...entries[0]!, key: '/c/../0' }];
     expect(() => parseEntries('/c/', escaping)).toThrow(/no pserver has such an index/);
+  });
+
+  it('reads the published entries that can be understood, by index, and says what is wrong with the others', () => {
+    const value = JSON.stringify({ uuid: crypto.randomUUID(), md5: '0'.repeat(32), timestamp: 1 });
+    const keys = ['10', '2', 'cut', '3', 'x'].map((name) => `/c/${name}`);
+    const entries = keys.map((key) => ({ key, value: key === '/c/3' ? '{' : value, modRevision: 1n }));
+    const { published, complaints } = readEntries('/c/', entries);
+    expect(published.map(({ index }) => index)).toEqual([2, 10]);
+    expect(complaints).toEqual(['/c/3: not JSON', '/c/x: no pserver has such an index']);
   });
 
   it('lists generations newest first with what is the matter with each', async () => {

@@ -1,6 +1,7 @@
 /** A job's standing for people and for scripts. */
 import * as z from 'zod';
 import type { JobStanding, ProcessRow } from '../../roles/describe-job.ts';
+import { elapsedSeconds } from '../../roles/job-record.ts';
 import { resultText } from './result-text.ts';
 import { roundsSchema, roundsText } from './standing-rounds.ts';
 import type { TableColumn } from './table.ts';
@@ -70,7 +71,7 @@ export function standingJson(standing: JobStanding, wallSeconds: number): object
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
   const soFar = {
     ...common,
-    elapsedSeconds: Math.round((wallSeconds - record.created) * 1000) / 1000,
+    elapsedSeconds: elapsedSeconds(record, wallSeconds),
     checkpoints,
     ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
   };

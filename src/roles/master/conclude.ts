@@ -10,7 +10,7 @@ import { finishMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
 import type { ReplyHeader } from '../../protocol/messages.ts';
 import type { RoleContext } from '../context.ts';
-import type { JobRecord } from '../job-record.ts';
+import { elapsedSeconds, type JobRecord } from '../job-record.ts';
 import type { JobResult } from '../job-result.ts';
 import { allSettledOrThrow, type PserverGroup } from '../pserver-group.ts';
 import { digestModel } from './digest.ts';
@@ -174,7 +174,7 @@ export function makeResult(
     modelDigest,
     stateDigest,
     recordsPerSecond: options.recordsPerSecond,
-    elapsedSeconds: Math.round((context.host.clock.wallSeconds() - record.created) * 1000) / 1000,
+    elapsedSeconds: elapsedSeconds(record, context.host.clock.wallSeconds()),
     checkpoints,
   };
 }
