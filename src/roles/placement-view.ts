@@ -27,6 +27,8 @@ export interface Placement {
 
 export interface PlacementView {
   readonly changed: Signal;
+  /** Whether the store has told of all pservers and heads once. */
+  isLoaded(): boolean;
   /** The present placement, or undefined while a shard lacks a live primary. */
   current(): Placement | undefined;
   /** Changes with everything that is seen of pservers and heads. */
@@ -85,13 +87,15 @@ export function followPlacement(
     changed.notify();
   };
   const cancels = [mirror(keys.psPrefix, owners), mirror(keys.headsPrefix, heads)];
+  const isLoaded = (): boolean => owners.loaded && heads.loaded;
   const view = (): { placement: Placement | undefined; missing: string } => {
-    if (!owners.loaded || !heads.loaded) return { placement: undefined, missing: 'the store' };
+    if (!isLoaded()) return { placement: undefined, missing: 'the store' };
     built ??= build(context, job, owners.entries, heads.entries, version);
     return built;
   };
   return {
     changed,
+    isLoaded,
     current: () => view().placement,
     version: () => version,
     missing: () => view().missing,

@@ -43,6 +43,13 @@ function json(entries: Entries, key: string): unknown {
   return JSON.parse(entry.value);
 }
 
+/** Also the slower of the trainers, and the pservers have said so: work goes on before they have. */
+function areAllThere(entries: Entries): boolean {
+  const isUp = (index: number): boolean => entries.get(`/pservers/${index}`)?.value.includes('"status":"up"') ?? false;
+  const isOk = entries.get('/pserver_cluster_status')?.value.includes('"OK"') ?? false;
+  return isOk && isUp(0) && isUp(1) && under(entries, '/trainer/').length === 2;
+}
+
 function expectLivingKeys(entries: Entries): void {
   expect(json(entries, '/job')).toMatchObject({ id: expect.any(String), job: { name: JOB.name } });
   expect(json(entries, '/ps_desired')).toBe(2);
@@ -77,8 +84,7 @@ describe.skipIf(reason !== undefined)(`a cluster by hand on etcd${reason === und
     const etcd = await startEtcd();
     const job = await plantedJob(place);
     const { store, master, pservers, trainers } = await startByHand(place, job, etcd.url);
-    // Also the slower of the trainers is there.
-    await store.until((entries) => entries.has('/tasks/passes/1') && under(entries, '/trainer/').length === 2, master);
+    await store.until((entries) => entries.has('/tasks/passes/1') && areAllThere(entries), master);
     const living = await store.entries();
     await expectMidRun(store);
     expectLivingKeys(living);

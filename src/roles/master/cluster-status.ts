@@ -1,8 +1,7 @@
 /** Writes `/pserver_cluster_status` and marks `/pservers/<index>` of pservers that are gone (seeds/large-scale-design.zh.md). */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
-import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { Op } from '../../store/store.ts';
+import { type Fence, type FencedTxn, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext } from '../context.ts';
 import { patiently } from '../ownership.ts';
 import type { PlacementView } from '../placement-view.ts';
@@ -27,18 +26,22 @@ export function keepClusterStatus(
   context: RoleContext,
   options: { fence: Fence; view: PlacementView; pservers: number; onEnd: (error: unknown) => void },
 ): Cancel {
-  const { fence, view, onEnd } = options;
+  const { fence, view, pservers, onEnd } = options;
   const over = new AbortController();
   let written = '';
   const loop = async (): Promise<void> => {
+    // A view that has not heard from the store yet sees no pserver either.
+    await view.changed.until(() => view.isLoaded() || undefined, over.signal);
     for (;;) {
+      const seen = view.version();
       const status = statusOf(view);
       const value = JSON.stringify(status);
-      if (value !== written) {
-        await write(context, fence, value, await goneRecords(context, status.nodes, options.pservers), over.signal);
-        written = value;
+      if (value !== written) await write(context, fence, value, over.signal);
+      written = value;
+      for (let index = 0; index < pservers; index++) {
+        if (!status.nodes.includes(index)) await markGone(context, fence, index, over.signal);
       }
-      await view.changed.until(() => (JSON.stringify(statusOf(view)) === written ? undefined : true), over.signal);
+      await view.changed.until(() => view.version() !== seen || undefined, over.signal);
     }
   };
   loop().catch((error: unknown) => {
@@ -47,29 +50,34 @@ export function keepClusterStatus(
   return () => over.abort();
 }
 
-/** `status: down` for those that were up and are gone. */
-async function goneRecords(context: RoleContext, live: readonly number[], pservers: number): Promise<Op[]> {
+/**
+ * `status: down` for one that was up and is gone. The view is behind the store: what a pserver says that has claimed
+ * the index since is not written over, so the transaction compares the claim and the record itself.
+ */
+async function markGone(context: RoleContext, fence: Fence, index: number, over: AbortSignal): Promise<void> {
   const { keys, store } = context;
-  const ops: Op[] = [];
-  for (let index = 0; index < pservers; index++) {
-    if (live.includes(index)) continue;
-    const key = keys.pserver(index);
-    const entry = await patiently(context, () => store.get(key));
-    if (entry === undefined) continue;
+  const owner = keys.ps(index);
+  const key = keys.pserver(index);
+  for (;;) {
+    const entry = await patiently(context, () => store.get(key), over);
+    if (entry === undefined) return;
     const record = parsePserverRecord(key, entry.value);
-    if (record.status !== 'down')
-      ops.push({ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) });
+    if (record.status === 'down') return;
+    const txn: FencedTxn = {
+      if: [
+        { key: owner, createRevision: 0n },
+        { key, modRevision: entry.modRevision },
+      ],
+      then: [{ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) }],
+      else: [{ get: owner }],
+    };
+    const { succeeded, results } = await patiently(context, () => fencedTxn(store, fence, txn), over);
+    // Claimed: the view will hear of it. Otherwise another came and went meanwhile.
+    if (succeeded || results[0] !== undefined) return;
   }
-  return ops;
 }
 
-async function write(
-  context: RoleContext,
-  fence: Fence,
-  value: string,
-  also: readonly Op[],
-  over: AbortSignal,
-): Promise<void> {
-  const then = [{ put: context.keys.clusterStatus, value }, ...also];
+async function write(context: RoleContext, fence: Fence, value: string, over: AbortSignal): Promise<void> {
+  const then = [{ put: context.keys.clusterStatus, value }];
   await patiently(context, () => fencedTxn(context.store, fence, { then }), over);
 }

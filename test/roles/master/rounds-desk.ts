@@ -107,6 +107,7 @@ export class RoundsDesk {
     });
     this.view = {
       changed: this.#placed,
+      isLoaded: () => true,
       current: placement,
       version: () => this.#version,
       missing: () => '',

@@ -232,6 +232,7 @@ export class RigCluster {
     const all = this.pservers;
     return {
       changed: this.#changed,
+      isLoaded: () => true,
       current: () => (all.every(({ isAlive }) => isAlive) ? this.#placement() : undefined),
       version: () => this.#version,
       missing: () => 'a pserver',
