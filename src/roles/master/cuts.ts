@@ -6,7 +6,7 @@
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import { type CutFile, nextCut, type ReadCut } from '../../checkpoint/cut.ts';
+import { type CutFile, nextCut, parseCut, type ReadCut } from '../../checkpoint/cut.ts';
 import { type CutEvent, type CutPlannerOptions, createCutPlanner } from '../../core/cut-planner.ts';
 import type { RoundPlan } from '../../core/round-plan.ts';
 import { backoffMs } from '../../store/backoff.ts';
@@ -251,34 +251,41 @@ async function askCut(
 
 async function complete(
   { context, fence }: CutsOptions,
-  from: ReadCut,
+  seen: ReadCut,
   { round, files }: { round: number; files: readonly SizedFile[] },
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { store, keys } = context;
-  const { timeline } = from.cut;
+  const { timeline } = seen.cut;
   const parts = { round, files: files.map(({ index, uuid, md5 }) => ({ index, uuid, md5 })) };
-  // Taken again, as by the master after this one: the complete one before stays what it is.
-  const next = from.cut.round === round ? { ...from.cut, ...parts } : nextCut(from.cut, parts);
-  const value = JSON.stringify(next);
   const completed = (modRevision: bigint): Outcome => {
     context.host.log.info(`cut: round ${round} is saved`, { timeline, files: files.length });
     return { type: 'completed', taken: { timeline, round, files, modRevision } };
   };
-  if (value === JSON.stringify(from.cut)) return completed(from.modRevision);
-  const answer = await patiently(
-    context,
-    () =>
-      fencedTxn(store, fence, {
-        if: [{ key: keys.cut, modRevision: from.modRevision }],
-        then: [{ put: keys.cut, value }],
-        else: [{ get: keys.cut }],
-      }),
-    signal,
-  );
-  const found = answer.results[0];
-  // A try whose outcome was unknown may have landed; else all were set back meanwhile.
-  if (!answer.succeeded && found?.value !== value) return { type: 'overtaken' };
-  failPoint('cut.completed');
-  return completed(found?.modRevision ?? answer.revision);
+  for (let from = seen; ; ) {
+    // Taken again, as by the master after this one: the complete one before stays what it is.
+    const next = from.cut.round === round ? { ...from.cut, ...parts } : nextCut(from.cut, parts);
+    const value = JSON.stringify(next);
+    if (value === JSON.stringify(from.cut)) return completed(from.modRevision);
+    const answer = await patiently(
+      context,
+      () =>
+        fencedTxn(store, fence, {
+          if: [{ key: keys.cut, modRevision: from.modRevision }],
+          then: [{ put: keys.cut, value }],
+          else: [{ get: keys.cut }],
+        }),
+      signal,
+    );
+    const found = answer.results[0];
+    // A try whose outcome was unknown may have landed.
+    if (answer.succeeded || found?.value === value) {
+      failPoint('cut.completed');
+      return completed(found?.modRevision ?? answer.revision);
+    }
+    const now = parseCut(keys.cut, found);
+    if (now.cut.timeline !== timeline) return { type: 'overtaken' };
+    // What was seen was older than the last cut, which this master completed itself: its own write comes back late.
+    from = now;
+  }
 }

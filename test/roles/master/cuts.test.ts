@@ -1,5 +1,5 @@
 /** The master takes cuts: all files or none, and never over a rollback. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Cut } from '../../../src/checkpoint/cut.ts';
 import { rolledBack } from '../../../src/checkpoint/cut.ts';
 import { raiseTimeline } from '../../../src/roles/cut-view.ts';
@@ -97,6 +97,26 @@ describe('a cut', () => {
     await later(100);
     expect(await stored()).toBeDefined();
     expect(cuts.counts()).toEqual({ complete: 1, givenUp: 0 });
+  });
+});
+
+describe('a cut planned before the last one has come back from the store', () => {
+  it('is complete, and so are those after it', async () => {
+    const cuts = await begin();
+    await goOn(cuts, 0, 5);
+    const view = desk.cuts;
+    const first = view.current();
+    const behind = vi.spyOn(view, 'current').mockImplementation(() => first);
+    const one = await cuts.request(never);
+    await goOn(cuts, 6, 12);
+    const other = await cuts.request(never);
+    behind.mockRestore();
+    expect(other!.round).toBeGreaterThan(one!.round);
+    expect(await stored()).toMatchObject({ round: other!.round, before: { round: one!.round } });
+    await goOn(cuts, 13, 20);
+    const last = await cuts.request(never);
+    expect(await stored()).toMatchObject({ round: last!.round, before: { round: other!.round } });
+    expect(cuts.counts()).toEqual({ complete: 3, givenUp: 0 });
   });
 });
 
