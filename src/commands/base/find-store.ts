@@ -3,9 +3,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { createSignal } from '../../roles/waiting.ts';
+import { follow } from '../../store/follow.ts';
 import { defaultChroot, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
-import type { Store } from '../../store/store.ts';
+import { sayWaiting } from '../../store/retry-while-away.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 
 export const HOME = '.paddlet';
 
@@ -48,7 +51,10 @@ function onlyJobFolder(): string {
 /** The job's prefix in the store; without --chroot the store's only job. `undefined` when there is no job yet. */
 export async function findChroot(store: Store, chroot: string | undefined): Promise<string | undefined> {
   if (chroot !== undefined) return normalized(chroot);
-  const names = await listJobs(store);
+  return onlyJob(store, await listJobs(store));
+}
+
+function onlyJob(store: Store, names: readonly string[]): string | undefined {
   if (names.length > 1) {
     throw new PaddletError('JobUnknown', `${store.url} has several jobs: ${names.join(', ')}`, {
       hint: `choose one with --chroot ${defaultChroot(names[0]!)}`,
@@ -62,33 +68,49 @@ function normalized(chroot: string): string {
   throw new PaddletError('Usage', `--chroot ${chroot}: must begin with / and not end with one`);
 }
 
-/** Waits for a first job in the store: any start order works. */
+/** Waits for a first job in the store: any start order works. Throws `Interrupted` when the signal aborts first. */
 export async function waitForChroot(
   store: Store,
   chroot: string | undefined,
-  host: Pick<Host, 'log'>,
+  host: Pick<Host, 'clock' | 'log'>,
   signal: AbortSignal,
 ): Promise<string> {
-  const { revision } = await store.identity();
+  // Most stores have a job already: then not all of its keys are read, as `follow` does.
   const found = await findChroot(store, chroot);
   if (found !== undefined) return found;
-  host.log.info(`waiting for a job: none has been published in ${store.url}`);
-  return new Promise((done, reject) => {
-    const cancel = store.watch(ROOT, revision + 1n, {
+  const jobs = new Set<string>();
+  const changed = createSignal();
+  let ended: Error | undefined;
+  const saw = ({ key }: KeyValue): void => {
+    const name = JOB_KEY.exec(key)?.[1];
+    if (name !== undefined) jobs.add(name);
+    changed.notify();
+  };
+  const cancel = follow(
+    store,
+    ROOT,
+    {
+      onSnapshot: (entries) => entries.forEach(saw),
       onEvents: (events) => {
-        for (const event of events) {
-          const name = event.type === 'put' ? /^\/paddlet\/([^/]+)\/job$/.exec(event.entry.key)?.[1] : undefined;
-          if (name === undefined) continue;
-          cancel();
-          done(defaultChroot(name));
-          return;
-        }
+        for (const event of events) if (event.type === 'put') saw(event.entry);
       },
-      onEnd: reject,
-    });
-    signal.addEventListener('abort', () => {
-      cancel();
-      reject(signal.reason);
-    });
-  });
+      onEnd: (error) => {
+        ended = error;
+        changed.notify();
+      },
+      onWaiting: sayWaiting({ ...host, store }),
+    },
+    host.clock,
+  );
+  try {
+    host.log.info(`waiting for a job: none has been published in ${store.url}`);
+    return await changed.until(() => {
+      if (ended !== undefined) throw ended;
+      return onlyJob(store, [...jobs]);
+    }, signal);
+  } finally {
+    cancel();
+  }
 }
+
+const JOB_KEY = new RegExp(`^${ROOT}([^/]+)/job$`);
