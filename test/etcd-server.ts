@@ -1,5 +1,6 @@
 /** A real etcd server for tests: started on free ports in a folder of its own; can be stopped, killed, restarted, wiped. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -29,6 +30,10 @@ export interface EtcdServerOptions {
   readonly electionTimeoutMs?: number;
 }
 
+/** Below those that Linux gives to whoever asks for any port, also in the time when etcd is down. */
+const PORTS = { from: 20_000, to: 30_000 };
+const START_ATTEMPTS = 5;
+
 export class EtcdServer {
   /** `host:port` for clients. */
   readonly host: string;
@@ -56,15 +61,19 @@ export class EtcdServer {
   static async start(options: EtcdServerOptions = {}): Promise<EtcdServer> {
     const binary = findEtcd();
     if (binary === undefined) throw new Error('no etcd: run scripts/fetch-etcd.sh or set PADDLET_TEST_ETCD');
-    const host = `127.0.0.1:${await freePort()}`;
-    const server = new EtcdServer(binary, host, `127.0.0.1:${await freePort()}`, options.electionTimeoutMs ?? 100);
-    try {
-      await server.restart();
-    } catch (error) {
-      await server.stop();
-      throw error;
+    for (let attempt = 1; ; attempt++) {
+      const host = `127.0.0.1:${await freePort()}`;
+      const server = new EtcdServer(binary, host, `127.0.0.1:${await freePort()}`, options.electionTimeoutMs ?? 100);
+      try {
+        await server.restart();
+        return server;
+      } catch (error) {
+        await server.stop();
+        // Another one took a port since it was found free.
+        const isTaken = String(error).includes('address already in use');
+        if (!isTaken || attempt === START_ATTEMPTS) throw error;
+      }
     }
-    return server;
   }
 
   get url(): string {
@@ -146,10 +155,17 @@ function hasStopped(pid: number): boolean {
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(PORTS.from, PORTS.to);
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
+      throw error;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
