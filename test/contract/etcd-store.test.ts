@@ -14,7 +14,7 @@ else {
     const server = await EtcdServer.start();
     return {
       clock,
-      leaseTtlMs: 1_000,
+      leaseTtlMs: 3_000,
       connect: () => openStore(server.url, { clock, log: SILENT }),
       compact: (revision) => server.compact(revision),
       stop: () => server.stop(),

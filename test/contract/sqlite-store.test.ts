@@ -14,7 +14,7 @@ storeContract('SqliteStore', async () => {
   const path = join(folder, 'store.db');
   return {
     clock,
-    leaseTtlMs: 500,
+    leaseTtlMs: 1_500,
     connect: () => openStore(`sqlite:${path}`, { clock, log: SILENT }),
     compact: async (revision) => {
       const db = new DatabaseSync(path, { timeout: 5_000 });

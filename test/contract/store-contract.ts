@@ -13,7 +13,7 @@ export interface StoreHarness {
   connect(): Promise<Store>;
   /** Forgets history up to `revision`. */
   compact(revision: bigint): Promise<void>;
-  /** The shortest lease that this store grants. */
+  /** A lease that runs out in the test, and not before the few writes that come first are through on a slow disk. */
   readonly leaseTtlMs: number;
   stop(): Promise<void>;
 }
