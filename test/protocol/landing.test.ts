@@ -6,7 +6,8 @@ import type { ReplyHeader } from '../../src/protocol/messages.ts';
 import { deferred, describeOnEveryPath, ManualClock, numbered, rig } from './rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
 
-const LONG = { timeoutMs: 30_000 };
+/** No request here is to fail for being slow: the clock is real. */
+const LONG = { timeoutMs: 600_000 };
 const applied: Outgoing<ReplyHeader> = { header: { type: 'push', outcome: 'applied', recovery: 0 } };
 const payload = (): Uint8Array => new Uint8Array(new Float32Array([1, 2, 3]).buffer);
 
