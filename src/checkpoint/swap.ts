@@ -7,14 +7,16 @@
  * that of the file with the shard, and `token` is that of nobody who ever lived.
  */
 import * as z from 'zod';
-import { PaddletError } from '../base/errors.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import type { Disk } from '../base/seams.ts';
 import { pause } from '../store/backoff.ts';
 import type { Keys } from '../store/keys.ts';
 import { settle } from '../store/settle.ts';
-import type { Compare, KeyValue, Op } from '../store/store.ts';
-import { type Cut, parseCut } from './cut.ts';
-import type { CheckpointEntry, Generation } from './entry.ts';
+import type { Compare, KeyValue, Op, Store } from '../store/store.ts';
+import { type Cut, filesOfCut, parseCut } from './cut.ts';
+import { parseEntries } from './discover.ts';
+import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
 import type { StoreAccess } from './publish.ts';
 
 /** The value of `/restored`. */
@@ -94,8 +96,8 @@ export interface SwapOptions extends SwapAccess {
 
 /**
  * Publishes all or nothing. Throws `JobConflict` when a pserver started, or anything else of what was read changed,
- * meanwhile; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted while the store is away
- * (`details.isDoubtful` says whether it may have happened).
+ * meanwhile; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted while the store is away;
+ * the store's own errors. `details.isDoubtful` says that it may have happened, or may yet: then the files must stay.
  */
 export async function publishRestored(options: SwapOptions): Promise<void> {
   const { store, keys, quiet, generations } = options;
@@ -105,19 +107,80 @@ export async function publishRestored(options: SwapOptions): Promise<void> {
       hint: 'at most 60 pservers, before and after; without --store there is no such limit',
     });
   }
-  const first = keys.checkpoint(0);
-  const { succeeded } = await settle({
-    ...options,
-    run: () => store.txn({ if: compares, then: ops }),
-    // The name of the new file is in no other value.
-    happened: async () => (await store.get(first))?.value === entryText(generations[0]!),
+  let isDoubtful = false;
+  try {
+    const { succeeded } = await settle({
+      ...options,
+      run: () => store.txn({ if: compares, then: ops }),
+      // Pservers that start at once write in their entries; this key is written by restores alone.
+      happened: async () => (await store.get(keys.restored))?.value === restoredText(options),
+      onWaiting: (error) => {
+        isDoubtful ||= error.code === 'StoreUnknownOutcome';
+        options.onWaiting?.(error);
+      },
+    });
+    if (succeeded) return;
+    // A try that was given up can land after a pserver has come and gone, but not once a key was written anew.
+    isDoubtful &&= await isAsRead(options, compares);
+    const { entries: live } = await store.range({ prefix: keys.psPrefix });
+    if (live.length > 0) throw pserversLive(live);
+    throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints changed meanwhile`, {
+      hint: isDoubtful
+        ? 'the store did not say whether it took the new files: look with paddlet checkpoint ls'
+        : 'somebody else was at work on the job; nothing was published',
+    });
+  } catch (error) {
+    throw isDoubtful && isPaddletError(error) ? doubtful(error) : error;
+  }
+}
+
+async function isAsRead({ store, keys }: SwapOptions, compares: readonly Compare[]): Promise<boolean> {
+  const lasting = compares.filter((compare) => 'modRevision' in compare);
+  return (await store.txn({ if: lasting, then: [{ get: keys.job }] })).succeeded;
+}
+
+const doubtful = (error: PaddletError): PaddletError =>
+  new PaddletError(error.code, error.message, {
+    details: { ...error.details, isDoubtful: true },
+    cause: error,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
   });
-  if (succeeded) return;
-  const { entries: live } = await store.range({ prefix: keys.psPrefix });
-  if (live.length > 0) throw pserversLive(live);
-  throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints changed meanwhile`, {
-    hint: 'somebody else was at work on the job; nothing was published',
-  });
+
+/**
+ * After `publishRestored` threw `error`: removes the new files, unless they are published or may be yet. What stays and is
+ * not published goes as an orphan when a pserver starts there.
+ */
+export async function discardUnpublished(
+  error: unknown,
+  { disk, store, keys, files }: Pick<SwapAccess, 'store' | 'keys'> & { readonly disk: Disk; readonly files: NewFiles },
+): Promise<void> {
+  if (isPaddletError(error) && error.details.isDoubtful === true) return;
+  let named: ReadonlySet<string>;
+  try {
+    named = await publishedNames(store, keys);
+  } catch (unread) {
+    if (isPaddletError(unread)) return;
+    throw unread;
+  }
+  for (const [index, { uuid }] of files.generations.entries()) {
+    if (!named.has(uuid)) await disk.remove(files.paths[index]!);
+  }
+}
+
+/** By new index. */
+interface NewFiles {
+  readonly generations: readonly Generation[];
+  readonly paths: readonly string[];
+}
+
+async function publishedNames(store: Store, keys: Keys): Promise<Set<string>> {
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const files = parseEntries(keys.checkpointsPrefix, entries).flatMap(({ entry }) => generationsOf(entry));
+  const { cut } = parseCut(
+    keys.cut,
+    entries.find(({ key }) => key === keys.cut),
+  );
+  return new Set([...files.map(({ uuid }) => uuid), ...filesOfCut(cut)]);
 }
 
 const entryText = (generation: Generation): string => {
@@ -136,8 +199,19 @@ function cutOf({ quiet, keys, generations }: SwapOptions): Op[] {
   return [{ put: keys.cut, value: JSON.stringify(cut) }];
 }
 
+function restoredText({ quiet, generations, timestamp }: SwapOptions): string {
+  const epochs = generations.flatMap(({ shards }) => shards?.map(({ epoch }) => epoch) ?? []);
+  const restored: RestoredRecord = {
+    token: quiet.token.toString(),
+    pservers: generations.length,
+    epoch: epochs.reduce((most, epoch) => Math.max(most, epoch), 0),
+    timestamp,
+  };
+  return JSON.stringify(restored);
+}
+
 function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] } {
-  const { keys, quiet, generations, timestamp } = options;
+  const { keys, quiet, generations } = options;
   const pservers = generations.length;
   const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
   const desired = Math.max(pservers, Number(quiet.desired?.value ?? 0));
@@ -152,19 +226,12 @@ function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] }
       .map((key) => ({ key, modRevision: 0n })),
   ];
   const fresh = new Set(generations.map((_, index) => keys.checkpoint(index)));
-  const epochs = generations.flatMap(({ shards }) => shards?.map(({ epoch }) => epoch) ?? []);
-  const restored: RestoredRecord = {
-    token: quiet.token.toString(),
-    pservers,
-    epoch: epochs.reduce((most, epoch) => Math.max(most, epoch), 0),
-    timestamp,
-  };
   const ops: Op[] = [
     ...generations.map((generation, index) => ({ put: keys.checkpoint(index), value: entryText(generation) })),
     ...[...known.keys()].filter((key) => !fresh.has(key)).map((key) => ({ delete: key })),
     ...cutOf(options),
     { put: keys.psDesired, value: String(pservers) },
-    { put: keys.restored, value: JSON.stringify(restored) },
+    { put: keys.restored, value: restoredText(options) },
     // A snapshot of before would pass for the last state of its shards.
     { deletePrefix: keys.partingPrefix },
     // What pservers said of themselves; all of them are gone.

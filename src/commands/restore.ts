@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
-import { isPaddletError, PaddletError } from '../base/errors.ts';
+import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { Host } from '../base/seams.ts';
 import {
@@ -11,14 +11,19 @@ import {
 } from '../checkpoint/checkpoint-set.ts';
 import { filesOfEntries, parseEntries } from '../checkpoint/discover.ts';
 import {
-  discardFiles,
   planRestore,
   type Restored,
   type RestoreOptions,
   type RestorePlan,
   restoreFiles,
 } from '../checkpoint/restore.ts';
-import { publishRestored, type QuietJob, readQuietJob, restoredTimeline } from '../checkpoint/swap.ts';
+import {
+  discardUnpublished,
+  publishRestored,
+  type QuietJob,
+  readQuietJob,
+  restoredTimeline,
+} from '../checkpoint/swap.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 import { findCheckpoint, type JobInStore, ofJobFlags, varsFlags, withJob } from './checkpoint/find-checkpoint.ts';
@@ -234,17 +239,15 @@ in one transaction, while no pserver lives; the pservers that start next load th
     }
   }
 
-  /** Files that were not published go again, unless nobody knows whether they were. */
   private async publish({ host, signal }: Restoring, { job, quiet }: Publishing, restored: Restored): Promise<void> {
     const { store, keys } = job;
-    const { generations, paths } = restored;
+    const { generations } = restored;
     try {
       signal.throwIfAborted();
       const timestamp = host.clock.wallSeconds();
       await publishRestored({ store, keys, clock: host.clock, signal, quiet, generations, timestamp });
     } catch (error) {
-      const isDoubtful = isPaddletError(error, 'Interrupted') && error.details.isDoubtful === true;
-      if (!isDoubtful) await discardFiles(host.disk, paths);
+      await discardUnpublished(error, { disk: host.disk, store, keys, files: restored });
       throw error;
     }
   }

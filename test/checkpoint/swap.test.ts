@@ -1,12 +1,15 @@
 /** Publishing restored files: all or nothing, and never under a live pserver. */
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Generation } from '../../src/checkpoint/entry.ts';
 import { parseEntry } from '../../src/checkpoint/entry.ts';
-import { publishRestored, readQuietJob, restoredSchema } from '../../src/checkpoint/swap.ts';
+import { discardUnpublished, publishRestored, readQuietJob, restoredSchema } from '../../src/checkpoint/swap.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Store, Txn } from '../../src/store/store.ts';
+import { storeThrough } from '../commands/store-through.ts';
+import { createSimulatedDisk } from '../simulated-disk.ts';
 import { FakeClock } from '../store/support.ts';
 import { uuidOf } from './fixture.ts';
 
@@ -124,6 +127,83 @@ describe('publishing restored files', () => {
     await publishing;
     expect(tries).toBe(1);
     expect((await state()).get(keys.psDesired)).toBe('3');
+  });
+
+  describe('when the store did not answer', () => {
+    type Fate = 'landed' | 'lost';
+
+    /** The first try meets its fate unanswered; then `since` happens, before the store is asked again. */
+    async function publishUnanswered(fate: Fate, since: (put: (key: string, value: string) => unknown) => unknown) {
+      const { publish, put, store, state, clock, access } = await setUp();
+      const disk = createSimulatedDisk();
+      const paths = [0, 1, 2].map((index) => `/checkpoints/${index}/${uuidOf(100 + index)}`);
+      for (const path of paths) {
+        await disk.makeFolder(dirname(path));
+        await (await disk.create(path)).close();
+      }
+      let tries = 0;
+      const unanswered = storeThrough(store, {
+        txn: async (txn) => {
+          if (txn.then.every((op) => 'get' in op) || tries++ > 0) return store.txn(txn);
+          if (fate === 'landed') await store.txn(txn);
+          await since(put);
+          throw new PaddletError('StoreUnknownOutcome', 'no answer');
+        },
+      });
+      const files = { generations: [0, 1, 2].map((index) => generation(100 + index)), paths };
+      const publishing = publish(3, undefined, unanswered).catch(async (error: unknown) => {
+        await discardUnpublished(error, { ...access, disk, files });
+        return error;
+      });
+      await clock.advance(5_000);
+      const error = await publishing;
+      const left = [];
+      for (const [index, path] of paths.entries()) if (await disk.exists(path)) left.push(index);
+      return { error, left, state: await state() };
+    }
+
+    it('takes it for its own also after a pserver began to serve from it', async () => {
+      const opened = JSON.stringify({ ...generation(100), keep: 0, generations: [], opened: '77' });
+      const { error, left } = await publishUnanswered('landed', async (put) => {
+        await put(keys.ps(0), 'host:1');
+        await put(keys.checkpoint(0), opened);
+      });
+      expect(error).toBeUndefined();
+      expect(left).toEqual([0, 1, 2]);
+    });
+
+    it('keeps the files while a try may yet land: only a pserver came', async () => {
+      const { error, left } = await publishUnanswered('lost', (put) => put(keys.ps(0), 'host:1'));
+      expect(error).toMatchObject({ code: 'JobConflict', details: { isDoubtful: true, pservers: [{}] } });
+      expect(left).toEqual([0, 1, 2]);
+    });
+
+    it('removes the files when no try can land any more', async () => {
+      const { error, left } = await publishUnanswered('lost', (put) => put(keys.checkpoint(1), '{}'));
+      expect(error).toMatchObject({ code: 'JobConflict' });
+      // An entry that cannot be understood may name any file.
+      expect(left).toEqual([0, 1, 2]);
+      const other = JSON.stringify(generation(9));
+      expect((await publishUnanswered('lost', (put) => put(keys.checkpoint(1), other))).left).toEqual([]);
+    });
+
+    it('removes only files that no entry names, whatever was found', async () => {
+      const kept = JSON.stringify({ ...generation(50), keep: 1, generations: [generation(101)] });
+      const cut = JSON.stringify({
+        timeline: 1,
+        round: 4,
+        files: [{ index: 2, uuid: uuidOf(102), md5: '0'.repeat(32) }],
+      });
+      const { error, left } = await publishUnanswered('landed', async (put) => {
+        await put(keys.restored, 'of another restore');
+        await put(keys.checkpoint(0), JSON.stringify(generation(9)));
+        await put(keys.checkpoint(1), kept);
+        await put(keys.checkpoint(2), JSON.stringify(generation(8)));
+        await put(keys.cut, cut);
+      });
+      expect(error).toMatchObject({ code: 'JobConflict' });
+      expect(left).toEqual([1, 2]);
+    });
   });
 
   it('refuses more pservers than one transaction holds', async () => {
