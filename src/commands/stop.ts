@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore } from './base/find-store.ts';
 import { liveRoles, waitUntil } from './base/job-wait.ts';
+import { requestStop } from './base/request-stop.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 
 export default class StopCommand extends PaddletCommand<typeof StopCommand> {
@@ -39,8 +40,7 @@ when all have left. Started again, the job goes on from there.`;
       const keys = chroot === undefined ? undefined : keysOf(chroot);
       const job = keys && (await retryWhileAway(ask, () => store.get(keys.job)));
       if (keys === undefined || job === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
-      const value = JSON.stringify({ requested: host.clock.wallSeconds() });
-      await retryWhileAway(ask, () => store.txn({ if: [], then: [{ put: keys.stop, value }] }));
+      await requestStop(ask, keys, job);
       if (flags['no-wait']) {
         this.output({ stopped: false, requested: true }, () => 'asked to stop');
         return EXIT.done;

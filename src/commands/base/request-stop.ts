@@ -1,0 +1,61 @@
+/** Puts `/stop`: once, and for the job as it runs now. */
+import { PaddletError } from '../../base/errors.ts';
+import type { Keys } from '../../store/keys.ts';
+import { type RetryOptions, retryWhileAway, sayWaiting } from '../../store/retry-while-away.ts';
+import { settle } from '../../store/settle.ts';
+import type { Compare, KeyValue, Store } from '../../store/store.ts';
+
+/**
+ * Returns when the request stands. Waits out a store that is away. A try that was given up can land later, but not in a job
+ * that was started again meanwhile: that one has another master, or none yet, and then the request of a later try. Throws
+ * `JobUnknown` when the job is gone, `StoreUnknownOutcome` when its master changed before the store said whether it took the
+ * request, `Interrupted` when aborted.
+ */
+export async function requestStop(
+  ask: RetryOptions & { readonly store: Store },
+  keys: Keys,
+  job: KeyValue,
+): Promise<void> {
+  const { store, clock } = ask;
+  const value = JSON.stringify({ requested: clock.wallSeconds() });
+  const waiting = sayWaiting(ask);
+  let isDoubtful = false;
+  for (;;) {
+    const unchanged = await retryWhileAway(ask, () => readUnchanged(store, keys, job));
+    const { succeeded } = await settle({
+      ...ask,
+      run: () => store.txn({ if: unchanged, then: [{ put: keys.stop, value }] }),
+      happened: async () => (await store.get(keys.stop))?.value === value,
+      onWaiting: (error) => {
+        isDoubtful ||= error.code === 'StoreUnknownOutcome';
+        waiting(error);
+      },
+    });
+    if (succeeded) return;
+    // Asking again might stop a job that stopped by the first request and was started since.
+    if (isDoubtful) throw unknownOutcome(keys);
+  }
+}
+
+async function readUnchanged(store: Store, keys: Keys, job: KeyValue): Promise<Compare[]> {
+  const { results } = await store.txn({
+    if: [],
+    then: [{ get: keys.job }, { get: keys.masterLock }, { get: keys.stop }],
+  });
+  const [found, lock, stop] = results;
+  if (found?.modRevision !== job.modRevision) throw new PaddletError('JobUnknown', `the job at ${keys.job} is gone`);
+  return [
+    { key: keys.job, modRevision: job.modRevision },
+    { key: keys.masterLock, createRevision: lock?.createRevision ?? 0n },
+    { key: keys.stop, modRevision: stop?.modRevision ?? 0n },
+  ];
+}
+
+const unknownOutcome = ({ masterLock, stop }: Keys): PaddletError =>
+  new PaddletError(
+    'StoreUnknownOutcome',
+    `${masterLock} or ${stop} changed before the store said whether it took the request`,
+    {
+      hint: 'the job was stopped and started again, or another master took over: look with paddlet status',
+    },
+  );
