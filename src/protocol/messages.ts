@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { dealtTask, taskChunks, taskRef } from './dealt-task.ts';
 import { isPlainPullOrPush, isPlainReply } from './hot-requests.ts';
 
 const count = z.int().min(0);
@@ -25,20 +26,11 @@ export type PlacementStamp = z.infer<typeof placementSchema>;
  */
 const ofJob = { job: name, cut: name };
 
-const taskRef = { pass: count, task: count };
 /** What a gradient was computed from: a version as a pull reply named it, and `placement.revision` of that pull. */
 const pulledVersion = z.strictObject({ revision: decimal, version: count });
+/** To write the merged model: passes count from 1. Each choice has a number of its own. */
+const chosenPass = { pass: z.int().min(1), choice: z.int().min(1) };
 const attemptRef = { trainer: name, ...taskRef, attempt: z.int().min(1) };
-
-const chunk = z.strictObject({
-  file: count,
-  offset: count,
-  bytes: count,
-  firstRecord: count,
-  records: count,
-  firstLine: count,
-  crc32: count,
-});
 
 const metricSums = z.strictObject({
   records: count,
@@ -217,19 +209,20 @@ export const requestSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('returnTask'), ...ofJob, ...attemptRef, read: count }),
   /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
   z.strictObject({ type: z.literal('finishEvaluation'), ...ofJob, ...attemptRef, bad: count, metrics: metricSums }),
-  /** May this trainer write the merged model? The one that is chosen asks again within the block time to keep the choice. */
+  /** May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time it may. */
   z.strictObject({
     type: z.literal('requestSaveModel'),
     ...ofJob,
     trainer: name,
     blockMs: z.int().min(1).max(86_400_000),
+    choice: z.int().min(1).optional(),
   }),
-  /** The model after that pass is written, or could not be. */
+  /** The model after that pass is written by that choice, or could not be. */
   z.strictObject({
     type: z.literal('savedModel'),
     ...ofJob,
     trainer: name,
-    pass: z.int().min(1),
+    ...chosenPass,
     path: z.string().max(8192).optional(),
     error: z.string().max(4096).optional(),
   }),
@@ -245,31 +238,6 @@ export const requestSchema = z.discriminatedUnion('type', [
   }),
 ]);
 export type RequestHeader = z.infer<typeof requestSchema>;
-
-/** Where the records of a task are. */
-const taskChunks = {
-  /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
-  files: z
-    .array(
-      z.strictObject({
-        path: z.string().min(1).max(4096),
-        bytes: count,
-        records: count,
-        labels: z.strictObject({ path: z.string().min(1).max(4096), bytes: count }).optional(),
-      }),
-    )
-    .min(1),
-  chunks: z.array(chunk).min(1),
-};
-export type TaskChunks = z.infer<z.ZodObject<typeof taskChunks>>;
-
-const dealtTask = z.strictObject({
-  kind: z.enum(['train', 'evaluate']),
-  ...taskRef,
-  attempt: z.int().min(1),
-  ...taskChunks,
-});
-export type DealtTask = z.infer<typeof dealtTask>;
 
 export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('info'), info: z.record(z.string(), z.unknown()) }),
@@ -364,13 +332,14 @@ export const replySchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('failTask') }),
   z.strictObject({ type: z.literal('returnTask') }),
   z.strictObject({ type: z.literal('finishEvaluation') }),
-  /** `pass`, counted from 1: write the model of it; absent: another trainer does, or there is nothing to write. */
-  z.strictObject({ type: z.literal('requestSaveModel'), pass: z.int().min(1).optional() }),
+  /** `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write. */
+  z.strictObject({ type: z.literal('requestSaveModel'), chosen: z.strictObject(chosenPass).optional() }),
   z.strictObject({ type: z.literal('savedModel') }),
   /** `live`: whether the attempt that is executed still counts; if not, another was first or it was given up: stop. */
   z.strictObject({ type: z.literal('progress'), live: z.boolean() }),
 ]);
 export type ReplyHeader = z.infer<typeof replySchema>;
+export type { DealtTask, TaskChunks } from './dealt-task.ts';
 export type { MetricSums as WireMetricSums };
 
 type MetricSums = z.infer<typeof metricSums>;

@@ -18,6 +18,7 @@ const BATCH = 50;
 export const PASSES = 12;
 export const TASKS_PER_PASS = RECORDS / RECORDS_PER_TASK;
 export const TASKS = PASSES * TASKS_PER_PASS;
+export const PUSHES_PER_TASK = RECORDS_PER_TASK / BATCH;
 export const LEASE_MS = 2_000;
 
 export const JOB = {
@@ -28,6 +29,15 @@ export const JOB = {
   training: { passes: PASSES, batchSize: BATCH },
   cluster: { pservers: 2, trainers: 2, shards: 32, leaseTtl: `${LEASE_MS}ms` },
 };
+
+/**
+ * Where no lease is to run out: on a slow machine a process may be late to renew a short one, and a role started by hand
+ * that has lost its lease is not started again.
+ */
+export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
+
+/** Where one lease is to run out while the others are kept, and nobody starts a role again. */
+export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '5s' } };
 
 /** Makes the data in the place's folder, and the job file; its path. */
 export async function plantedJob(place: Place, job: object = JOB): Promise<string> {

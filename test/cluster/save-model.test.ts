@@ -4,8 +4,10 @@ import { expect, test } from 'vitest';
 import { withFile } from '../../src/checkpoint/files.ts';
 import { readElements, readSafetensors } from '../../src/checkpoint/safetensors-reader.ts';
 import { createDisk } from '../../src/host/disk.ts';
-import { openPlace, type Place, resultOf } from './harness.ts';
-import { expectWhole, JOB, PASSES, plantedJob } from './planted-job.ts';
+import { commandLines, HAND_FOLDER } from './by-hand.ts';
+import { endWell, openPlace, type Place, resultOf } from './harness.ts';
+import { expectWhole, JOB, PASSES, PUSHES_PER_TASK, plantedJob, TASKS } from './planted-job.ts';
+import type { Running } from './processes.ts';
 import { JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 const job = { ...JOB, model: { type: 'lr', saveDir: 'models' }, cluster: { ...JOB.cluster, trainers: 3 } };
@@ -26,6 +28,18 @@ async function contentOf(
       bias: [...(await readElements(source, tensor('dense/bias/values'), 0, new Float32Array(1)))],
       pass: source.metadata.get('pass'),
     };
+  });
+}
+
+/** What was written after the last pass is what the checkpoints have. */
+async function expectFinal(place: Place, folder: string): Promise<void> {
+  const exported = place.path('exported.safetensors');
+  await place.json('checkpoint', 'export', folder, '--format', 'safetensors', '--out', exported);
+  const last = await contentOf(place, `models/planted-pass-${PASSES}.safetensors`);
+  expect(last.pass).toBe(String(PASSES));
+  expect({ ...last, pass: undefined }).toEqual({
+    ...(await contentOf(place, 'exported.safetensors')),
+    pass: undefined,
   });
 }
 
@@ -51,14 +65,27 @@ test('is written by one trainer a pass; when that one dies another writes it; th
   expect(saved.length).toBe(new Set(saved).size);
   expect(saved.at(-1)).toBe(PASSES);
 
-  const exported = place.path('exported.safetensors');
-  await place.json('checkpoint', 'export', '--dir', JOB_FOLDER, '--format', 'safetensors', '--out', exported);
-  const last = await contentOf(place, `models/planted-pass-${PASSES}.safetensors`);
-  expect(last.pass).toBe(String(PASSES));
-  expect({ ...last, pass: undefined }).toEqual({
-    ...(await contentOf(place, 'exported.safetensors')),
-    pass: undefined,
+  await expectFinal(place, JOB_FOLDER);
+});
+
+test('a pserver dies when all tasks are dealt: the last is the model after what it lost was worked again', async () => {
+  const place = openPlace();
+  const lines = commandLines(await plantedJob(place, job));
+  const env = { PADDLET_STORE: `sqlite:${place.path('store.db')}` };
+  const start = (name: string): Running => place.start(name, lines[name]!, env);
+  const struck = place.start('pserver 0', lines['pserver 0']!, {
+    ...env,
+    PADDLET_FAIL: `push.advanced:kill@${TASKS * PUSHES_PER_TASK - 3}`,
   });
+  const others = ['pserver 1', 'trainer 0', 'trainer 1'].map(start);
+  const master = start('master');
+  expect(await struck.ended).toMatchObject({ code: null, signal: 'SIGKILL' });
+  const next = start('pserver 0');
+  const result = await resultOf(master);
+  await endWell([...others, next]);
+  await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
+  expect(master.err).toMatch(/tasks that were done are worked again/);
+  await expectFinal(place, `${HAND_FOLDER}/checkpoints`);
 });
 
 test('one that stands still while it writes is relieved after the block time', async () => {

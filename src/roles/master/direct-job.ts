@@ -163,6 +163,7 @@ async function finishJob(work: Work, state: MasterState): Promise<void> {
   for (;;) {
     info.enters('training');
     const trained = await training.trained();
+    state.saves?.trained();
     const trainedSeconds = (context.host.clock.monotonicMs() - beganMs) / 1000;
     try {
       const signal = AbortSignal.any([over, trained.overtaken]);
@@ -188,7 +189,7 @@ async function finishJob(work: Work, state: MasterState): Promise<void> {
     context.host.log.warn(
       'a pserver was restored while the job was being concluded: what it lost is worked again first',
     );
-    if (training.changesModel) await state.saves?.redo(passes);
+    state.saves?.overtaken();
   }
 }
 
@@ -211,7 +212,8 @@ async function openSavesOf(work: Work, training: TaskTraining | LaneTraining): P
       training.wake();
     },
   };
-  return openSaves({ context, fence, passes: training.passesEnded(), over, changed: wake, onEnd: fail });
+  const { passes } = work.record.job.training;
+  return openSaves({ context, fence, passes, ended: training.passesEnded(), over, changed: wake, onEnd: fail });
 }
 
 /** The test file by the final model, dealt to the trainers. A new master begins it anew: nothing of it is saved. */

@@ -80,7 +80,6 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
 
   return {
     mode: 'sync',
-    changesModel: false,
     desk,
     dataset,
     cuts,

@@ -2,29 +2,37 @@
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
-import { createSaveElection } from '../../core/save-election.ts';
+import { createSaveElection, type SaveAnswer } from '../../core/save-election.ts';
 import { parseStoreValue } from '../../core/task-state.ts';
+import type { RequestHeader } from '../../protocol/messages.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext } from '../context.ts';
 import { patiently } from '../ownership.ts';
 import type { Signal } from '../waiting.ts';
 
 const count = z.int().min(0);
+const positive = z.int().min(1);
 const electionSchema = z.strictObject({
   saved: count,
-  chosen: z.strictObject({ trainer: z.string(), pass: z.int().min(1), blockMs: z.int().min(1) }).optional(),
+  choices: count,
+  chosen: z.strictObject({ trainer: z.string(), pass: positive, choice: positive, blockMs: positive }).optional(),
 });
 
 /** Failures to write one model, disks that are full for example, before the job is given up. */
 const MAX_FAILURES = 5;
 
+/** What a trainer asks, and what became of it. */
+type Ask = Pick<Extract<RequestHeader, { type: 'requestSaveModel' }>, 'trainer' | 'blockMs' | 'choice'>;
+type Outcome = Omit<Extract<RequestHeader, { type: 'savedModel' }>, 'type' | 'job' | 'cut'>;
+
 export interface Saves {
-  /** The pass, counted from 1, that this trainer is to save. */
-  request(trainer: string, blockMs: number): Promise<number | undefined>;
-  wrote(trainer: string, pass: number, path: string): Promise<void>;
-  failed(trainer: string, pass: number, error: string): Promise<void>;
+  request(ask: Ask): Promise<SaveAnswer['chosen']>;
+  ended(outcome: Outcome): Promise<void>;
   passesEnded(passes: number): void;
-  redo(pass: number): Promise<void>;
+  /** The model is final. */
+  trained(): void;
+  /** It is not, after all. */
+  overtaken(): void;
   /** A trainer that asks now would be chosen. */
   isWanted(): boolean;
   isSaved(pass: number): boolean;
@@ -34,7 +42,10 @@ export interface Saves {
 export interface SavesOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
+  /** Of the job. */
   readonly passes: number;
+  /** So many have ended. */
+  readonly ended: number;
   readonly over: AbortSignal;
   /** Notified when trainers that wait are to be told, and when a model is saved. */
   readonly changed: Signal;
@@ -47,7 +58,8 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
   const key = context.keys.modelSave;
   const entry = await patiently(context, () => context.store.get(key), over);
   const before = entry && parseStoreValue(electionSchema, key, entry.value);
-  const election = createSaveElection(before, options.passes, clock.monotonicMs());
+  const { passes, ended } = options;
+  const election = createSaveElection({ from: before, passes, ended, at: clock.monotonicMs() });
   let cancelTimer: Cancel = () => {};
   let failures = 0;
   let storing: Promise<unknown> = Promise.resolve();
@@ -68,46 +80,55 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
     if (due !== undefined) cancelTimer = clock.after(Math.max(0, due - clock.monotonicMs()), () => changed.notify());
   }
 
+  async function wrote({ pass, choice }: Outcome, path: string): Promise<void> {
+    if (!election.wrote(pass, choice)) return;
+    failures = 0;
+    cancelTimer();
+    await store();
+    log.info(`the model after pass ${pass} is saved: ${path}`);
+    changed.notify();
+  }
+
+  async function failed({ trainer, pass, choice }: Outcome, error: string): Promise<void> {
+    if (!election.failed(choice)) return;
+    failures += 1;
+    log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
+    if (failures >= MAX_FAILURES) {
+      options.onEnd(
+        new PaddletError('ModelNotSaved', `the model after pass ${pass} could not be saved: ${error}`, {
+          hint: 'model.saveDir must be a folder that the trainers can write',
+        }),
+      );
+    }
+    await store();
+    changed.notify();
+  }
+
   return {
-    async request(trainer, blockMs) {
-      const { pass, changed: isNew } = election.request(trainer, blockMs, clock.monotonicMs());
+    async request({ trainer, blockMs, choice }) {
+      const now = clock.monotonicMs();
+      const { chosen, changed: isNew } =
+        choice === undefined ? election.request(trainer, blockMs, now) : election.keep(choice, now);
+      if (chosen !== undefined) wakeAtDeadline();
       if (isNew) {
-        wakeAtDeadline();
-        log.info(`trainer ${trainer} is chosen to save the model after pass ${pass}`);
+        log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
         await store();
       }
-      return pass;
+      return chosen;
     },
-    async wrote(trainer, pass, path) {
-      if (!election.wrote(trainer, pass)) return;
-      failures = 0;
-      cancelTimer();
-      await store();
-      log.info(`the model after pass ${pass} is saved: ${path}`);
-      changed.notify();
-    },
-    async failed(trainer, pass, error) {
-      if (!election.failed(trainer, pass)) return;
-      failures += 1;
-      log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
-      if (failures >= MAX_FAILURES) {
-        options.onEnd(
-          new PaddletError('ModelNotSaved', `the model after pass ${pass} could not be saved: ${error}`, {
-            hint: 'model.saveDir must be a folder that the trainers can write',
-          }),
-        );
-      }
-      await store();
-      changed.notify();
+    ended: (outcome) => {
+      const { path, error } = outcome;
+      return path === undefined ? failed(outcome, error ?? 'it does not say why') : wrote(outcome, path);
     },
     passesEnded(passes) {
       election.passesEnded(passes);
       changed.notify();
     },
-    async redo(pass) {
-      election.redo(pass);
-      await store();
+    trained() {
+      election.trained();
+      changed.notify();
     },
+    overtaken: election.overtaken,
     isWanted: () => election.isWanted(clock.monotonicMs()),
     isSaved: (pass) => election.state().saved >= pass,
     cancel: () => cancelTimer(),

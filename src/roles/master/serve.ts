@@ -77,13 +77,11 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     case 'finishEvaluation':
       return finishEvaluation(state, request as RequestOf<'finishEvaluation'>);
     case 'requestSaveModel': {
-      const pass = await state.saves?.request(header.trainer, header.blockMs);
-      return { header: { type: 'requestSaveModel', ...(pass === undefined ? {} : { pass }) } };
+      const chosen = await state.saves?.request(header);
+      return { header: { type: 'requestSaveModel', ...(chosen === undefined ? {} : { chosen }) } };
     }
     case 'savedModel': {
-      const { trainer, pass, path, error } = header;
-      if (path !== undefined) await state.saves?.wrote(trainer, pass, path);
-      else await state.saves?.failed(trainer, pass, error ?? 'it does not say why');
+      await state.saves?.ended(header);
       return { header: { type: 'savedModel' } };
     }
     case 'progress':

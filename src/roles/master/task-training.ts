@@ -61,7 +61,6 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
 
   return {
     mode: 'async',
-    changesModel: true,
     desk,
     dataset,
     repairs,

@@ -36,8 +36,6 @@ export type TrainerEvent =
   | { readonly type: 'resumed' };
 
 export interface Training {
-  /** The model of the end is another one after the end was overtaken. */
-  readonly changesModel: boolean;
   /** Waits for the end of the last pass; again after the end was overtaken. */
   trained(): Promise<Trained>;
   tell(event: TrainerEvent): void;

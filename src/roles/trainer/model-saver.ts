@@ -1,11 +1,15 @@
 /** Asks to save the model when the master says that it is wanted; saves it beside the work, if chosen, and keeps the choice meanwhile. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { ReplyHeader } from '../../protocol/messages.ts';
 import type { RoleContext } from '../context.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { MasterClient } from '../master-client.ts';
+import { throwIfAborted } from '../waiting.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
+
+type Chosen = NonNullable<Extract<ReplyHeader, { type: 'requestSaveModel' }>['chosen']>;
 
 export interface ModelSaver {
   /** Returns at once. */
@@ -19,8 +23,8 @@ export interface ModelSaverOptions {
   readonly record: JobRecord;
   readonly id: string;
   readonly master: MasterClient;
-  /** Writes the model after that pass; its path. */
-  readonly save: (pass: number, signal: AbortSignal) => Promise<string>;
+  /** Writes the model after that pass; its path. `confirm` throws `Interrupted` when another is to write it. */
+  readonly save: (pass: number, confirm: () => Promise<void>, signal: AbortSignal) => Promise<string>;
   readonly over: AbortSignal;
   readonly onEnd: (error: unknown) => void;
 }
@@ -33,25 +37,30 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
   const blockMs = 2 * record.job.cluster.leaseTtlMs;
   let running: Promise<void> | undefined;
 
-  async function ask(): Promise<number | undefined> {
-    const header = { type: 'requestSaveModel' as const, ...ofJob, blockMs };
+  async function ask(choice?: number): Promise<Chosen | undefined> {
+    const header = { type: 'requestSaveModel' as const, ...ofJob, blockMs, ...(choice && { choice }) };
     const reply = await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over });
     reply.free();
-    return reply.header.pass;
+    return reply.header.chosen;
   }
 
-  async function tell(pass: number, outcome: { path?: string; error?: string }): Promise<void> {
-    const header = { type: 'savedModel' as const, ...ofJob, pass, ...outcome };
+  async function tell(chosen: Chosen, outcome: { path?: string; error?: string }): Promise<void> {
+    const header = { type: 'savedModel' as const, ...ofJob, ...chosen, ...outcome };
     (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
   }
 
-  /** Asks again and again; aborts the writing when somebody else was chosen meanwhile. */
-  function keepChoice(pass: number, lost: AbortController): Cancel {
+  /** Aborts the writing when somebody else was chosen meanwhile, or what is being written is not the model any more. */
+  async function keep({ choice }: Chosen, lost: AbortController): Promise<void> {
+    if ((await ask(choice)) === undefined) lost.abort();
+  }
+
+  /** Asks again and again. */
+  function keepChoice(chosen: Chosen, lost: AbortController): Cancel {
     let cancelled = false;
     let cancelTimer: Cancel = () => {};
     const renew = async (): Promise<void> => {
       try {
-        if ((await ask()) !== pass) lost.abort();
+        await keep(chosen, lost);
       } catch (error) {
         if (!isPaddletError(error)) throw error;
       }
@@ -68,17 +77,25 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
   }
 
   async function run(): Promise<void> {
-    const pass = await ask();
-    if (pass === undefined) return;
+    const chosen = await ask();
+    if (chosen === undefined) return;
+    const { pass } = chosen;
     const lost = new AbortController();
-    const cancel = keepChoice(pass, lost);
+    const signal = AbortSignal.any([over, lost.signal]);
+    const confirm = async (): Promise<void> => {
+      await keep(chosen, lost);
+      throwIfAborted(signal);
+    };
+    const cancel = keepChoice(chosen, lost);
     let outcome: { path?: string; error?: string };
     try {
-      outcome = { path: await options.save(pass, AbortSignal.any([over, lost.signal])) };
+      outcome = { path: await options.save(pass, confirm, signal) };
     } catch (error) {
+      // Whoever relieves this one removes the file that it was writing.
+      if (!signal.aborted) await keep(chosen, lost);
       if (over.aborted) return;
       if (lost.signal.aborted) {
-        log.warn(`another trainer saves the model after pass ${pass}: given up here`);
+        log.warn(`this trainer is not to save the model after pass ${pass} any more: given up here`);
         return;
       }
       // What is no error of the disk or of the pservers is a bug.
@@ -88,7 +105,7 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
     } finally {
       cancel();
     }
-    await tell(pass, outcome);
+    await tell(chosen, outcome);
   }
 
   return {

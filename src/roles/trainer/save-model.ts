@@ -28,21 +28,25 @@ export interface SaveModelOptions {
   readonly folder: string;
   /** Counted from 1. */
   readonly pass: number;
+  /** Whether this trainer is still the one to write it; throws `Interrupted` when not. */
+  readonly confirm: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 export const modelFileName = (job: string, pass: number): string => `${job}-pass-${pass}.safetensors`;
 
-/** The path of the file, which is whole and durable. Throws the disk's own errors, `Interrupted`; then nothing is left. */
+/**
+ * The path of the file, which is whole and durable. Throws the disk's own errors, `Interrupted`; then nothing is left.
+ *
+ * Whoever begins removes what was begun before, and begins with its own file before it reads anything: one that was relieved
+ * and goes on later cannot put an older model in the place of a newer one, as its file is gone.
+ */
 export async function saveModel(options: SaveModelOptions): Promise<string> {
-  const { disk, folder, record, pass, random, group, signal } = options;
+  const { disk, folder, record, pass, random, group, confirm, signal } = options;
   const name = modelFileName(record.job.name, pass);
   const path = `${folder}/${name}`;
   await makeDurableFolder(disk, folder);
-  // What one that died while it wrote the same model left behind.
-  for (const found of await disk.list(folder)) {
-    if (found.startsWith(`${name}.`) && found.endsWith('.part')) await disk.remove(`${folder}/${found}`);
-  }
+  await removeBegun(disk, folder, record.job.name, pass);
   const temporary = `${path}.${random.uuid()}.part`;
   const spool = `${path}.${random.uuid()}.rows.part`;
   try {
@@ -52,6 +56,7 @@ export async function saveModel(options: SaveModelOptions): Promise<string> {
       signal,
     );
     failPoint('model.written');
+    await confirm();
     await disk.rename(temporary, path);
     await disk.syncFolder(folder);
   } finally {
@@ -59,6 +64,15 @@ export async function saveModel(options: SaveModelOptions): Promise<string> {
     for (const part of [temporary, spool]) await disk.remove(part).catch(() => undefined);
   }
   return path;
+}
+
+/** Of this pass, and of those before, which nobody is to write any more. */
+async function removeBegun(disk: Disk, folder: string, job: string, pass: number): Promise<void> {
+  for (const found of await disk.list(folder)) {
+    const begun = /^(.*)-pass-(\d+)\.safetensors\..+\.part$/.exec(found);
+    if (begun === null || begun[1] !== job || Number(begun[2]) > pass) continue;
+    await disk.remove(`${folder}/${found}`);
+  }
 }
 
 interface Spooled {
@@ -76,38 +90,39 @@ async function writeModel(
   { temporary, spool }: { temporary: string; spool: string },
 ): Promise<void> {
   const { disk, spec, record, pass } = options;
-  await withFile(await disk.create(spool), async (rows) => {
-    const tables: Spooled[] = [];
-    let at = 0;
-    for (const table of spec.sparse.keys()) {
-      const spooled = await spoolTable(options, placement, { table, rows, at });
-      tables.push(spooled);
-      at += bytesOf(spooled);
-    }
-    const dense = spec.dense.map((one): ExportColumn => {
-      return { name: `dense/${one.name}/values`, dtype: 'F32', shape: one.shape };
-    });
-    const columns = [...tables.map(({ ids }) => ids), ...tables.map(({ values }) => values), ...dense];
-    const metadata = {
-      format: 'paddlet.model',
-      formatVersion: '1',
-      jobId: record.id,
-      jobName: record.job.name,
-      parameters: JSON.stringify(spec),
-      optimizer: JSON.stringify(record.job.optimizer),
-      seed: String(record.job.training.seed),
-      state: 'false',
-      shards: String(record.job.cluster.shards),
-      pass: String(pass),
-    };
-    await withFile(await disk.create(temporary), async (file) => {
+  await withFile(await disk.create(temporary), async (file) =>
+    withFile(await disk.create(spool), async (rows) => {
+      const tables: Spooled[] = [];
+      let at = 0;
+      for (const table of spec.sparse.keys()) {
+        const spooled = await spoolTable(options, placement, { table, rows, at });
+        tables.push(spooled);
+        at += bytesOf(spooled);
+      }
+      const dense = spec.dense.map((one): ExportColumn => {
+        return { name: `dense/${one.name}/values`, dtype: 'F32', shape: one.shape };
+      });
+      const columns = [...tables.map(({ ids }) => ids), ...tables.map(({ values }) => values), ...dense];
+      const metadata = {
+        format: 'paddlet.model',
+        formatVersion: '1',
+        jobId: record.id,
+        jobName: record.job.name,
+        parameters: JSON.stringify(spec),
+        optimizer: JSON.stringify(record.job.optimizer),
+        seed: String(record.job.training.seed),
+        state: 'false',
+        shards: String(record.job.cluster.shards),
+        pass: String(pass),
+      };
       const sink = await createSafetensorsSink(file, columns, metadata);
       for (const table of tables) await unspool(rows, table, sink);
-      for (const [parameter, column] of dense.entries())
+      for (const [parameter, column] of dense.entries()) {
         await writeDense(options, placement, { parameter, column, sink });
+      }
       await sink.finish();
-    });
-  });
+    }),
+  );
 }
 
 const bytesOf = ({ spec, pieces }: Spooled): number =>

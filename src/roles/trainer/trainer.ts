@@ -145,9 +145,9 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
       master,
       over: either,
       onEnd: (error) => crash.abort(error),
-      save: (pass, signal) => {
+      save: (pass, confirm, signal) => {
         const folder = resolve(record.dataDir, saveDir ?? '.');
-        return saveModel({ ...context.host, group, record, spec: model.parameters, folder, pass, signal });
+        return saveModel({ ...context.host, group, record, spec: model.parameters, folder, pass, confirm, signal });
       },
     });
     try {
