@@ -85,12 +85,17 @@ export class EtcdServer {
     await this.kill();
     const child = spawn(this.#binary, this.#arguments, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child = child;
+    const closed = once(child, 'close');
     this.#output = '';
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#output = (this.#output + text).slice(-10_000);
     });
     while (!(await this.#isHealthy())) {
-      if (child.exitCode !== null) throw new Error(`etcd exited with ${child.exitCode}:\n${this.#output}`);
+      if (child.exitCode !== null) {
+        // All that it said is here then.
+        await closed;
+        throw new Error(`etcd exited with ${child.exitCode}:\n${this.#output}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
   }
