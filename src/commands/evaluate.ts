@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../base/errors.ts';
-import { evaluateFiles } from '../roles/evaluate.ts';
+import { type Evaluated, evaluateFiles } from '../roles/evaluate.ts';
 import { modelOf, readJobRecord } from '../roles/job-record.ts';
 import { createParameterClient, type ParameterClient } from '../roles/parameter-client.ts';
 import { openStoredModel } from '../roles/stored-model.ts';
@@ -13,6 +13,7 @@ import { findChroot, findStore } from './base/find-store.ts';
 import { type JobInStore, openLiveCluster } from './base/live-cluster.ts';
 import { metricsText } from './base/result-text.ts';
 import { checkpointFolder } from './base/role-command.ts';
+import { untilEnd } from './base/until-end.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand } from './base-command.ts';
 
 export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
@@ -67,7 +68,7 @@ checkpoints afterwards. Changes nothing.`;
   }
 
   private async evaluate(found: Found): Promise<void> {
-    const { host, record, signal } = found;
+    const { host, record } = found;
     const { test, testLabels } = record.job.data;
     const files = this.flags.data ?? test;
     if (files.length === 0)
@@ -78,40 +79,24 @@ checkpoints afterwards. Changes nothing.`;
       cacheFolder: resolve(this.flags['cache-dir']),
     };
     const progress = this.progress('evaluating');
-    const source = await this.openModel(found);
-    try {
-      const { metrics, bad, dataset } = await evaluateFiles({
+    const score: Score = (client, until) =>
+      evaluateFiles({
         place,
         record,
-        client: source.client,
+        client,
         files,
         labels: this.flags.labels ?? (this.flags.data === undefined ? testLabels : []),
-        signal,
+        signal: until,
         onTask: (done, total) => progress.update(done, total),
       });
+    try {
+      const { from, metrics, bad, dataset } = await scoreModel(found, score);
       const paths = dataset.index.files.map(({ path }) => path);
-      const result = { job: record.job.name, model: source.from, files: paths, ...metrics, bad };
+      const result = { job: record.job.name, model: from, files: paths, ...metrics, bad };
       this.output(result, () => `${paths.join(', ')}: ${metricsText(metrics)}${bad > 0 ? `, ${bad} bad` : ''}`);
     } finally {
       progress.end();
-      source.close();
     }
-  }
-
-  /** Live pservers know best; without them, what they wrote down. */
-  private async openModel(found: Found): Promise<Source> {
-    const { store, keys, record, host, signal } = found;
-    const live = await store.range({ prefix: keys.psPrefix });
-    if (live.entries.length === record.job.cluster.pservers && (await store.get(keys.result)) === undefined) {
-      return liveModel(found);
-    }
-    const folder = record.job.checkpoint.dir ?? checkpointFolder({ dir: found.folder }, record.job.name);
-    signal.throwIfAborted();
-    return {
-      from: 'checkpoints',
-      client: await openStoredModel({ host, store, keys, record, folder }),
-      close: () => {},
-    };
   }
 }
 
@@ -120,21 +105,40 @@ interface Found extends JobInStore {
   readonly signal: AbortSignal;
 }
 
-interface Source {
-  readonly from: 'pservers' | 'checkpoints';
-  readonly client: Pick<ParameterClient, 'pull'>;
-  readonly close: () => void;
+type Client = Pick<ParameterClient, 'pull'>;
+type Score = (client: Client, signal: AbortSignal) => Promise<Evaluated>;
+type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
+
+/** Live pservers know best; without them, what they wrote down. */
+async function scoreModel(found: Found, score: Score): Promise<Scored> {
+  const { store, keys, record, host, signal } = found;
+  const ask = { ...host, store, signal };
+  const live = await retryWhileAway(ask, () => store.range({ prefix: keys.psPrefix }));
+  const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
+  if (live.entries.length === record.job.cluster.pservers && !(await retryWhileAway(ask, hasEnded))) {
+    const scored = await untilEnd(found, signal, (either, crash) => scoreLive(found, score, either, crash));
+    if (scored !== undefined) return { ...scored, from: 'pservers' };
+    host.log.info('the job has ended meanwhile: its checkpoints are scored');
+  }
+  const folder = record.job.checkpoint.dir ?? checkpointFolder({ dir: found.folder }, record.job.name);
+  signal.throwIfAborted();
+  const client = await openStoredModel({ host, store, keys, record, folder });
+  return { ...(await score(client, signal)), from: 'checkpoints' };
 }
 
-function liveModel(found: Found): Source {
+async function scoreLive(
+  found: Found,
+  score: Score,
+  signal: AbortSignal,
+  crash: (error: Error) => void,
+): Promise<Evaluated> {
   const { record } = found;
   const { shards } = record.job.cluster;
-  const { group, close } = openLiveCluster(found);
-  const client = createParameterClient({
-    spec: modelOf(record).parameters,
-    shards,
-    group,
-    router: createIdRouter({ shards }),
-  });
-  return { from: 'pservers', client, close };
+  const { group, close } = openLiveCluster(found, crash);
+  const { parameters: spec } = modelOf(record);
+  try {
+    return await score(createParameterClient({ spec, shards, group, router: createIdRouter({ shards }) }), signal);
+  } finally {
+    close();
+  }
 }

@@ -20,11 +20,17 @@ export interface JobInStore {
   readonly record: JobRecord;
 }
 
-export function openLiveCluster({ host, store, keys, record }: JobInStore): LiveCluster {
+const thrown = (error: Error): never => {
+  throw error;
+};
+
+/** `crash` is told when the store cannot be followed any more. */
+export function openLiveCluster(
+  { host, store, keys, record }: JobInStore,
+  crash: (error: Error) => void = thrown,
+): LiveCluster {
   const context = { host, store, keys, network: createWebSocketNetwork(host) };
-  const view = followPlacement(context, record.job.cluster, (error) => {
-    throw error;
-  });
+  const view = followPlacement(context, record.job.cluster, crash);
   const group = createPserverGroup(context, record, view);
   const close = (): void => {
     group.close();

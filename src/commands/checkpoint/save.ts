@@ -1,6 +1,6 @@
 import { PaddletError } from '../../base/errors.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
-import { readJobRecord } from '../../roles/job-record.ts';
+import { type JobRecord, readJobRecord } from '../../roles/job-record.ts';
 import { createMasterClient } from '../../roles/master-client.ts';
 import { allSettledOrThrow } from '../../roles/pserver-group.ts';
 import { keysOf } from '../../store/keys.ts';
@@ -9,6 +9,7 @@ import { retryWhileAway } from '../../store/retry-while-away.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
 import { type JobInStore, openLiveCluster } from '../base/live-cluster.ts';
+import { untilEnd } from '../base/until-end.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
 interface Saved {
@@ -58,11 +59,14 @@ ignores the request and says so. In mode sync the master has all of them save on
       const record = keys && (await retryWhileAway(ask, () => readJobRecord(store, keys)));
       if (keys === undefined || record === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
       if ((await retryWhileAway(ask, () => store.get(keys.result))) !== undefined) {
-        throw new PaddletError('JobUnknown', `job ${record.job.name} has ended: its final checkpoints are published`);
+        throw hasEnded(record);
       }
       const job = { host, store, keys, record };
-      const { cut, pservers } =
-        record.job.training.mode === 'sync' ? await this.takeCut(job, signal) : await this.save(job, signal);
+      const outcome = await untilEnd(job, signal, (either, crash) =>
+        record.job.training.mode === 'sync' ? this.takeCut(job, either, crash) : this.save(job, either, crash),
+      );
+      if (outcome === undefined) throw hasEnded(record);
+      const { cut, pservers } = outcome;
       const lines = pservers.map(lineOf);
       if (cut !== undefined) lines.unshift(cutLine(cut));
       this.output({ job: record.job.name, ...(cut && { cut }), pservers }, () => lines.join('\n'));
@@ -71,8 +75,8 @@ ignores the request and says so. In mode sync the master has all of them save on
     }
   }
 
-  private async save(job: JobInStore, signal: AbortSignal): Promise<Outcome> {
-    const { group, close } = openLiveCluster(job);
+  private async save(job: JobInStore, signal: AbortSignal, crash: (error: Error) => void): Promise<Outcome> {
+    const { group, close } = openLiveCluster(job, crash);
     const wait = await this.wait('saving');
     try {
       const pservers = await group.withPlacement(
@@ -101,28 +105,31 @@ ignores the request and says so. In mode sync the master has all of them save on
     }
   }
 
-  private async takeCut({ host, store, keys, record }: JobInStore, signal: AbortSignal): Promise<Outcome> {
+  private async takeCut(
+    { host, store, keys, record }: JobInStore,
+    signal: AbortSignal,
+    crash: (error: Error) => void,
+  ): Promise<Outcome> {
     const context = { host, store, keys, network: createWebSocketNetwork(host) };
-    const crash = new AbortController();
-    const either = AbortSignal.any([signal, crash.signal]);
-    const master = createMasterClient(context, (error) => crash.abort(error));
+    const master = createMasterClient(context, crash);
     const wait = await this.wait('taking a cut');
     try {
       const header = { type: 'checkpoint' as const, job: record.id, cut: record.cut, final: false };
-      const reply = await master.request({ header }, { timeoutMs: milliseconds(this.flags.timeout), signal: either });
+      const reply = await master.request({ header }, { timeoutMs: milliseconds(this.flags.timeout), signal });
       reply.free();
       const { outcome, cut } = reply.header;
       if (outcome === 'running' || cut === undefined) return { cut: { outcome: 'running' }, pservers: [] };
       const { files, ...which } = cut;
       return { cut: { outcome, ...which }, pservers: files.map((file) => ({ outcome, ...file })) };
-    } catch (error) {
-      throw crash.signal.aborted ? crash.signal.reason : error;
     } finally {
       wait.done();
       master.close();
     }
   }
 }
+
+const hasEnded = ({ job }: JobRecord): PaddletError =>
+  new PaddletError('JobUnknown', `job ${job.name} has ended: its final checkpoints are published`);
 
 function cutLine({ outcome, round, timeline }: SavedCut): string {
   if (outcome === 'running') return 'the master is taking a cut already; the request is ignored';

@@ -1,0 +1,102 @@
+/** Commands that ask the pservers of a job which ends meanwhile: run as processes, on a store made by hand. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createClock } from '../../src/host/clock.ts';
+import { createDisk } from '../../src/host/disk.ts';
+import { parseJobFile } from '../../src/job/load-job.ts';
+import { cutId, type JobRecord, modelOf } from '../../src/roles/job-record.ts';
+import { keysOf } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { saveCluster } from '../checkpoint/cluster-fixture.ts';
+import { ROOT } from '../source-files.ts';
+import { put, SILENT } from '../store/support.ts';
+
+const keys = keysOf('/paddlet/small');
+const PSERVERS = 2;
+
+async function setUp() {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-evaluate-'));
+  const url = `sqlite:${join(folder, 'store.db')}`;
+  const store = await openStore(url, { clock: createClock(), log: SILENT });
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  writeFileSync(join(folder, 'test.libsvm'), '1 1:1 2:0.5\n0 2:1 3:2\n1 3:1\n');
+  const text = JSON.stringify({
+    name: 'small',
+    data: { train: 'test.libsvm', test: 'test.libsvm', format: 'libsvm' },
+    model: { type: 'lr' },
+    optimizer: { type: 'sgd', learningRate: 0.1 },
+    cluster: { pservers: PSERVERS, shards: 8 },
+  });
+  const job = parseJobFile('job.yaml', text);
+  const digest = '0'.repeat(64);
+  const record: JobRecord = {
+    ...{ version: 1, id: '6f8d2c1a-0000-4000-8000-00000000000a', created: 1, dataDir: folder, cut: cutId(job, digest) },
+    ...{ train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest }, job },
+  };
+  await put(store, keys.job, JSON.stringify(record));
+  await put(store, keys.psDesired, String(PSERVERS));
+  return { folder, url, store, record };
+}
+
+/** `waits` resolves when it waits for pservers to take their shards. */
+function start(folder: string, url: string, ...words: string[]) {
+  const args = [join(ROOT, 'bin/paddlet.ts'), ...words, '--store', url, '--dir', folder, '--json'];
+  const child = spawn(process.execPath, args, { env: {}, cwd: folder });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let out = '';
+  let err = '';
+  const waits = Promise.withResolvers<void>();
+  child.stdout.on('data', (bytes) => {
+    out += bytes;
+  });
+  child.stderr.on('data', (bytes) => {
+    err += bytes;
+    if (err.includes('waiting for pservers')) waits.resolve();
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, out, err }));
+  return { ended, waits: Promise.race([waits.promise, ended]) };
+}
+
+test('evaluate: the checkpoints of a job that ended meanwhile are scored', async () => {
+  const { folder, url, store, record } = await setUp();
+  for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
+  const { ended, waits } = start(folder, url, 'evaluate');
+  await waits;
+  const { optimizer, training, cluster } = record.job;
+  const parameters = modelOf(record).parameters;
+  const job = { jobId: record.id, parameters, optimizer, seed: training.seed, shards: cluster.shards };
+  const { generations } = await saveCluster({
+    ...{ disk: createDisk(), pservers: PSERVERS, folder: join(folder, 'checkpoints'), job, ids: [1n, 2n, 3n] },
+  });
+  await store.txn({
+    if: [],
+    then: [
+      ...generations.map((one, index) => ({ put: keys.checkpoint(index), value: JSON.stringify(one) })),
+      { put: keys.result, value: '{}' },
+      { deletePrefix: keys.psPrefix },
+    ],
+  });
+  const { code, out, err } = await ended;
+  expect(err).toContain('the job has ended meanwhile');
+  expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ model: 'checkpoints', records: 3 })]);
+});
+
+test.each([
+  [['evaluate'], 7, 'CheckpointMissing'],
+  [['checkpoint', 'save'], 2, 'JobUnknown'],
+])('%j of a job that ended meanwhile without checkpoints: says so', async (words, code, error) => {
+  const { folder, url, store } = await setUp();
+  for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
+  const { ended, waits } = start(folder, url, ...words);
+  await waits;
+  await store.txn({ if: [], then: [{ put: keys.result, value: '{}' }, { deletePrefix: keys.psPrefix }] });
+  const ran = await ended;
+  expect([ran.code, JSON.parse(ran.out)]).toEqual([code, { error: expect.objectContaining({ code: error }) }]);
+});
