@@ -5,6 +5,7 @@ import type { Cancel } from '../base/seams.ts';
 import { parseStoreValue } from '../core/task-state.ts';
 import { type Fence, fencedTxn } from '../store/fence.ts';
 import { follow } from '../store/follow.ts';
+import type { KeyValue } from '../store/store.ts';
 import type { RoleContext } from './context.ts';
 import { type JobResult, jobResultSchema } from './job-result.ts';
 import { patiently } from './ownership.ts';
@@ -38,9 +39,19 @@ export interface JobWatch {
   cancel: Cancel;
 }
 
-/** Reacts to `/stop` only when it is put after the watch began: an old one does not stop a job that was started again. */
-export function watchJob(context: RoleContext): JobWatch {
+/** The `modRevision` of a `/stop` that stands; 0n when there is none. */
+export async function standingStop(context: RoleContext): Promise<bigint> {
+  const entry = await patiently(context, () => context.store.get(context.keys.stop));
+  return entry?.modRevision ?? 0n;
+}
+
+/**
+ * An old `/stop` does not stop a job that was started again: only one that is put after `oldStop`, or, without that, after
+ * the watch began.
+ */
+export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   const { keys } = context;
+  let old = oldStop;
   const over = new AbortController();
   let end: JobEnd | undefined;
   let stopping = false;
@@ -55,6 +66,12 @@ export function watchJob(context: RoleContext): JobWatch {
 
   const sawResult = (value: string): void => {
     end = parseJobEnd(keys.result, value);
+    over.abort();
+  };
+  const sawStop = (entry: KeyValue | undefined): void => {
+    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || stopping) return;
+    stopping = true;
+    context.host.log.info('the job was asked to stop');
     over.abort();
   };
   const cancels = [
@@ -80,12 +97,13 @@ export function watchJob(context: RoleContext): JobWatch {
       context.store,
       keys.stop,
       {
-        onSnapshot: () => {},
+        onSnapshot: (entries) => {
+          const found = entries.find(({ key }) => key === keys.stop);
+          old ??= found?.modRevision ?? 0n;
+          sawStop(found);
+        },
         onEvents: (events) => {
-          if (!events.some((event) => event.type === 'put' && event.entry.key === keys.stop)) return;
-          stopping = true;
-          context.host.log.info('the job was asked to stop');
-          over.abort();
+          for (const event of events) if (event.type === 'put') sawStop(event.entry);
         },
         onEnd: crash,
       },

@@ -9,7 +9,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { RoleContext } from '../context.ts';
-import { failJob, type JobEnd, parseJobEnd, watchJob } from '../job-watch.ts';
+import { failJob, type JobEnd, type JobWatch, parseJobEnd, standingStop, watchJob } from '../job-watch.ts';
 import { listen } from '../listen.ts';
 import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
 import { loadJobData } from './dataset.ts';
@@ -39,48 +39,59 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   );
   log.info(`master at ${address}`);
   let lease: HeldLease | undefined;
+  let watch: JobWatch | undefined;
   try {
+    const oldStop = await standingStop(context);
+    watch = watchJob(context, oldStop);
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
     info.waits('the master lock');
     const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
-    const fence = await standBy(context, lease, holder);
+    const fence = await standBy(context, { lease, holder, watch, oldStop });
     if ('end' in fence) return fence.end;
     failPoint('master.locked');
     const there = await patiently(context, () => context.store.get(context.keys.result));
     if (there !== undefined) return parseJobEnd(there.key, there.value);
-    return await act(context, options, { lease, fence, address, info, show: (next) => (state = next) });
+    const show = (next: MasterState | undefined): void => {
+      state = next;
+    };
+    return await act(context, options, { lease, fence, address, info, watch, oldStop, show });
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (isPaddletError(error, 'Interrupted')) return undefined;
     throw error;
   } finally {
+    watch?.cancel();
     await lease?.release();
     await server.close();
   }
 }
 
+interface Standing {
+  readonly lease: HeldLease;
+  readonly holder: Record<string, unknown>;
+  readonly watch: JobWatch;
+  /** The request to stop that stood when this master came: that it comes is the wish that the job go on. */
+  readonly oldStop: bigint;
+}
+
 /** The lock; or how the job ended, undefined when it was asked to stop, while another master had it. */
 async function standBy(
   context: RoleContext,
-  lease: HeldLease,
-  holder: Record<string, unknown>,
+  { lease, holder, watch, oldStop }: Standing,
 ): Promise<Fence | { readonly end: JobEnd | undefined }> {
-  const watch = watchJob(context);
   try {
     const fence = await takeLock(context, lease, holder, watch.over);
     // The master that was asked to stop gave the lock back: that is no wish that another one goes on.
-    return watch.stopRequested() ? { end: undefined } : fence;
+    const stop = await standingStop(context);
+    return stop === 0n || stop === oldStop ? fence : { end: undefined };
   } catch (error) {
     if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
     return { end: watch.end() };
-  } finally {
-    watch.cancel();
   }
 }
 
-interface Acting {
-  readonly lease: HeldLease;
+interface Acting extends Pick<Standing, 'lease' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
   readonly info: MasterInfo;
@@ -88,21 +99,19 @@ interface Acting {
 }
 
 async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
-  const { lease, fence, address, info } = acting;
+  const { lease, fence, address, info, watch, oldStop } = acting;
   const { job, dataDir, cacheDir } = options;
   const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
   info.waits('the data to be indexed');
   const { record, data } = await publishJob({ context, fence, job, dataDir, loadData: () => loadJobData(place, job) });
-  await patiently(context, () =>
-    fencedTxn(context.store, fence, {
-      then: [
-        { put: context.keys.masterAddr, value: address, leaseId: lease.leaseId },
-        // A master that starts is the wish that the job go on.
-        { delete: context.keys.stop },
-      ],
-    }),
-  );
-  const watch = watchJob(context);
+  const { keys, store } = context;
+  const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
+  await patiently(context, () => fencedTxn(store, fence, { then: [register] }));
+  if (oldStop !== 0n) {
+    // One that was put since stays: the watch tells of it.
+    const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };
+    await patiently(context, () => fencedTxn(store, fence, forget));
+  }
   const over = AbortSignal.any([watch.over, lease.lost]);
   try {
     const hooks = { shell: options.shell, folder: dataDir };
@@ -115,7 +124,6 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
     if (watch.end() === undefined) throw error;
   } finally {
     acting.show(undefined);
-    watch.cancel();
   }
   const end = watch.end();
   if (end !== undefined) return end;
