@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
-import { EXIT, type ExitCode, isErrorCode, PaddletError } from '../base/errors.ts';
+import { EXIT, type ExitCode, isErrorCode, isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
 import { onTetherLost, spawnSelf } from '../host/processes.ts';
 import { diffJobs } from '../job/diff-jobs.ts';
@@ -15,7 +15,7 @@ import { watchMaster } from '../roles/launcher/watch-master.ts';
 import { loadJobData } from '../roles/master/dataset.ts';
 import { defaultChroot, type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-while-away.ts';
+import { type RetryOptions, retryWhileAway } from '../store/retry-while-away.ts';
 import type { Store } from '../store/store.ts';
 import { beginAnew } from './base/begin-anew.ts';
 import { clusterPlan } from './base/cluster-plan.ts';
@@ -53,12 +53,17 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
     const stop = this.stopSignal();
     mkdirSync(join(folder, 'logs'), { recursive: true });
     const url = flags.store ?? embeddedStore(folder);
-    if (flags.fresh && flags.store === undefined) removeEmbedded(folder);
-    const store = await openStore(url, host);
+    const store = await openStore(url, host).catch((error: unknown) => {
+      throw flags.fresh && flags.store === undefined ? notForgotten(error, folder) : error;
+    });
     const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
     try {
       const ask = { ...host, store, signal: stop };
-      if (flags.fresh) await beginAnew(ask, keys, folder);
+      if (flags.fresh) {
+        const { leaseTtlMs } = loaded.job.cluster;
+        await beginAnew({ ...ask, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+        if (flags.store === undefined) await removeLogs(ask, folder);
+      }
       const before = await retryWhileAway(ask, () => store.get(keys.result));
       if (before !== undefined) {
         const record = await retryWhileAway(ask, () => readJobRecord(store, keys));
@@ -171,12 +176,24 @@ function warnOfDifferences(host: Host, record: JobRecord | undefined, { job }: L
 const logFile = (folder: string, { name }: Pick<ChildSpec, 'name'>): string =>
   join(folder, 'logs', `${name.replace(' ', '-')}.log`);
 
-/** The embedded store goes with its files; what else is in the folder is the user's. */
-function removeEmbedded(folder: string): void {
-  for (const name of ['store.db', 'store.db-wal', 'store.db-shm']) rmSync(join(folder, name), { force: true });
-  for (const name of ['checkpoints', 'logs']) rmSync(join(folder, name), { recursive: true, force: true });
-  mkdirSync(join(folder, 'logs'), { recursive: true });
+/** What cannot be opened is not known to be the job's, or that nobody uses it: it is not removed. */
+function notForgotten(error: unknown, folder: string): unknown {
+  if (!isPaddletError(error, 'StoreInvalid')) return error;
+  return new PaddletError('StoreInvalid', error.message, {
+    hint: `--fresh removes only what it can read: if ${folder} is the job's and nothing runs there, remove it yourself`,
+    cause: error,
+  });
 }
+
+/** Logs of the run that is forgotten, unless the store in the folder has other jobs, whose logs have the same names. */
+async function removeLogs(ask: RetryOptions & { readonly store: Store }, folder: string): Promise<void> {
+  const { entries } = await retryWhileAway(ask, () => ask.store.range({ prefix: '/', limit: 1 }));
+  if (entries.length > 0) return;
+  const logs = join(folder, 'logs');
+  for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
+}
+
+const LOG_NAME = /^(?:master|(?:pserver|trainer)-\d+)\.log$/;
 
 /** What the child said last, as it said it. */
 function childFailure(end: { code: number; by: string }, folder: string): PaddletError {

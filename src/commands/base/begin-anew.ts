@@ -1,27 +1,128 @@
-/** `--fresh`: forgets what a store has of a job. Only when nobody is at work on it. */
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+/** `--fresh`: forgets what a store has of a job, and the job's checkpoint files. Only when nobody is at work on it. */
+import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Disk } from '../../base/seams.ts';
+import { readEntries } from '../../checkpoint/discover.ts';
+import { generationsOf } from '../../checkpoint/entry.ts';
+import { interrupted, sayWaiting } from '../../roles/waiting.ts';
 import type { Keys } from '../../store/keys.ts';
-import { type RetryOptions, retryWhileAway } from '../../store/retry-while-away.ts';
-import type { Store } from '../../store/store.ts';
+import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-while-away.ts';
+import { settle } from '../../store/settle.ts';
+import type { Compare, KeyValue, Store } from '../../store/store.ts';
+import { liveRoles, waitUntil } from './job-wait.ts';
+import { type ForgottenFiles, removeCheckpoints } from './remove-checkpoints.ts';
 
-export async function beginAnew(
-  ask: RetryOptions & { readonly store: Store },
-  keys: Keys,
-  folder: string,
-): Promise<void> {
-  const { store } = ask;
-  const alive = await retryWhileAway(ask, async () => {
-    const prefixes = [keys.masterLock, keys.psPrefix, keys.trainersPrefix];
-    const ranges = await Promise.all(prefixes.map((prefix) => store.range({ prefix, limit: 1 })));
-    return ranges.flatMap(({ entries }) => entries).map(({ key, value }) => `${key} = ${value}`);
-  });
-  if (alive.length > 0) {
-    throw new PaddletError('JobConflict', `the job is being worked on: ${alive.join(', ')}`, {
-      hint: 'stop it first (paddlet stop), or wait until the leases of dead processes have run out',
-    });
-  }
-  await retryWhileAway(ask, () => store.txn({ if: [], then: [{ deletePrefix: `${keys.chroot}/` }] }));
-  rmSync(join(folder, 'checkpoints'), { recursive: true, force: true });
+export interface BeginAnewOptions extends RetryOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly disk: Disk;
+  /** Of the checkpoints. */
+  readonly folder: string;
+  /** Of the job that is to begin; that of the job that is there counts when it is longer. */
+  readonly leaseTtlMs: number;
 }
+
+/**
+ * Throws `JobConflict`, and has removed nothing, while processes of the job live. Leases of dead ones are waited for: in an
+ * embedded store none runs out as long as nobody looks.
+ */
+export async function beginAnew(options: BeginAnewOptions): Promise<void> {
+  const { store, keys, disk, folder } = options;
+  await untilAllHaveLeft(options);
+  const before = await retryWhileAway(options, () => readJob(store, keys));
+  await forget(options, before);
+  await removeCheckpoints(disk, folder, before.files);
+}
+
+interface JobBefore {
+  readonly entry: KeyValue | undefined;
+  readonly pservers: number;
+  readonly files: ForgottenFiles;
+}
+
+/** A job of another version of paddlet can be forgotten too: only what is needed is read. */
+const recordSchema = z.object({ id: z.string(), job: z.object({ cluster: z.object({ leaseTtlMs: z.number() }) }) });
+
+function recordOf(value: string | undefined): z.infer<typeof recordSchema> | undefined {
+  try {
+    return recordSchema.safeParse(JSON.parse(value ?? 'null')).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+async function readJob(store: Store, keys: Keys): Promise<JobBefore> {
+  const { results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
+  const [entry, desired] = results;
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const names = published.flatMap((one) => generationsOf(one.entry)).map(({ uuid }) => uuid);
+  return {
+    entry,
+    pservers: Number(desired?.value ?? 0),
+    files: { jobId: recordOf(entry?.value)?.id, names: new Set(names) },
+  };
+}
+
+async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
+  const { clock, log, store, keys, signal } = options;
+  const limit = new AbortController();
+  let patienceMs: number | undefined;
+  let alive: string[] = [];
+  const start = (leaseTtlMs: number): void => {
+    // As long as a pserver waits for its index: an embedded store is watched for a whole lease time.
+    patienceMs = 1.5 * leaseTtlMs;
+    cancels.push(
+      clock.after(patienceMs, () => limit.abort()),
+      sayWaiting(clock, log, () => `the leases of ${alive.join(', ')}: in case these processes are dead`),
+    );
+  };
+  const cancels: (() => void)[] = [];
+  try {
+    await waitUntil({ clock, store, keys, signal: AbortSignal.any([signal, limit.signal]) }, (entries) => {
+      alive = liveRoles(keys, entries).map((key) => `${key} = ${entries.get(key)}`);
+      if (alive.length === 0) return true;
+      const { leaseTtlMs = 0 } = recordOf(entries.get(keys.job))?.job.cluster ?? {};
+      if (patienceMs === undefined) start(Math.max(leaseTtlMs, options.leaseTtlMs));
+      return false;
+    });
+  } catch (error) {
+    if (signal.aborted) throw interrupted();
+    throw limit.signal.aborted ? workedOn(alive.join(', ')) : error;
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
+/**
+ * A try that was given up may land later: it must not hit the job that has begun since. So it finds no master, no pserver,
+ * and the job as it was read.
+ */
+async function forget(options: BeginAnewOptions, { entry, pservers }: JobBefore): Promise<void> {
+  const { store, keys } = options;
+  const unchanged: Compare[] = [
+    { key: keys.job, modRevision: entry?.modRevision ?? 0n },
+    { key: keys.masterLock, createRevision: 0n },
+  ];
+  // Of more pservers than there is room for, the first ones: each takes the first index that is free.
+  for (let index = 0; index < pservers && unchanged.length < LIMITS.storeTxnOps; index++) {
+    unchanged.push({ key: keys.ps(index), createRevision: 0n });
+  }
+  const { succeeded } = await settle({
+    ...options,
+    run: () => store.txn({ if: unchanged, then: [{ deletePrefix: `${keys.chroot}/` }] }),
+    happened: async () => {
+      if (entry !== undefined) return (await store.get(keys.job))?.modRevision !== entry.modRevision;
+      return (await store.range({ prefix: `${keys.chroot}/`, limit: 1 })).entries.length === 0;
+    },
+    onWaiting: sayStoreWaiting(options),
+  });
+  if (!succeeded) throw workedOn(`${keys.chroot} changed meanwhile`);
+}
+
+const workedOn = (what: string): PaddletError =>
+  new PaddletError('JobConflict', `the job is being worked on: ${what}`, {
+    hint: 'stop it first (paddlet stop); nothing was removed',
+  });

@@ -1,0 +1,47 @@
+/** Removes the checkpoint files of one job: a folder may have those of others too, and files that are no checkpoints. */
+import { basename } from 'node:path';
+import { isPaddletError } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
+import { type FolderFiles, findFiles } from '../../checkpoint/discover.ts';
+import { openFile, withFile } from '../../checkpoint/files.ts';
+import { FORMAT } from '../../checkpoint/format.ts';
+import { jobTag, parseTemporaryName } from '../../checkpoint/paths.ts';
+import { readMetadataOnly } from '../../checkpoint/safetensors-reader.ts';
+
+export interface ForgottenFiles {
+  /** The job whose files go; undefined when nothing is known of it. */
+  readonly jobId: string | undefined;
+  /** Files that it has published: they go also when their headers are damaged. */
+  readonly names: ReadonlySet<string>;
+}
+
+export async function removeCheckpoints(disk: Disk, folder: string, { jobId, names }: ForgottenFiles): Promise<void> {
+  const { files, unfinished } = await filesUnder(disk, folder);
+  for (const { path, index, uuid } of files) {
+    if (index === undefined || uuid === undefined) continue;
+    if (names.has(uuid) || (jobId !== undefined && (await jobIdOf(disk, path)) === jobId)) await disk.remove(path);
+  }
+  for (const path of unfinished) {
+    if (jobId !== undefined && parseTemporaryName(basename(path))?.jobTag === jobTag(jobId)) await disk.remove(path);
+  }
+}
+
+async function filesUnder(disk: Disk, folder: string): Promise<Pick<FolderFiles, 'files' | 'unfinished'>> {
+  try {
+    return await findFiles(disk, folder);
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing')) return { files: [], unfinished: [] };
+    throw error;
+  }
+}
+
+async function jobIdOf(disk: Disk, path: string): Promise<string | undefined> {
+  try {
+    const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    return metadata.get('format') === FORMAT ? metadata.get('jobId') : undefined;
+  } catch (error) {
+    // Who wrote it is not known: it stays.
+    if (isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+/** `run --fresh` in a folder, run as a process: the store in it may be somebody else's, or in use. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { createClock } from '../../src/host/clock.ts';
+import { keysOf } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { ROOT } from '../source-files.ts';
+import { put, SILENT } from '../store/support.ts';
+
+const keys = keysOf('/paddlet/small');
+
+/** The data is missing: a run that gets beyond the store ends with `DataMissing`. */
+const JOB = { name: 'small', data: { train: 'no-such-file', format: 'libsvm' }, model: { type: 'lr' } };
+
+function openFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-fresh-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const at = (...names: string[]): string => join(folder, ...names);
+  mkdirSync(at('job/checkpoints/0'), { recursive: true });
+  mkdirSync(at('job/logs'));
+  for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt'])
+    writeFileSync(at('job', name), '');
+  writeFileSync(at('job.yaml'), JSON.stringify({ ...JOB, cluster: { leaseTtl: '1s' } }));
+  const fresh = (): Promise<{ code: unknown; error: { code: string; message: string; hint?: string } }> =>
+    new Promise((done) => {
+      const args = [join(ROOT, 'bin/paddlet.ts'), 'run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
+      execFile(process.execPath, args, { env: {}, cwd: folder }, (error, out) => {
+        done({ code: error?.code ?? 0, error: JSON.parse(out).error });
+      });
+    });
+  return { at, fresh };
+}
+
+test('a job that somebody works on is refused, and nothing is removed', async () => {
+  const { at, fresh } = openFolder();
+  const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
+  onTestFinished(() => store.close());
+  await put(store, keys.job, '{}');
+  await put(store, keys.masterLock, 'a master', (await store.leaseGrant(600_000)).leaseId);
+  const refused = await fresh();
+  expect(refused).toMatchObject({
+    code: 2,
+    error: { code: 'JobConflict', message: expect.stringContaining('a master') },
+  });
+  // Of a store that was removed this would be refused.
+  expect(await store.get(keys.job)).toMatchObject({ value: '{}' });
+  expect(existsSync(at('job/logs/master.log'))).toBe(true);
+});
+
+test('a store of nobody is begun anew; files that are not ours stay', async () => {
+  const { at, fresh } = openFolder();
+  const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
+  onTestFinished(() => store.close());
+  await put(store, keys.job, '{}');
+  await put(store, '/paddlet/neighbour/job', '{}');
+  expect(await fresh()).toMatchObject({ code: 3, error: { code: 'DataMissing' } });
+  expect((await store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/neighbour/job']);
+  // The neighbour's logs have the same names.
+  expect(existsSync(at('job/logs/master.log'))).toBe(true);
+  await store.txn({ if: [], then: [{ deletePrefix: '/' }] });
+  expect(await fresh()).toMatchObject({ code: 3 });
+  expect(existsSync(at('job/logs/master.log'))).toBe(false);
+  for (const name of ['checkpoints/0/notes.txt', 'logs/notes.txt']) expect(existsSync(at('job', name))).toBe(true);
+});
+
+test.each([
+  ['the database of another program', 'it is a database of another program'],
+  ['no database', 'not a database'],
+])('a store.db that is %s stays as it is', async (what, message) => {
+  const { at, fresh } = openFolder();
+  const path = at('job/store.db');
+  if (what === 'no database') writeFileSync(path, 'accounts of 1987\n'.repeat(500));
+  else {
+    const db = new DatabaseSync(path);
+    db.exec('CREATE TABLE accounts (year INTEGER)');
+    db.close();
+  }
+  const before = readFileSync(path);
+  const { code, error } = await fresh();
+  expect([code, error]).toEqual([
+    4,
+    expect.objectContaining({
+      code: 'StoreInvalid',
+      message: expect.stringContaining(message),
+      hint: expect.stringContaining('remove it yourself'),
+    }),
+  ]);
+  expect(readFileSync(path).equals(before)).toBe(true);
+  expect(existsSync(at('job/logs/master.log'))).toBe(true);
+});
