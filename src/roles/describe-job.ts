@@ -1,10 +1,10 @@
 /** Gathers where a job stands: from the store, and from every live process itself. For `status`. */
-import { isPaddletError } from '../base/errors.ts';
 import { readEntries } from '../checkpoint/discover.ts';
 import type { Generation } from '../checkpoint/entry.ts';
 import type { Network } from '../protocol/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { KeyValue, Store } from '../store/store.ts';
+import { askInfoAt } from './ask-info.ts';
 import { type JobRecord, readJobRecord } from './job-record.ts';
 import { type JobEnd, parseJobEnd } from './job-watch.ts';
 
@@ -35,8 +35,6 @@ export interface JobStanding {
   readonly processes: readonly ProcessRow[];
 }
 
-const ANSWER_WITHIN_MS = 2_000;
-
 /** Undefined when there is no such job. */
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStanding | undefined> {
   const record = await readJobRecord(store, keys);
@@ -61,7 +59,7 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     cluster: cluster && (JSON.parse(cluster.value) as unknown),
     stopRequested: stop !== undefined,
     checkpoints: newestCheckpoints(keys, checkpoints.entries),
-    processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await ask(network, one.address) }))),
+    processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await askInfoAt(network, one.address) }))),
   };
 }
 
@@ -73,18 +71,4 @@ function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestChec
 
 function row(role: ProcessRow['role'], id: string, entry: KeyValue): Omit<ProcessRow, 'info'> {
   return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
-}
-
-async function ask(network: Network, address: string): Promise<Record<string, unknown> | undefined> {
-  const channel = network.connect(address);
-  try {
-    const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: ANSWER_WITHIN_MS });
-    reply.free();
-    return reply.header.info;
-  } catch (error) {
-    if (!isPaddletError(error)) throw error;
-    return undefined;
-  } finally {
-    channel.close();
-  }
 }

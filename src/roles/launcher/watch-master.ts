@@ -1,11 +1,11 @@
 /** Asks the master now and again where the job stands. */
 import * as z from 'zod';
-import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock } from '../../base/seams.ts';
 import type { Channel, Network } from '../../protocol/channel.ts';
 import { follow } from '../../store/follow.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { askInfo } from '../ask-info.ts';
 
 const count = z.int().min(0);
 
@@ -68,7 +68,7 @@ export function watchMaster(options: WatchMasterOptions): Cancel {
   );
   const ask = async (): Promise<void> => {
     if (channel !== undefined) {
-      const info = await askOnce(channel);
+      const info = await askInfo(channel);
       if (over) return;
       const standing = standingSchema.safeParse(info);
       if (standing.success) onStanding(standing.data);
@@ -82,16 +82,4 @@ export function watchMaster(options: WatchMasterOptions): Cancel {
     cancelFollow();
     channel?.close();
   };
-}
-
-/** Undefined while the master is starting, dead or busy: the next time will tell. */
-async function askOnce(channel: Channel): Promise<unknown> {
-  try {
-    const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: 2_000 });
-    reply.free();
-    return reply.header.info;
-  } catch (error) {
-    if (!isPaddletError(error)) throw error;
-    return undefined;
-  }
 }

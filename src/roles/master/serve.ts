@@ -6,6 +6,7 @@ import type { AttemptRef } from '../../core/task-events.ts';
 import { noSums } from '../../core/task-state.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
 import type { DealtTask, ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
+import { hideLoss } from '../hide-loss.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { Signal } from '../waiting.ts';
 import type { Dataset } from './dataset.ts';
@@ -50,7 +51,7 @@ export function createHandler(
     if (header.job !== now.record.id) throw new PaddletError('WrongJob', `the job here is ${now.record.id}`);
     if (header.cut !== now.record.cut) throw new PaddletError('WrongCut', `the cut id here is ${now.record.cut}`);
     if (!now.isHeld()) throw new PaddletError('Suspended', 'this master is cut off from the store');
-    return answer(now, request, session);
+    return answer(now, request, session).catch(hideLoss);
   };
 }
 

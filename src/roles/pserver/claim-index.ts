@@ -7,6 +7,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
+import { askInfoAt } from '../ask-info.ts';
 import type { RoleContext } from '../context.ts';
 import { claimKey, type HeldLease, lossOf } from '../ownership.ts';
 import { createSignal, sayWaiting } from '../waiting.ts';
@@ -56,8 +57,8 @@ async function tryAll(
 /**
  * A wanted index whose old owner's lease may still run is waited for, one and a half lease times (an embedded store
  * needs a watcher for one whole lease time before it ends the lease of a dead process; an etcd that was started again lets
- * every lease run its whole time once more). Without a wanted index, stands
- * by until one is free.
+ * every lease run its whole time once more). Only an owner that answers then is alive: where everything stood still for a
+ * while, a lease outlives its process by more. Without a wanted index, stands by until one is free.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,
@@ -117,7 +118,11 @@ async function waitAndClaim(
       tries = 0;
       const taken = await tryAll(options, candidates);
       if ('index' in taken) return taken;
-      if (expired) throw indexTaken(wanted!, taken.holder);
+      if (!expired) continue;
+      if (await isAlive(context, taken.holder, wanted!)) throw indexTaken(wanted!, taken.holder);
+      log.info(`index ${wanted}: ${taken.holder} does not answer; waiting for its lease to end`);
+      expired = false;
+      armLimit();
     }
   } catch (error) {
     if (lease.lost.aborted && isPaddletError(error, 'Interrupted')) throw lossOf(lease);
@@ -126,6 +131,12 @@ async function waitAndClaim(
     done = true;
     for (const cancel of cancels) cancel();
   }
+}
+
+/** Whether a pserver of that index answers, or one that has not said yet which it has. */
+async function isAlive({ network }: RoleContext, address: string, wanted: number): Promise<boolean> {
+  const info = await askInfoAt(network, address);
+  return info?.role === 'pserver' && (info.index === undefined || info.index === wanted);
 }
 
 function indexTaken(index: number, holder: string): PaddletError {

@@ -27,6 +27,8 @@ import { createStaleness } from './staleness.ts';
 
 export interface HoldRoundsOptions extends Omit<HoldOptions, 'recoveries'> {
   readonly cuts: CutView;
+  /** The job is over, the index is lost, or the cut cannot be followed. */
+  readonly over: AbortSignal;
 }
 
 /** One timeline's worth of it. */
@@ -59,7 +61,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
     shards: held,
     makeParameters: () => createParameters({ spec, optimizer, seed: training.seed, shards }),
   };
-  const seen = await cuts.changed.until(() => cuts.current(), context.stop);
+  const seen = await cuts.changed.until(() => cuts.current(), options.over);
   const loaded = await loadAtStart(loading, formerOwners(heads, me), seen.cut);
   failPoint('pserver.rounds-loaded');
   const taken = await takeShards(context, fence, me, heads);
@@ -71,6 +73,8 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
   let frozen = false;
   let stand: Stand | undefined = makeStand(options, { loaded, taken, held });
   let last: Promise<CheckpointFile> | undefined;
+  /** Why the shards will not stand again. */
+  let broken: { readonly error: unknown } | undefined;
 
   /** Follows the timeline for as long as the shards are held. */
   async function followTimeline(): Promise<never> {
@@ -92,14 +96,20 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
   }
   followTimeline().catch((error: unknown) => {
     if (over.signal.aborted && isPaddletError(error, 'Interrupted')) return;
+    broken = { error };
+    changed.notify();
     onEnd(error);
   });
 
-  /** The shards as they stand, once they do. `LeaseGone` when the index is lost before. */
+  /** The shards as they stand, once they do. `LeaseGone` when the index is lost before; the error that keeps them from it. */
   async function standing(): Promise<Stand> {
     const { lease } = options;
+    const look = (): Stand | undefined => {
+      if (broken !== undefined) throw broken.error;
+      return stand;
+    };
     try {
-      return stand ?? (await changed.until(() => stand, lease.lost));
+      return stand ?? (await changed.until(look, lease.lost));
     } catch (error) {
       throw lease.lost.aborted && isPaddletError(error, 'Interrupted') ? lossOf(lease) : error;
     }

@@ -61,6 +61,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
+      const over = AbortSignal.any([watch.over, lease.lost, crash.signal]);
       const claimed = await claimIndex({
         context,
         lease,
@@ -74,22 +75,19 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       waitingFor = 'its shards';
       recoveries = followRecovery(context, fail);
       const recovered = recoveries;
-      await recovered.changed.until(() => recovered.current(), watch.over);
+      await recovered.changed.until(() => recovered.current(), over);
       const me: Me = { ...claimed, context, record, listening, lease, started };
       await announce(me, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, fail) : undefined;
-      holding = await takeHold(me, { folder, metrics, recoveries, cuts, onEnd: fail });
+      holding = await takeHold(me, { folder, metrics, recoveries, cuts, over, onEnd: fail });
       await announce(me, 'up');
       return await serve(me, holding, watch, crash.signal);
     } catch (error) {
+      if (!isPaddletError(error, 'Interrupted')) throw error;
       // The job was over before this pserver had anything to do with it.
-      const end = isPaddletError(error, 'Interrupted') ? watch.end() : undefined;
-      if (end === undefined) {
-        // Stopped by nobody: the store cannot be followed any more.
-        if (isPaddletError(error, 'Interrupted') && watch.over.reason instanceof PaddletError) throw watch.over.reason;
-        throw error;
-      }
+      const end = watch.end();
+      if (end === undefined) throw interruptionOf({ watch, lease, crash: crash.signal }) ?? error;
       if ('failure' in end) throw end.failure;
       return 'finished';
     } finally {
@@ -134,7 +132,10 @@ async function announce(me: Me, status: PserverRecord['status'], signal = me.con
 /** Parameters that cannot be had again end the job for everybody. */
 async function takeHold(
   me: Me,
-  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'> & { readonly cuts: CutView | undefined },
+  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'> & {
+    readonly cuts: CutView | undefined;
+    readonly over: AbortSignal;
+  },
 ): Promise<Holding> {
   const { context, record, index, fence, lease } = me;
   try {
@@ -148,6 +149,14 @@ async function takeHold(
     }
     throw error;
   }
+}
+
+/** Why something was interrupted that nobody stopped. */
+function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; crash: AbortSignal }): unknown {
+  if (by.crash.aborted) return by.crash.reason;
+  if (by.lease?.lost.aborted === true) return lossOf(by.lease);
+  // The store cannot be followed any more.
+  return by.watch.over.reason instanceof PaddletError ? by.watch.over.reason : undefined;
 }
 
 /** The index is gone: the lease says so, or a save that found the key to be another's before the lease was asked. */

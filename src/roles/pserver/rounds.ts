@@ -20,6 +20,7 @@ import type { IdRouter } from '../../tensor/id-router.ts';
 import { foldLanes, type LaneGradients, type RoundGradients } from '../../tensor/lane-fold.ts';
 import { type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import { hideLoss } from '../hide-loss.ts';
 import { createSignal } from '../waiting.ts';
 import { checkHeld } from './check-held.ts';
 import { type FrozenShards, freezeShards } from './frozen-shards.ts';
@@ -297,13 +298,6 @@ function pending(gate: RoundGate, version: number): PaddletError {
     `version ${version} is not there yet: round ${gate.version()} waits for lanes ${missing.join(', ')}`,
     { details: { version: gate.version(), missing } },
   );
-}
-
-/** Ours to die of, or given up in leaving: whoever asked finds the index with its next owner. */
-function hideLoss(error: unknown): never {
-  if (isPaddletError(error, 'LeaseGone', 'Interrupted'))
-    throw new PaddletError('Suspended', error.message, { cause: error });
-  throw error;
 }
 
 const declined = (gate: RoundGate): Reply => ({

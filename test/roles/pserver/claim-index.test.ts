@@ -1,0 +1,91 @@
+/** A wanted index that is held: waited for, and refused only when its owner is alive. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import type { RoleContext } from '../../../src/roles/context.ts';
+import { type HeldLease, holdLease } from '../../../src/roles/ownership.ts';
+import { claimIndex } from '../../../src/roles/pserver/claim-index.ts';
+import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { aStore, Master, stateOf } from '../master/desk-rig.ts';
+
+const LEASE_TTL_MS = 2_000;
+const HOLDER = 'there:1';
+
+let data: MemoryStoreData;
+let process: Master;
+/** What the holder of the index answers; undefined: nothing. */
+let holder: Record<string, unknown> | undefined;
+let asked: number;
+let lease: HeldLease;
+
+beforeEach(async () => {
+  const store = aStore();
+  data = store.data;
+  process = new Master(store.clock, data);
+  holder = undefined;
+  asked = 0;
+  lease = await holdLease(process.context, LEASE_TTL_MS);
+  data.txn({ if: [], then: [{ put: process.context.keys.ps(0), value: HOLDER }] });
+});
+
+const network = {
+  connect: (address: string) => ({
+    address,
+    close: () => {},
+    async request() {
+      asked += 1;
+      expect(address).toBe(HOLDER);
+      if (holder === undefined) throw new PaddletError('RequestTimeout', 'no answer');
+      return { header: { type: 'info', info: holder }, free: () => {} };
+    },
+  }),
+} as unknown as RoleContext['network'];
+
+const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
+  claimIndex({
+    context: { ...process.context, network },
+    lease,
+    address: 'here:1',
+    wanted,
+    desired: 1,
+    leaseTtlMs: LEASE_TTL_MS,
+    over: new AbortController().signal,
+  });
+
+/** Longer than an index is waited for, renewing our own lease meanwhile. */
+const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_000);
+
+describe('a wanted index', () => {
+  it.each([{ role: 'pserver', index: 0 }, { role: 'pserver' }])('whose owner answers %o is refused', async (info) => {
+    holder = info;
+    const claimed = claim(0);
+    claimed.catch(() => {});
+    await process.clock.advance(LEASE_TTL_MS);
+    expect(await stateOf(claimed)).toBe('open');
+    await longer();
+    expect(await stateOf(claimed)).toBe('refused: IndexTaken');
+  });
+
+  it.each([undefined, { role: 'trainer' }, { role: 'pserver', index: 1 }])(
+    'at whose address %o answers is waited for until it is free',
+    async (info) => {
+      holder = info;
+      const claimed = claim(0);
+      claimed.catch(() => {});
+      await longer();
+      await longer();
+      expect(await stateOf(claimed)).toBe('open');
+      expect(asked).toBeGreaterThan(1);
+      data.txn({ if: [], then: [{ delete: process.context.keys.ps(0) }] });
+      await process.clock.advance(0);
+      expect(await claimed).toMatchObject({ index: 0 });
+    },
+  );
+});
+
+it('without a wanted one, nobody is asked', async () => {
+  const claimed = claim(undefined);
+  claimed.catch(() => {});
+  await longer();
+  expect(await stateOf(claimed)).toBe('open');
+  expect(asked).toBe(0);
+});
