@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Of what tells of itself by no event, such as the end of a process that the test did not start. */
+const POLL = { poll: { timeout: 60_000 } };
+
 /**
  * Two projects: `unit` runs in-process and in seconds; `cluster` starts real processes of the built executable
  * (and a real etcd), one file at a time so that the processes of two clusters do not compete for the cores.
@@ -13,14 +16,17 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/cluster/**'],
           testTimeout: 60_000,
+          expect: POLL,
         },
       },
       {
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts'],
-          testTimeout: 180_000,
+          // Many times what a test takes when the machine has nothing else to do.
+          testTimeout: 600_000,
           hookTimeout: 60_000,
+          expect: POLL,
           fileParallelism: false,
         },
       },

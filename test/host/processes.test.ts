@@ -64,7 +64,7 @@ setInterval(() => {}, 1000);
 `),
   });
   expect(await parent.ended).toEqual({ code: null, signal: 'SIGKILL' });
-  await expect.poll(() => readFile(childLog, 'utf8'), { timeout: 20_000 }).toBe('up\nlost\n');
+  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost\n');
 });
 
 test('without a tether a child does not look at its parent', async () => {
