@@ -9,7 +9,7 @@ import { openPlace, type Place } from './harness.ts';
 import { type JobStore, openJobStore } from './job-store.ts';
 import { expectWhole, JOB, plantedJob, TASKS_PER_PASS } from './planted-job.ts';
 import { PADDLET, type Running } from './processes.ts';
-import { describeProcesses, expectMidRun, oneOf } from './run.ts';
+import { describeProcesses, expectMidRun, oneOf, ROLES } from './run.ts';
 
 const SCRIPT = join(ROOT, 'examples/cluster.sh');
 const FOLDER = 'cluster';
@@ -44,7 +44,7 @@ describe.skipIf(reason !== undefined)(`cluster.sh${reason === undefined ? '' : `
     const place = openPlace();
     const { running, url, store } = await startScript(place, 'cluster.sh', await plantedJob(place));
     await store.passesOver(2, running);
-    const trainer = oneOf(await describeProcesses(place, '--store', url), 'trainer');
+    const trainer = oneOf(await describeProcesses(place, ['--store', url], ROLES), 'trainer');
     process.kill(trainer.pid, 'SIGKILL');
     await expectMidRun(store);
     await running.said(/trainer ended with 137 \(1\); starting it again/);

@@ -75,8 +75,8 @@ test('a pserver that lost its index dies when its parting snapshot is announced'
   const master = hand.start('master');
   const frozen = hand.start('pserver 0', 'checkpoint.parted:kill');
   await frozen.said(/checkpoint .* published/);
-  await freeze(frozen.pid);
   const store = await openJobStore(hand.storeUrl, JOB.name);
+  await freeze(frozen.pid, store.url);
   await store.until((entries) => entries.has('/ps/1') && !entries.has('/ps/0'));
   frozen.kill('SIGCONT');
   expect(await frozen.ended).toMatchObject({ code: null, signal: 'SIGKILL' });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { jobResultSchema } from '../../src/roles/job-result.ts';
 import { openPlace, resultOf } from './harness.ts';
 import { JOB, plantedJob } from './planted-job.ts';
-import { JOB_FOLDER, liveProcesses, oneOf, startRun } from './run.ts';
+import { JOB_FOLDER, liveOne, startRun } from './run.ts';
 
 const job = (hooks: object, passes = 2) => ({ ...JOB, hooks, training: { ...JOB.training, passes } });
 
@@ -29,9 +29,10 @@ test('a master that dies in a command: it dies too, is run again, and one that w
   // The first time it waits for a file that never comes.
   const waits = 'echo begun >> waits; test -e go || { sleep 600; echo outlived >> waits; }';
   const path = await plantedJob(place, job({ before: ['echo done >> once', waits] }));
-  const { running } = await startRun(place, path);
-  await expect.poll(() => existsSync(place.path('waits')), { timeout: 30_000 }).toBe(true);
-  const master = oneOf(await liveProcesses(place), 'master');
+  const { running, store } = await startRun(place, path);
+  await store.until((entries) => entries.has('/hooks/before/1'), running);
+  await expect.poll(() => existsSync(place.path('waits'))).toBe(true);
+  const master = await liveOne(place, 'master');
   writeFileSync(place.path('go'), '');
   process.kill(master.pid, 'SIGKILL');
   const result = await resultOf(running);
@@ -57,8 +58,9 @@ test('a command that fails fails the job, with exit code 6 and its last lines', 
 test('a stop ends the command; the job goes on with it later', async () => {
   const place = openPlace();
   const waits = 'echo begun >> waits; test -e go || sleep 600';
-  const { running, args } = await startRun(place, await plantedJob(place, job({ after: [waits] })));
-  await expect.poll(() => existsSync(place.path('waits')), { timeout: 30_000 }).toBe(true);
+  const { running, store, args } = await startRun(place, await plantedJob(place, job({ after: [waits] })));
+  await store.until((entries) => entries.has('/hooks/after/0'), running);
+  await expect.poll(() => existsSync(place.path('waits'))).toBe(true);
   running.kill('SIGINT');
   expect(await running.ended).toMatchObject({ code: 130 });
   await expect.poll(() => place.alive()).toEqual([]);

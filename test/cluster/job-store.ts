@@ -5,6 +5,7 @@ import { createClock } from '../../src/host/clock.ts';
 import { follow } from '../../src/store/follow.ts';
 import { defaultChroot } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { type RetryOptions, retryWhileAway } from '../../src/store/retry-while-away.ts';
 import type { KeyValue, Store } from '../../src/store/store.ts';
 import type { Running } from './processes.ts';
 
@@ -17,19 +18,26 @@ export type Entries = ReadonlyMap<string, KeyValue>;
 export class JobStore {
   readonly #store: Store;
   readonly #chroot: string;
+  /** The store may be away: a fault has just struck it, or the machine is slow. */
+  readonly #retry: RetryOptions;
 
   constructor(store: Store, chroot: string) {
     this.#store = store;
     this.#chroot = chroot;
+    this.#retry = { clock, log: SILENT, store, signal: new AbortController().signal };
+  }
+
+  get url(): string {
+    return this.#store.url;
   }
 
   async entries(): Promise<Entries> {
-    const { entries } = await this.#store.range({ prefix: `${this.#chroot}/` });
+    const { entries } = await retryWhileAway(this.#retry, () => this.#store.range({ prefix: `${this.#chroot}/` }));
     return new Map(entries.map((entry) => [this.#short(entry.key), entry]));
   }
 
   async get(key: string): Promise<KeyValue | undefined> {
-    return this.#store.get(`${this.#chroot}${key}`);
+    return retryWhileAway(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
   }
 
   /** Follows the keys until `reached` says so of them; throws when `unless` ends before. */

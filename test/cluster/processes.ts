@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { ROOT } from '../source-files.ts';
 
 /** Another build than this tree's can be named. */
@@ -99,11 +100,33 @@ function proc(pid: string, file: string): string | undefined {
   }
 }
 
-/** Returns when all threads of the process have stopped (proc(5): the state follows the name in parentheses). */
-export async function freeze(pid: number): Promise<void> {
-  process.kill(pid, 'SIGSTOP');
-  const tasks = `/proc/${pid}/task`;
-  while (!readdirSync(tasks).every((task) => /\) T /.test(readFileSync(join(tasks, task, 'stat'), 'utf8')))) {
-    await new Promise((resolve) => setImmediate(resolve));
+/**
+ * Returns when all threads of the process have stopped (proc(5): the state follows the name in parentheses). It does not
+ * hold the lock of a store in a file then: nobody could write to it, and a test may go on only when somebody has.
+ */
+export async function freeze(pid: number, storeUrl: string): Promise<void> {
+  const unlock = lockFile(storeUrl);
+  try {
+    process.kill(pid, 'SIGSTOP');
+    const tasks = `/proc/${pid}/task`;
+    while (!readdirSync(tasks).every((task) => /\) T /.test(readFileSync(join(tasks, task, 'stat'), 'utf8')))) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } finally {
+    unlock();
   }
+}
+
+const LOCK_WAIT_MS = 60_000;
+
+/** Takes the write lock of a SQLite store; what gives it back. Other stores have none. */
+function lockFile(storeUrl: string): () => void {
+  const [kind, path] = storeUrl.split(/:(.*)/);
+  if (kind !== 'sqlite') return () => {};
+  const db = new DatabaseSync(path!, { timeout: LOCK_WAIT_MS });
+  db.exec('BEGIN IMMEDIATE');
+  return () => {
+    db.exec('ROLLBACK');
+    db.close();
+  };
 }

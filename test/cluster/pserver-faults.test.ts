@@ -11,9 +11,9 @@ import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
 import type { JobStore } from './job-store.ts';
-import { expectWhole, JOB, plantedJob } from './planted-job.ts';
+import { expectWhole, JOB, PATIENT_JOB, plantedJob } from './planted-job.ts';
 import { freeze } from './processes.ts';
-import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, startRun } from './run.ts';
+import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from './run.ts';
 
 const LEASE_LOST = 5;
 const INTERRUPTED = 130;
@@ -25,7 +25,7 @@ test.each([
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place, { ...JOB, checkpoint: known.checkpoint }));
   await store.passesOver(3, running);
-  const { index, pid } = oneOf(await liveProcesses(place), 'pserver');
+  const { index, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   process.kill(pid, 'SIGKILL');
   await expectMidRun(store);
   await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); starting it again`));
@@ -52,7 +52,7 @@ async function askPosition(
 async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
   const { ask } = await askPosition(store, pserver.address);
   expect(await ask()).toMatchObject({ type: 'position' });
-  await freeze(pserver.pid);
+  await freeze(pserver.pid, store.url);
   const answer = ask().catch((error: unknown) => error);
   await store.until((entries) => !entries.has(`/ps/${pserver.index}`));
   await expectMidRun(store);
@@ -65,7 +65,7 @@ test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, an
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place));
   await store.passesOver(2, running);
-  const { index = -1, pid, address } = oneOf(await liveProcesses(place), 'pserver');
+  const { index = -1, pid, address } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   await holdUp(store, { index, pid, address });
   await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); starting it again`));
 
@@ -80,7 +80,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
   test('SIGSTOP of a pserver for longer than its lease: it exits with 5, and the same command takes over', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
-    const cluster = await startByHand(place, await plantedJob(place), etcd.url);
+    const cluster = await startByHand(place, await plantedJob(place, PATIENT_JOB), etcd.url);
     const { store, master } = cluster;
     const [pserver] = cluster.pservers;
     await store.passesOver(2, master);

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob, TASKS_PER_PASS } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, startRun } from './run.ts';
+import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from './run.ts';
 
 test('SIGKILL of a trainer, then of the master, in mid-run: the job ends as good', async () => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place));
   await store.passesOver(2, running);
   // Both found while all are alive: asking after the dead takes time, in which the job goes on.
-  const processes = await liveProcesses(place);
+  const processes = await liveProcesses(place, ROLES);
   process.kill(oneOf(processes, 'trainer').pid, 'SIGKILL');
   const before = await expectMidRun(store);
   await running.said(/trainer \d ended \(SIGKILL\); starting it again/);

@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { openPlace, resultOf } from './harness.ts';
 import { JOB, PASSES, plantedJob, TASKS } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, startRun } from './run.ts';
+import {
+  eventually,
+  expectMidRun,
+  JOB_FOLDER,
+  type LiveProcess,
+  liveProcesses,
+  ROLES,
+  SLOWLY,
+  startRun,
+} from './run.ts';
 
 const JOB_FAILED = 6;
 const SHARDS_EACH = JOB.cluster.shards / 2;
@@ -75,6 +84,15 @@ const SERIES = {
   trainer: [/^paddlet_trainer_records_total\{role="trainer"\} [1-9]\d*$/m],
 };
 
+/** Of what `status` says in mid-run. */
+const LINES = [
+  /^master .* training$/m,
+  new RegExp(`^pserver +1 .* ${SHARDS_EACH} shards, [1-9]\\d* rows, \\d+\\.\\d MB, [1-9]\\d* updates$`, 'm'),
+  /^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m,
+];
+
+const PATIENTLY = ['--timeout', '10m'];
+
 async function get(address: string, path: string): Promise<{ status: number; text: string }> {
   const answer = await fetch(`http://${address}${path}`);
   return { status: answer.status, text: await answer.text() };
@@ -92,23 +110,22 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
 
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place));
+  const { running, store } = await startRun(place, await plantedJob(place), SLOWLY);
   const where = ['--dir', JOB_FOLDER];
-  expect(await place.json('status', ...where, '--wait', 'running')).toMatchObject({ job: JOB.name });
+  expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);
   await place.json('checkpoint', 'save', ...where);
-  const [status, evaluated] = await Promise.all([
-    place.json('status', ...where),
+  const processes = await liveProcesses(place, ROLES);
+  const [evaluated] = await Promise.all([
     place.json('evaluate', ...where),
-    liveProcesses(place).then((processes) => Promise.all(processes.map(expectHealth))),
+    // A trainer may have come late, and each role may be too busy to answer the first time.
+    eventually(async () => runningSchema.parse(await place.json('status', ...where))),
+    ...processes.map((process) => eventually(() => expectHealth(process))),
   ]);
-  runningSchema.parse(status);
-  const { out } = await place.paddlet('status', ...where);
-  expect(out).toMatch(/^master .* training$/m);
-  expect(out).toMatch(
-    new RegExp(`^pserver +1 .* ${SHARDS_EACH} shards, [1-9]\\d* rows, \\d+\\.\\d MB, [1-9]\\d* updates$`, 'm'),
-  );
-  expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
+  await eventually(async () => {
+    const { out } = await place.paddlet('status', ...where);
+    for (const line of LINES) expect(out).toMatch(line);
+  });
   expect(evaluationSchema.parse(evaluated).model).toBe('pservers');
   await expectMidRun(store);
 
@@ -117,7 +134,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   expect(tooShort.err).toMatch(/^error RequestTimeout: the job was not done within 0\.05 s/m);
   await expectMidRun(store);
 
-  const done = await place.json('status', ...where, '--wait', 'done');
+  const done = await place.json('status', ...where, '--wait', 'done', ...PATIENTLY);
   const result = await resultOf(running);
   expect(done).toMatchObject({ ...result, phase: 'done' });
   expect(Object.keys(done as object)).toEqual(expect.arrayContaining(FIELDS));

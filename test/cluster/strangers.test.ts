@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import { UPGRADE } from '../protocol/stranger.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, plantedJob } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
+import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { expectMidRun, JOB_FOLDER, liveProcesses, ROLES, startRun } from './run.ts';
 
 const GIGABYTE = 2 ** 30;
 
@@ -77,9 +77,9 @@ const garbage = fc.oneof(
 test('random bytes and lengths of 3 GB on the port of every role, in mid-run: all live on and the job ends exact', async () => {
   expect(HUGE).toBeGreaterThan(LIMITS.frameBytes);
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place), 'trainer.dealt:delay=40');
+  const { running, store } = await startRun(place, await plantedJob(place, UNHURRIED_JOB), 'trainer.dealt:delay=40');
   await store.passesOver(1, running);
-  const before = await liveProcesses(place);
+  const before = await liveProcesses(place, ROLES);
   expect(before.map(({ role }) => role).sort()).toEqual(['master', 'pserver', 'pserver', 'trainer', 'trainer']);
   await Promise.all(
     before.map(async ({ address }) => {
@@ -94,7 +94,7 @@ test('random bytes and lengths of 3 GB on the port of every role, in mid-run: al
     }),
   );
   await expectMidRun(store);
-  const after = await liveProcesses(place);
+  const after = await liveProcesses(place, ROLES);
   const named = ({ role, pid, address }: (typeof after)[number]): string => `${role} ${pid} ${address}`;
   expect(after.map(named)).toEqual(before.map(named));
 

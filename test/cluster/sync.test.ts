@@ -6,7 +6,7 @@ import { type ReferenceResult, referenceOf } from '../sync/reference-loop.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { JobStore } from './job-store.ts';
 import { JOB, plantedJob } from './planted-job.ts';
-import { JOB_FOLDER, liveProcesses, oneOf, startRun } from './run.ts';
+import { JOB_FOLDER, liveOne, startRun } from './run.ts';
 
 const PASSES = 6;
 const SYNC = {
@@ -75,7 +75,7 @@ test('SIGKILL of a trainer, a pserver and the master in mid-run: all go back to 
   const { running, store } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
   for (const role of ['trainer', 'pserver', 'master'] as const) {
     await cutOf(store, (await cutOf(store, 1)) + 1);
-    process.kill(oneOf(await liveProcesses(place), role).pid, 'SIGKILL');
+    process.kill((await liveOne(place, role)).pid, 'SIGKILL');
     await running.said(new RegExp(`${role}.* ended \\(SIGKILL\\)`));
   }
   await expectPlain(place, await resultOf(running));

@@ -7,7 +7,7 @@ import { type JobResult, jobResultSchema } from '../../src/roles/job-result.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { openJobStore } from './job-store.ts';
 import { JOB, plantedJob } from './planted-job.ts';
-import { liveProcesses } from './run.ts';
+import { liveProcesses, SLOWLY } from './run.ts';
 
 const BATCHES_PER_PASS = 16_000 / 50;
 
@@ -40,11 +40,11 @@ test('trains on from another cluster; a pserver that dies before its first check
   const warmStart = { from: 'one' };
   const second = run('second', 6, { cluster, warmStart, checkpoint: { interval: 'off' } });
   const path = place.writeJob(second, 'second.yaml');
-  const running = place.start('run', ['run', path, '--dir', 'job', '--json']);
+  const running = place.start('run', ['run', path, '--dir', 'job', '--json'], { PADDLET_FAIL: SLOWLY });
   await running.said(/logs in/);
   const store = await openJobStore(`sqlite:${place.path('job', 'store.db')}`, 'second');
   await store.passesOver(1, running);
-  const pserver = (await liveProcesses(place)).find(({ role, index }) => role === 'pserver' && index === 1);
+  const pserver = (await liveProcesses(place, 6)).find(({ role, index }) => role === 'pserver' && index === 1);
   process.kill(pserver!.pid, 'SIGKILL');
 
   const result = await resultOf(running);
