@@ -13,6 +13,9 @@ const SYNC = {
   checkpoint: { interval: '100ms' },
 };
 
+/** In each round, so that a fast machine has not worked them all before the last role has died. */
+const SLOWLY = 'round.applied:delay=10';
+
 let known: Promise<ReferenceResult> | undefined;
 
 interface Hand {
@@ -51,7 +54,8 @@ async function setUp(): Promise<Hand> {
 
 test('a master dies before and after a cut is complete, and when it is about to publish the result', async () => {
   const hand = await setUp();
-  const others = ['pserver 0', 'pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
+  const others = ['pserver 0', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
+  others.push(hand.start('pserver 1', SLOWLY));
   await hand.diesAt('master', 'cut.saved:kill@1');
   await hand.diesAt('master', 'cut.completed:kill@2');
   await hand.diesAt('master', 'cut.saved:kill@2');
@@ -61,7 +65,8 @@ test('a master dies before and after a cut is complete, and when it is about to 
 
 test('a pserver dies at each step of a round, of a cut and of going back to one', async () => {
   const hand = await setUp();
-  const others = ['pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
+  const others = ['trainer 0', 'trainer 1'].map((name) => hand.start(name));
+  others.push(hand.start('pserver 1', SLOWLY));
   const master = hand.start('master');
   await hand.diesAt('pserver 0', 'lane.taken:kill@30');
   for (const point of ['timeline.raised', 'pserver.rounds-loaded', 'pserver.shards-taken']) {
