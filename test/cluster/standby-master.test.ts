@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, plantedJob } from './planted-job.ts';
+import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { expectMidRun } from './run.ts';
 
 const INTERRUPTED = 130;
@@ -29,7 +29,7 @@ test('SIGKILL of the master in mid-run: the one that stood by goes on from where
 test('a job that is asked to stop is not taken over by the master that stood by', async () => {
   const place = openPlace();
   const url = `sqlite:${place.path('store.db')}`;
-  const cluster = await startByHand(place, await plantedJob(place), url);
+  const cluster = await startByHand(place, await plantedJob(place, UNHURRIED_JOB), url);
   const { store, master } = cluster;
   await store.passesOver(1, master);
   const standby = cluster.again('master');
