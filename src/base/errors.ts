@@ -55,6 +55,8 @@ export const CODES = {
   StoreInvalid: fact('fatal', EXIT.store),
   StoreValueInvalid: fact('fatal', EXIT.store),
   LeaseGone: fact('fatal', EXIT.leaseLost),
+  /** The job was restored to another number of pservers since this process read it: begin anew. */
+  Resized: fact('refresh', EXIT.leaseLost),
   // Wire
   BadFrame: fact('fatal', EXIT.jobFailed),
   BadMessage: fact('fatal', EXIT.jobFailed),

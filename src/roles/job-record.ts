@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
-import { LIMITS } from '../base/limits.ts';
 import { warmPlanSchema, withZeros } from '../checkpoint/warm-plan.ts';
 import { parseStoreValue } from '../core/task-state.ts';
 import type { LabelRule } from '../data/labels.ts';
@@ -12,6 +11,7 @@ import { createModel } from '../model/registry.ts';
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { RoleContext } from './context.ts';
+import { parseDesired } from './ps-desired.ts';
 
 const count = z.int().min(0);
 
@@ -79,7 +79,7 @@ export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord
   const record = parseJobRecord(keys.job, entry.value);
   if (desired === undefined)
     throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
-  const pservers = parseStoreValue(z.int().min(1).max(LIMITS.pservers), keys.psDesired, desired.value);
+  const pservers = parseDesired(desired);
   const { job } = record;
   return { ...record, job: { ...job, cluster: { ...job.cluster, pservers } } };
 }

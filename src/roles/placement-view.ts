@@ -4,9 +4,11 @@
  */
 import { type PlacementStamp, stampOf } from '../core/placement.ts';
 import { follow } from '../store/follow.ts';
+import { followKey } from '../store/follow-key.ts';
 import type { KeyValue } from '../store/store.ts';
 import type { ClusterContext } from './context.ts';
 import { type Head, parseHead } from './heads.ts';
+import { checkDesired } from './ps-desired.ts';
 import { createSignal, type Signal } from './waiting.ts';
 
 export interface PlacedPserver {
@@ -47,6 +49,7 @@ interface Mirror {
   loaded: boolean;
 }
 
+/** `onEnd` also hears `Resized`: a placement among another number of pservers is not what the caller began with. */
 export function followPlacement(
   context: ClusterContext,
   job: { shards: number; pservers: number },
@@ -86,7 +89,14 @@ export function followPlacement(
     version += 1;
     changed.notify();
   };
-  const cancels = [mirror(keys.psPrefix, owners), mirror(keys.headsPrefix, heads)];
+  const onDesired = (entry: KeyValue | undefined): void => {
+    if (entry !== undefined) checkDesired(entry, job.pservers);
+  };
+  const cancels = [
+    mirror(keys.psPrefix, owners),
+    mirror(keys.headsPrefix, heads),
+    followKey(store, keys.psDesired, { onValue: onDesired, onEnd }, context.host.clock),
+  ];
   const isLoaded = (): boolean => owners.loaded && heads.loaded;
   const view = (): { placement: Placement | undefined; missing: string } => {
     if (!isLoaded()) return { placement: undefined, missing: 'the store' };

@@ -11,6 +11,7 @@ import { type JobRecord, modelOf } from '../job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../job-watch.ts';
 import { type Listening, listen } from '../listen.ts';
 import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
+import { checkDesired } from '../ps-desired.ts';
 import type { PserverRecord } from '../pserver-record.ts';
 import { followRecovery, type RecoveryView } from '../recovery.ts';
 import { waitForJob } from '../wait-for-job.ts';
@@ -71,6 +72,9 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         over: watch.over,
       });
+      // From here on the number stays: a restore needs that no index is held.
+      const desired = await patiently(context, () => context.store.get(context.keys.psDesired));
+      if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, fail);
