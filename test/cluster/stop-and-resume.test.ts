@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { openPlace, type Place, resultOf } from './harness.ts';
-import { type JobStore, openJobStore } from './job-store.ts';
-import { expectWhole, JOB, PASSES, plantedJob } from './planted-job.ts';
+import type { JobStore } from './job-store.ts';
+import { expectWhole, PASSES, plantedJob } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, startRun } from './run.ts';
 
 const INTERRUPTED = 130;
@@ -78,9 +78,7 @@ test('--fresh forgets an unfinished job and its checkpoints', async () => {
   const anew = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
   const result = await resultOf(anew);
   expect(result).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
-  // The store is a new file.
-  const storeNow = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
-  expect(idOf(await storeNow.get('/job'))).not.toBe(idOf(first));
+  expect(idOf(await store.get('/job'))).not.toBe(idOf(first));
 });
 
 const idOf = (entry: { value: string } | undefined): string =>
