@@ -12,7 +12,7 @@ import type { Signal } from '../waiting.ts';
 import type { Dataset } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
 import type { LaneTraining } from './lane-training.ts';
-import type { PassTask } from './repairs.ts';
+import type { PassTask, RepairRound } from './repairs.ts';
 import type { Saves } from './saves.ts';
 import { answerLanes, wireParts } from './serve-lanes.ts';
 import type { TaskDesk } from './task-desk.ts';
@@ -158,7 +158,7 @@ async function getTask(state: MasterState, request: RequestOf<'getTask'>, sessio
   const held = request.header.held.map((ref) => ({ trainer, ...ref }));
   const closed = new AbortController();
   const cancel = session.onClosed(() => closed.abort());
-  const asker: Asker = { trainer, held, maxWaitMs, closed: closed.signal };
+  const asker: Asker = { trainer, held, maxWaitMs, closed: closed.signal, before: standingOf(state) };
   try {
     const { training } = state;
     return (
@@ -175,7 +175,16 @@ interface Asker {
   readonly held: readonly AttemptRef[];
   readonly maxWaitMs: number;
   readonly closed: AbortSignal;
+  /** How it was when it asked: what has changed since, also while its answer was being made, it is to hear of at once. */
+  readonly before: Standing;
 }
+
+/** What there is to do besides the tasks of the passes. */
+type Standing = Pick<MasterState, 'evaluate' | 'isOver'> & { readonly round: RepairRound | undefined };
+
+const standingOf = ({ evaluate, isOver, training }: MasterState): Standing => {
+  return { evaluate, isOver, round: training.mode === 'async' ? training.repairs.round() : undefined };
+};
 
 /** Undefined when the passes are over. */
 async function nextTraining(state: MasterState, training: TaskTraining, asker: Asker): Promise<Reply | undefined> {
@@ -204,18 +213,19 @@ async function nextRepair(
   return dealt('train', dataset, answer.attempt, round.items[answer.attempt.task]!);
 }
 
-async function nextEvaluation(state: MasterState, { trainer, held, maxWaitMs, closed }: Asker): Promise<Reply> {
+async function nextEvaluation(state: MasterState, asker: Asker): Promise<Reply> {
+  const { trainer, held, maxWaitMs, closed } = asker;
   const { evaluate } = state;
   if (state.isOver) return { header: { type: 'getTask', state: 'finished' } };
   if (evaluate === undefined) {
-    await changeOf(state, maxWaitMs, closed);
+    await changeOf(state, asker);
     return waitReply(state);
   }
   const evaluating = held.filter((ref) => isEvaluation(state, ref.pass)).map(evaluationRef);
   const answer = await evaluate.desk.getTask(trainer, evaluating, maxWaitMs, closed);
   if (answer === 'wait') return waitReply(state);
   if (answer === 'none') {
-    await changeOf(state, maxWaitMs, closed);
+    await changeOf(state, asker);
     return waitReply(state);
   }
   const pass = state.record.job.training.passes;
@@ -230,14 +240,14 @@ function withSaveHint(state: MasterState, reply: Reply): Reply {
 }
 
 /** Training or evaluation is over and something follows: another round of it, a model to save, or the end. */
-async function changeOf(state: MasterState, maxWaitMs: number, closed: AbortSignal): Promise<void> {
-  const { evaluate, isOver, training } = state;
-  const roundOf = () => (training.mode === 'async' ? training.repairs.round() : undefined);
-  const round = roundOf();
+async function changeOf(state: MasterState, { before, maxWaitMs, closed }: Asker): Promise<void> {
   const late = new AbortController();
   const cancel = state.clock.after(maxWaitMs, () => late.abort());
-  const isOther = (): boolean =>
-    state.saves?.isWanted() === true || state.evaluate !== evaluate || state.isOver !== isOver || roundOf() !== round;
+  const isOther = (): boolean => {
+    const { evaluate, isOver, round } = standingOf(state);
+    const isSame = evaluate === before.evaluate && isOver === before.isOver && round === before.round;
+    return !isSame || state.saves?.isWanted() === true;
+  };
   try {
     await state.changed.until(() => (isOther() ? true : undefined), AbortSignal.any([closed, late.signal]));
   } catch (error) {

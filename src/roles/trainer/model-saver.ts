@@ -36,6 +36,8 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
   /** Longer than a death takes to be seen. */
   const blockMs = 2 * record.job.cluster.leaseTtlMs;
   let running: Promise<void> | undefined;
+  /** Asks whether the choice that is being worked on still stands. */
+  let recheck: (() => void) | undefined;
 
   async function ask(choice?: number): Promise<Chosen | undefined> {
     const header = { type: 'requestSaveModel' as const, ...ofJob, blockMs, ...(choice && { choice }) };
@@ -54,24 +56,32 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
     if ((await ask(choice)) === undefined) lost.abort();
   }
 
-  /** Asks again and again. */
+  /** Asks again and again, and when told to. */
   function keepChoice(chosen: Chosen, lost: AbortController): Cancel {
     let cancelled = false;
+    let isAsking = false;
     let cancelTimer: Cancel = () => {};
     const renew = async (): Promise<void> => {
+      if (isAsking) return;
+      isAsking = true;
+      cancelTimer();
       try {
         await keep(chosen, lost);
       } catch (error) {
         if (!isPaddletError(error)) throw error;
       }
+      isAsking = false;
       if (!cancelled) arm();
     };
+    const renewNow = (): void => void renew().catch(options.onEnd);
     const arm = (): void => {
-      cancelTimer = clock.after(blockMs / 3, () => void renew().catch(options.onEnd));
+      cancelTimer = clock.after(blockMs / 3, renewNow);
     };
     arm();
+    recheck = renewNow;
     return () => {
       cancelled = true;
+      recheck = undefined;
       cancelTimer();
     };
   }
@@ -110,7 +120,9 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
 
   return {
     wanted() {
-      if (running !== undefined || over.aborted) return;
+      if (over.aborted) return;
+      // The master has nobody who writes it: what is being written here is not wanted any more.
+      if (running !== undefined) return recheck?.();
       running = run()
         .catch((error: unknown) => {
           if (!isPaddletError(error, 'Interrupted')) options.onEnd(error);
