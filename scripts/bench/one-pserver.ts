@@ -152,7 +152,9 @@ export async function startOne(executable: string): Promise<OnePserver> {
   const roles = new Roles(executable);
   const job = await publish(roles);
   const spec = modelOf(job.record).parameters;
-  const { group } = openLiveCluster(job);
+  const { group } = openLiveCluster(job, (error) => {
+    throw error;
+  });
   const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
   return { roles, job, group, client, pserver: roles.startPserver(), pusher: new Pusher(client, spec) };
 }

@@ -61,7 +61,8 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
       const ask = { ...host, store, signal: stop };
       if (flags.fresh) {
         const { leaseTtlMs } = loaded.job.cluster;
-        await beginAnew({ ...ask, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+        const network = createWebSocketNetwork(host);
+        await beginAnew({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
         if (flags.store === undefined) await removeLogs(ask, folder);
       }
       const before = await retryWhileAway(ask, () => store.get(keys.result));

@@ -1,7 +1,9 @@
 /** `run --fresh`: what it forgets, and that it removes nothing of a job that somebody is at work on. */
 import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { PaddletError } from '../../src/base/errors.ts';
 import { beginAnew } from '../../src/commands/base/begin-anew.ts';
+import type { Network } from '../../src/protocol/channel.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { MemoryStoreData } from '../../src/store/memory-store.ts';
 import { FOLDER, saveCluster } from '../checkpoint/cluster-fixture.ts';
@@ -33,14 +35,27 @@ async function setUp() {
   };
   publish(JOB_ID);
   put('/paddlet/smaller/job', recordOf('another'));
+  /** Addresses at which somebody answers. */
+  const answering = new Set<string>();
+  const network = {
+    connect: (address: string) => ({
+      address,
+      close: () => {},
+      async request() {
+        if (!answering.has(address)) throw new PaddletError('RequestTimeout', 'no answer');
+        return { header: { type: 'info', info: {} }, free: () => {} };
+      },
+    }),
+  } as unknown as Network;
   const begin = () =>
     beginAnew({
-      ...{ clock, log, disk, keys, signal: stop.signal, store: troubled.store, folder: FOLDER, leaseTtlMs: 1_000 },
+      ...{ clock, log, disk, keys, network, signal: stop.signal, store: troubled.store },
+      ...{ folder: FOLDER, leaseTtlMs: 1_000 },
     });
   const files = async () =>
     (await Promise.all(['0', '1'].map((index) => disk.list(`${FOLDER}/${index}`)))).flat().sort();
   const ofJob = () => data.range({ prefix: `${keys.chroot}/` }).entries.map(({ key }) => key);
-  return { clock, data, troubled, log, disk, stop, put, publish, begin, files, ofJob };
+  return { clock, data, troubled, log, disk, stop, put, publish, begin, files, ofJob, answering };
 }
 
 describe('--fresh', () => {
@@ -59,10 +74,15 @@ describe('--fresh', () => {
     expect(await files()).toEqual([uuidOf(21), uuidOf(22), uuidOf(99), 'notes.txt'].sort());
   });
 
-  test.each([keys.masterLock, keys.ps(1), keys.trainer('t')])('is refused while %s is renewed', async (key) => {
-    const { begin, clock, data, put, log, files, ofJob } = await setUp();
+  test.each([
+    [keys.masterLock, '{"address":"host:1"}'],
+    [keys.ps(1), 'host:1'],
+    [keys.trainer('t'), 'host:1'],
+  ])('is refused while %s is renewed and its owner answers', async (key, value) => {
+    const { begin, clock, data, put, log, files, ofJob, answering } = await setUp();
     const { leaseId } = data.leaseGrant(LEASE_MS);
-    put(key, 'host:1', leaseId);
+    put(key, value, leaseId);
+    answering.add('host:1');
     const before = ofJob();
     const beginning = begin();
     const state = stateOf(beginning);
@@ -72,8 +92,30 @@ describe('--fresh', () => {
     }
     await state;
     expect(await stateOf(beginning)).toBe('refused: JobConflict');
-    expect(log.messages).toEqual([`waiting for the leases of ${key} = host:1: in case these processes are dead`]);
+    expect(log.messages).toEqual([`waiting for the leases of ${key} = ${value}: in case these processes are dead`]);
     expect([ofJob(), (await files()).length]).toEqual([before, 2]);
+  });
+
+  test.each([
+    [keys.masterLock, '{"address":"host:1"}'],
+    [keys.masterLock, 'of another version'],
+    [keys.ps(1), 'host:1'],
+  ])('waits while %s = %s outlives its lease time and nobody answers', async (key, value) => {
+    const { begin, clock, data, put, log, ofJob } = await setUp();
+    const { leaseId } = data.leaseGrant(LEASE_MS);
+    put(key, value, leaseId);
+    const beginning = begin();
+    const state = stateOf(beginning);
+    for (let second = 0; second < 9; second++) {
+      await clock.advance(1_000);
+      data.leaseKeepAlive(leaseId);
+    }
+    await state;
+    expect(await stateOf(beginning)).toBe('open');
+    expect(log.messages).toContain(`${key} = ${value}: nobody answers; waiting for the leases to end`);
+    await clock.advance(LEASE_MS);
+    await beginning;
+    expect([ofJob(), clock.pendingTimers]).toEqual([[], 0]);
   });
 
   test('waits for the leases of the dead', async () => {

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { createClock } from '../../src/host/clock.ts';
+import { createHost } from '../../src/host/host.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { ROOT } from '../source-files.ts';
@@ -40,12 +42,16 @@ test('a job that somebody works on is refused, and nothing is removed', async ()
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
   await put(store, keys.job, '{}');
-  await put(store, keys.masterLock, 'a master', (await store.leaseGrant(600_000)).leaseId);
-  const refused = await fresh();
-  expect(refused).toMatchObject({
-    code: 2,
-    error: { code: 'JobConflict', message: expect.stringContaining('a master') },
+  const master = await createWebSocketNetwork(createHost({ logLevel: 'error', logFormat: 'text' })).listen({
+    listen: '127.0.0.1:0',
+    handler: () => ({ header: { type: 'info', info: {} } }),
+    http: async () => undefined,
   });
+  onTestFinished(() => master.close());
+  const address = `127.0.0.1:${master.port}`;
+  await put(store, keys.masterLock, JSON.stringify({ address }), (await store.leaseGrant(600_000)).leaseId);
+  const refused = await fresh();
+  expect(refused).toMatchObject({ code: 2, error: { code: 'JobConflict', message: expect.stringContaining(address) } });
   // Of a store that was removed this would be refused.
   expect(await store.get(keys.job)).toMatchObject({ value: '{}' });
   expect(existsSync(at('job/logs/master.log'))).toBe(true);

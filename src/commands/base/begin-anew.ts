@@ -5,6 +5,8 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import { readEntries } from '../../checkpoint/discover.ts';
 import { generationsOf } from '../../checkpoint/entry.ts';
+import type { Network } from '../../protocol/channel.ts';
+import { askInfoAt } from '../../roles/ask-info.ts';
 import { interrupted, sayWaiting } from '../../roles/waiting.ts';
 import type { Keys } from '../../store/keys.ts';
 import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-while-away.ts';
@@ -17,6 +19,7 @@ export interface BeginAnewOptions extends RetryOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly disk: Disk;
+  readonly network: Network;
   /** Of the checkpoints. */
   readonly folder: string;
   /** Of the job that is to begin; that of the job that is there counts when it is longer. */
@@ -24,8 +27,8 @@ export interface BeginAnewOptions extends RetryOptions {
 }
 
 /**
- * Throws `JobConflict`, and has removed nothing, while processes of the job live. Leases of dead ones are waited for: in an
- * embedded store none runs out as long as nobody looks.
+ * Throws `JobConflict`, and has removed nothing, while processes of the job live and answer. Leases of dead ones are waited
+ * for: in an embedded store none runs out as long as nobody looks.
  */
 export async function beginAnew(options: BeginAnewOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
@@ -44,9 +47,11 @@ interface JobBefore {
 /** A job of another version of paddlet can be forgotten too: only what is needed is read. */
 const recordSchema = z.object({ id: z.string(), job: z.object({ cluster: z.object({ leaseTtlMs: z.number() }) }) });
 
-function recordOf(value: string | undefined): z.infer<typeof recordSchema> | undefined {
+const recordOf = (value: string | undefined): z.infer<typeof recordSchema> | undefined => parsed(recordSchema, value);
+
+function parsed<T>(schema: z.ZodType<T>, value: string | undefined): T | undefined {
   try {
-    return recordSchema.safeParse(JSON.parse(value ?? 'null')).data;
+    return schema.safeParse(JSON.parse(value ?? 'null')).data;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -66,35 +71,65 @@ async function readJob(store: Store, keys: Keys): Promise<JobBefore> {
   };
 }
 
+/** Keys of live processes, with their values. */
+type Alive = ReadonlyMap<string, string>;
+
 async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
+  const { keys, log, network } = options;
+  for (;;) {
+    const alive = await stillAlive(options);
+    if (alive.size === 0) return;
+    const answers = await Promise.all(
+      [...alive].map(async ([key, value]) => {
+        const address = addressOf(keys, key, value);
+        return address === undefined ? undefined : askInfoAt(network, address);
+      }),
+    );
+    if (answers.some((answer) => answer !== undefined)) throw workedOn(textOf(alive));
+    log.info(`${textOf(alive)}: nobody answers; waiting for the leases to end`);
+  }
+}
+
+/** Those whose leases have not run out after as long as a pserver waits for its index; none as soon as there are none. */
+async function stillAlive(options: BeginAnewOptions): Promise<Alive> {
   const { clock, log, store, keys, signal } = options;
   const limit = new AbortController();
   let patienceMs: number | undefined;
-  let alive: string[] = [];
+  let alive: Alive = new Map();
   const start = (leaseTtlMs: number): void => {
-    // As long as a pserver waits for its index: an embedded store is watched for a whole lease time.
-    patienceMs = 1.5 * leaseTtlMs;
+    // An embedded store is watched for a whole lease time before it ends one.
+    patienceMs = 1.5 * leaseTtlMs + 500;
     cancels.push(
       clock.after(patienceMs, () => limit.abort()),
-      sayWaiting(clock, log, () => `the leases of ${alive.join(', ')}: in case these processes are dead`),
+      sayWaiting(clock, log, () => `the leases of ${textOf(alive)}: in case these processes are dead`),
     );
   };
   const cancels: (() => void)[] = [];
   try {
     await waitUntil({ clock, store, keys, signal: AbortSignal.any([signal, limit.signal]) }, (entries) => {
-      alive = liveRoles(keys, entries).map((key) => `${key} = ${entries.get(key)}`);
-      if (alive.length === 0) return true;
+      alive = new Map(liveRoles(keys, entries).map((key) => [key, entries.get(key)!]));
+      if (alive.size === 0) return true;
       const { leaseTtlMs = 0 } = recordOf(entries.get(keys.job))?.job.cluster ?? {};
       if (patienceMs === undefined) start(Math.max(leaseTtlMs, options.leaseTtlMs));
       return false;
     });
+    return alive;
   } catch (error) {
     if (signal.aborted) throw interrupted();
-    throw limit.signal.aborted ? workedOn(alive.join(', ')) : error;
+    if (limit.signal.aborted) return alive;
+    throw error;
   } finally {
     for (const cancel of cancels) cancel();
   }
 }
+
+const textOf = (alive: Alive): string => [...alive].map(([key, value]) => `${key} = ${value}`).join(', ');
+
+const lockSchema = z.object({ address: z.string() });
+
+/** The lock says more than where its holder is reached; undefined when it is of another version. */
+const addressOf = (keys: Keys, key: string, value: string): string | undefined =>
+  key === keys.masterLock ? parsed(lockSchema, value)?.address : value;
 
 /**
  * A try that was given up may land later: it must not hit the job that has begun since. So it finds no master, no pserver,

@@ -20,15 +20,8 @@ export interface JobInStore {
   readonly record: JobRecord;
 }
 
-const thrown = (error: Error): never => {
-  throw error;
-};
-
 /** `crash` is told when the store cannot be followed any more. */
-export function openLiveCluster(
-  { host, store, keys, record }: JobInStore,
-  crash: (error: Error) => void = thrown,
-): LiveCluster {
+export function openLiveCluster({ host, store, keys, record }: JobInStore, crash: (error: Error) => void): LiveCluster {
   const context = { host, store, keys, network: createWebSocketNetwork(host) };
   const view = followPlacement(context, record.job.cluster, crash);
   const group = createPserverGroup(context, record, view);

@@ -1,4 +1,4 @@
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
 import { type JobRecord, readJobRecord } from '../../roles/job-record.ts';
 import { createMasterClient } from '../../roles/master-client.ts';
@@ -44,7 +44,7 @@ ignores the request and says so. In mode sync the master has all of them save on
   ];
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('10m', 'How long a pserver may take.'),
+    timeout: durationFlag('10m', 'How long to wait for the files.'),
   };
 
   override async execute(): Promise<void> {
@@ -62,9 +62,12 @@ ignores the request and says so. In mode sync the master has all of them save on
         throw hasEnded(record);
       }
       const job = { host, store, keys, record };
-      const outcome = await untilEnd(job, signal, (either, crash) =>
+      const limit = AbortSignal.timeout(milliseconds(flags.timeout));
+      const outcome = await untilEnd(job, AbortSignal.any([signal, limit]), (either, crash) =>
         record.job.training.mode === 'sync' ? this.takeCut(job, either, crash) : this.save(job, either, crash),
-      );
+      ).catch((error: unknown) => {
+        throw limit.aborted && !signal.aborted && isPaddletError(error, 'Interrupted') ? tooLate() : error;
+      });
       if (outcome === undefined) throw hasEnded(record);
       const { cut, pservers } = outcome;
       const lines = pservers.map(lineOf);
@@ -130,6 +133,11 @@ ignores the request and says so. In mode sync the master has all of them save on
 
 const hasEnded = ({ job }: JobRecord): PaddletError =>
   new PaddletError('JobUnknown', `job ${job.name} has ended: its final checkpoints are published`);
+
+const tooLate = (): PaddletError =>
+  new PaddletError('RequestTimeout', 'the files were not written in time', {
+    hint: 'whether the job is at work says paddlet status; a longer --timeout waits longer',
+  });
 
 function cutLine({ outcome, round, timeline }: SavedCut): string {
   if (outcome === 'running') return 'the master is taking a cut already; the request is ignored';

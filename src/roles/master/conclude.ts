@@ -1,5 +1,5 @@
 /**
- * The end of a job whose passes are over: discarded tasks closed everywhere, final checkpoints published, the account
+ * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints published, the account
  * taken from the shards' ledgers, the digests, and the result.
  */
 import { assert } from '../../base/assert.ts';
@@ -35,8 +35,6 @@ const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
 export async function conclude(options: ConcludeTasksOptions): Promise<JobResult> {
   const { record, group, model, over } = options;
-  // Those closed as they were discarded may not have heard of it yet; the last checkpoints have all closures.
-  await closeDiscarded(group, record, options.desk.queue.discarded(), over);
   const checkpoints = await group.withPlacement(
     'final checkpoint',
     (placement) =>

@@ -64,6 +64,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   if (found !== undefined) log.warn(`${name} was begun and not seen to end: it is run again`, { since: found.since });
   assert(shell !== undefined, 'a master of a job with hooks can run commands');
   const since = clock.wallSeconds();
+  throwIfAborted(over);
   await note(options, key, { state: 'running', since });
   log.info(`${name}: ${command}`, { folder });
   const startedMs = clock.monotonicMs();

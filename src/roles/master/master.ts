@@ -57,8 +57,10 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     return await act(context, options, { lease, fence, address, info, watch, oldStop, show });
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
-    if (isPaddletError(error, 'Interrupted')) return undefined;
-    throw error;
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+    // The store cannot be followed any more.
+    if (watch?.over.reason instanceof PaddletError) throw watch.over.reason;
+    return undefined;
   } finally {
     watch?.cancel();
     await lease?.release();
@@ -66,7 +68,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   }
 }
 
-interface Standing {
+interface Standby {
   readonly lease: HeldLease;
   readonly holder: Record<string, unknown>;
   readonly watch: JobWatch;
@@ -77,7 +79,7 @@ interface Standing {
 /** The lock; or how the job ended, undefined when it was asked to stop, while another master had it. */
 async function standBy(
   context: RoleContext,
-  { lease, holder, watch, oldStop }: Standing,
+  { lease, holder, watch, oldStop }: Standby,
 ): Promise<Fence | { readonly end: JobEnd | undefined }> {
   try {
     const fence = await takeLock(context, lease, holder, watch.over);
@@ -91,7 +93,7 @@ async function standBy(
   }
 }
 
-interface Acting extends Pick<Standing, 'lease' | 'watch' | 'oldStop'> {
+interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
   readonly info: MasterInfo;
@@ -104,6 +106,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
   info.waits('the data to be indexed');
   const { record, data } = await publishJob({ context, fence, job, dataDir, loadData: () => loadJobData(place, job) });
+  if (watch.stopRequested()) return undefined;
   const { keys, store } = context;
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
   await patiently(context, () => fencedTxn(store, fence, { then: [register] }));

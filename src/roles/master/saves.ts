@@ -62,16 +62,19 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
   const election = createSaveElection({ from: before, passes, ended, at: clock.monotonicMs() });
   let cancelTimer: Cancel = () => {};
   let failures = 0;
-  let storing: Promise<unknown> = Promise.resolve();
+  let stored: Promise<void> = Promise.resolve();
 
   /** One write after the other, each of the state as it is then. */
   function store(): Promise<void> {
-    const next = storing.then(async () => {
-      const value = JSON.stringify(election.state());
-      await patiently(context, () => fencedTxn(context.store, fence, { then: [{ put: key, value }] }), over);
-    });
-    storing = next.catch(() => {});
-    return next;
+    stored = stored
+      .catch(() => {})
+      .then(async () => {
+        const value = JSON.stringify(election.state());
+        await patiently(context, () => fencedTxn(context.store, fence, { then: [{ put: key, value }] }), over);
+      });
+    // Who waits for it hears of it.
+    stored.catch(() => {});
+    return stored;
   }
 
   function wakeAtDeadline(): void {
@@ -112,8 +115,10 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
       if (chosen !== undefined) wakeAtDeadline();
       if (isNew) {
         log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
-        await store();
+        store();
       }
+      // Also who asks once more while the choice is being stored is not told before.
+      await stored;
       return chosen;
     },
     ended: (outcome) => {

@@ -66,12 +66,17 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     repairs,
     recovery: () => recoveries.current()?.number ?? 0,
     async trained() {
-      const recovery = await changed.until(() => {
+      const isDone = (): Recovery | undefined => {
         const now = recoveries.current();
         const { phase } = desk.queue.counts();
         return phase === 'ended' && now !== undefined && repairs.reconciled() >= now.number ? now : undefined;
-      }, over);
-      return trainedAt(options, { desk, recoveries, recovery });
+      };
+      for (;;) {
+        const recovery = await changed.until(isDone, over);
+        // Of a task that was discarded a push may be on its way: once the task is closed everywhere, none is applied.
+        await closeDiscarded(options.group, record, desk.queue.discarded(), over);
+        if (isDone()?.number === recovery.number) return trainedAt(options, { desk, recoveries, recovery });
+      }
     },
     tell(event) {
       if (event.type === 'roster') live.clear();

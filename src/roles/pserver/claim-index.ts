@@ -119,7 +119,7 @@ async function waitAndClaim(
       const taken = await tryAll(options, candidates);
       if ('index' in taken) return taken;
       if (!expired) continue;
-      if (await isAlive(context, taken.holder, wanted!)) throw indexTaken(wanted!, taken.holder);
+      if (await isAlive(options, taken.holder)) throw indexTaken(wanted!, taken.holder);
       log.info(`index ${wanted}: ${taken.holder} does not answer; waiting for its lease to end`);
       expired = false;
       armLimit();
@@ -134,8 +134,10 @@ async function waitAndClaim(
 }
 
 /** Whether a pserver of that index answers, or one that has not said yet which it has. */
-async function isAlive({ network }: RoleContext, address: string, wanted: number): Promise<boolean> {
-  const info = await askInfoAt(network, address);
+async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
+  // A process that lives has its address for itself.
+  if (holder === address) return false;
+  const info = await askInfoAt(context.network, holder);
   return info?.role === 'pserver' && (info.index === undefined || info.index === wanted);
 }
 

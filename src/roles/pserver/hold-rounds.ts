@@ -69,7 +69,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
   context.host.log.info(`serving ${held.length} shards as index ${index}`, { from: loaded.source });
 
   const changed = createSignal();
-  const over = new AbortController();
+  const released = new AbortController();
   let frozen = false;
   let stand: Stand | undefined = makeStand(options, { loaded, taken, held });
   let last: Promise<CheckpointFile> | undefined;
@@ -80,7 +80,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
   async function followTimeline(): Promise<never> {
     for (;;) {
       const before = stand!.timeline;
-      const cut = await cuts.changed.until(() => risen(cuts, before), over.signal);
+      const cut = await cuts.changed.until(() => risen(cuts, before), released.signal);
       context.host.log.warn(`timeline ${cut.timeline}: back to round ${cut.round}`, {
         from: stand!.rounds.gate.version(),
       });
@@ -95,7 +95,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
     }
   }
   followTimeline().catch((error: unknown) => {
-    if (over.signal.aborted && isPaddletError(error, 'Interrupted')) return;
+    if (released.signal.aborted && isPaddletError(error, 'Interrupted')) return;
     broken = { error };
     changed.notify();
     onEnd(error);
@@ -139,7 +139,7 @@ export async function holdRounds(options: HoldRoundsOptions): Promise<Holding> {
         return last;
       },
       async stop() {
-        over.abort();
+        released.abort();
         stand?.snapshots.end();
         await Promise.allSettled(last === undefined ? [] : [last]);
         await stand?.saved();

@@ -1,7 +1,7 @@
 /** What a pserver answers. Each request is handled in one go, so no pull sees half an update. */
 
 import { unreachable } from '../../base/assert.ts';
-import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { CheckpointFile } from '../../checkpoint/capture.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
@@ -10,6 +10,7 @@ import type { Outgoing, Received, RequestHandler, Session } from '../../protocol
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
 import { type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import { hideLoss } from '../hide-loss.ts';
 import { checkHeld } from './check-held.ts';
 import { closeTasks } from './close-tasks.ts';
 import type { PserverMetrics } from './metrics.ts';
@@ -172,12 +173,7 @@ async function checkpoint(
   if (final && recovery !== undefined && recovery < serving.recovery()) {
     throw new PaddletError('StaleRecovery', `all was done under recovery ${recovery}, it is ${serving.recovery()} now`);
   }
-  const file = await serving.checkpoint(final).catch((error: unknown) => {
-    // Ours to die of, or given up in leaving: whoever asked finds the index with its next owner.
-    if (isPaddletError(error, 'LeaseGone', 'Interrupted'))
-      throw new PaddletError('Suspended', error.message, { cause: error });
-    throw error;
-  });
+  const file = await serving.checkpoint(final).catch(hideLoss);
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };

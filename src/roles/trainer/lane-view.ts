@@ -1,8 +1,10 @@
 /** Which lanes this trainer computes, as the master says: asked again and again beside the work, across its restarts. */
 import { isPaddletError } from '../../base/errors.ts';
+import type { Clock } from '../../base/seams.ts';
 import type { JobRecord } from '../job-record.ts';
 import type { MasterClient } from '../master-client.ts';
-import { createSignal, type Signal } from '../waiting.ts';
+import { createSignal, pauseOrAborted, type Signal } from '../waiting.ts';
+import { SAVE_BUSY_MS } from './model-saver.ts';
 
 const LONG_POLL_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -22,16 +24,17 @@ export interface LaneView {
 export interface LaneViewOptions {
   readonly record: JobRecord;
   readonly id: string;
+  readonly clock: Clock;
   readonly master: MasterClient;
-  /** The master wants the model to be saved. */
-  readonly onSaveWanted: () => void;
+  /** The master wants the model to be saved. False: this trainer cannot see to it yet. */
+  readonly onSaveWanted: () => boolean;
   readonly onEnd: (error: Error) => void;
   /** Ends it. */
   readonly over: AbortSignal;
 }
 
 export function followLanes(options: LaneViewOptions): LaneView {
-  const { record, id, master, over } = options;
+  const { record, id, clock, master, over } = options;
   const changed = createSignal();
   let owners: readonly (readonly string[])[] = [];
   let mine: readonly number[] = [];
@@ -62,9 +65,11 @@ export function followLanes(options: LaneViewOptions): LaneView {
       };
       const reply = await master.request({ header }, { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal: over });
       reply.free();
-      if (reply.header.saveModel === true) options.onSaveWanted();
+      const isSeenTo = reply.header.saveModel !== true || options.onSaveWanted();
       known = reply.header.number;
       saw(reply.header);
+      // As long as nobody sees to it the master answers at once.
+      if (!isSeenTo) await pauseOrAborted(clock, SAVE_BUSY_MS, over);
     }
   }
   follow().catch((error: unknown) => {

@@ -8,12 +8,14 @@ import type { MasterClient } from '../master-client.ts';
 import { throwIfAborted } from '../waiting.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Between two looks at whether a model is still wanted that this trainer cannot see to yet. */
+export const SAVE_BUSY_MS = 100;
 
 type Chosen = NonNullable<Extract<ReplyHeader, { type: 'requestSaveModel' }>['chosen']>;
 
 export interface ModelSaver {
-  /** Returns at once. */
-  wanted(): void;
+  /** Returns at once: false when this trainer cannot see to it yet. */
+  wanted(): boolean;
   /** Resolves when nothing is being saved any more. */
   settled(): Promise<void>;
 }
@@ -120,9 +122,12 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
 
   return {
     wanted() {
-      if (over.aborted) return;
-      // The master has nobody who writes it: what is being written here is not wanted any more.
-      if (running !== undefined) return recheck?.();
+      if (over.aborted) return false;
+      if (running !== undefined) {
+        // The master has nobody who writes it: what is being written here is not wanted any more.
+        recheck?.();
+        return false;
+      }
       running = run()
         .catch((error: unknown) => {
           if (!isPaddletError(error, 'Interrupted')) options.onEnd(error);
@@ -130,6 +135,7 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
         .finally(() => {
           running = undefined;
         });
+      return true;
     },
     settled: async () => running,
   };

@@ -26,7 +26,11 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
   const { context, record, model, place, master, over, group, router } = options;
   const { shards } = record.job.cluster;
   const ended = new AbortController();
-  const lanes = followLanes({ ...options, over: AbortSignal.any([over, ended.signal]) });
+  const lanes = followLanes({
+    ...options,
+    clock: options.context.host.clock,
+    over: AbortSignal.any([over, ended.signal]),
+  });
   const files = openTaskFiles(place, record, model);
   const client = createVersionClient({ spec: model.parameters, shards, group, router });
   try {

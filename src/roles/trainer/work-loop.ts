@@ -18,6 +18,7 @@ import { interrupted, pauseOrAborted } from '../waiting.ts';
 import type { Activity } from './activity.ts';
 import { beginReading, DATA_CODES, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
+import { SAVE_BUSY_MS } from './model-saver.ts';
 import { trainTask } from './train-task.ts';
 
 const LONG_POLL_MS = 20_000;
@@ -35,8 +36,8 @@ export interface WorkLoopOptions {
   readonly activity: Activity;
   /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
   readonly report: () => void;
-  /** The master wants the model to be saved. */
-  readonly onSaveWanted: () => void;
+  /** The master wants the model to be saved. False: this trainer cannot see to it yet. */
+  readonly onSaveWanted: () => boolean;
   /** The job is over: nobody wants anything back. */
   readonly isEnded: () => boolean;
   /** Aborts when the trainer is to end. */
@@ -106,9 +107,11 @@ async function nextTask(
     );
     reply.free();
     const { state, task, saveModel } = reply.header;
-    if (saveModel === true) options.onSaveWanted();
+    const isSeenTo = saveModel !== true || options.onSaveWanted();
     if (state === 'finished') return undefined;
     if (task !== undefined) return task;
+    // As long as nobody sees to it the master answers at once.
+    if (!isSeenTo) await pauseOrAborted(options.context.host.clock, SAVE_BUSY_MS, signal);
   }
 }
 

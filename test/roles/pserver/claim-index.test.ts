@@ -82,6 +82,18 @@ describe('a wanted index', () => {
   );
 });
 
+it('whose owner had the address of this very process is waited for: that owner is dead', async () => {
+  holder = { role: 'pserver' };
+  data.txn({ if: [], then: [{ put: process.context.keys.ps(0), value: 'here:1' }] });
+  const claimed = claim(0);
+  claimed.catch(() => {});
+  await longer();
+  expect([await stateOf(claimed), asked]).toEqual(['open', 0]);
+  data.txn({ if: [], then: [{ delete: process.context.keys.ps(0) }] });
+  await process.clock.advance(0);
+  expect(await claimed).toMatchObject({ index: 0 });
+});
+
 it('without a wanted one, nobody is asked', async () => {
   const claimed = claim(undefined);
   claimed.catch(() => {});

@@ -144,7 +144,15 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     trainer.outcome = error;
     over.abort();
   };
-  const lanes = followLanes({ record, id, master: client, onSaveWanted: () => {}, onEnd, over: over.signal });
+  const lanes = followLanes({
+    record,
+    id,
+    clock,
+    master: client,
+    onSaveWanted: () => true,
+    onEnd,
+    over: over.signal,
+  });
   roundLoop({
     context,
     record,
