@@ -103,6 +103,8 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
     try {
       outcome = { path: await options.save(pass, confirm, signal) };
     } catch (error) {
+      // What is no error of the disk or of the pservers is a bug.
+      if (!(error instanceof Error) || !(isPaddletError(error) || 'code' in error)) throw error;
       // Whoever relieves this one removes the file that it was writing.
       if (!signal.aborted) await keep(chosen, lost);
       if (over.aborted) return;
@@ -110,8 +112,6 @@ export function createModelSaver(options: ModelSaverOptions): ModelSaver {
         log.warn(`this trainer is not to save the model after pass ${pass} any more: given up here`);
         return;
       }
-      // What is no error of the disk or of the pservers is a bug.
-      if (!(error instanceof Error) || !(isPaddletError(error) || 'code' in error)) throw error;
       log.error(`the model after pass ${pass} could not be saved: ${error.message}`);
       outcome = { error: error.message.slice(0, 4000) };
     } finally {

@@ -138,6 +138,15 @@ describe('who has lost the choice', () => {
   });
 });
 
+it('a bug is no loss of the choice: it ends the process', async () => {
+  const { done } = await begin();
+  standing = undefined;
+  const bug = new TypeError('a bug');
+  done.reject(bug);
+  await settle();
+  expect(ends.splice(0)).toEqual([bug]);
+});
+
 it('nobody is asked for nothing: who is not chosen does not write', async () => {
   standing = undefined;
   saver.wanted();
