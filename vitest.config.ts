@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const POLL = { poll: { timeout: 60_000 } };
 
 /**
- * Two projects: `unit` runs in-process and in seconds; `cluster` starts real processes of the built executable
+ * Two projects: `unit` runs in-process and in seconds; `executable` starts real processes of the built executable
  * (and a real etcd), one file at a time so that the processes of two clusters do not compete for the cores.
  */
 export default defineConfig({
@@ -14,15 +14,15 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/cluster/**'],
+          exclude: ['test/executable/**'],
           testTimeout: 60_000,
           expect: POLL,
         },
       },
       {
         test: {
-          name: 'cluster',
-          include: ['test/cluster/**/*.test.ts'],
+          name: 'executable',
+          include: ['test/executable/**/*.test.ts'],
           // Many times what a test takes when the machine has nothing else to do.
           testTimeout: 600_000,
           hookTimeout: 60_000,

@@ -1,5 +1,5 @@
 /** Adds up test reports so that nothing that went wrong can be missed. */
-export const PROJECTS = ['unit', 'cluster'] as const;
+export const PROJECTS = ['unit', 'executable'] as const;
 
 /** The part of vitest's JSON report that is used. */
 export interface VitestReport {

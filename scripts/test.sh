@@ -50,6 +50,6 @@ run_tests() { # run_tests PROJECT
   echo $? >"$results/$1.exit"
 }
 run_tests unit
-run_tests cluster
+run_tests executable
 
 npx node scripts/summarize-tests.ts "$results" ${failed_checks[@]+"${failed_checks[@]}"}

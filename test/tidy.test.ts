@@ -16,9 +16,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   model: ['base', 'tensor'],
   job: ['base'],
   checkpoint: ['base', 'core', 'store', 'tensor'],
-  roles: ['base', ...MIDDLE],
+  cluster: ['base', ...MIDDLE],
+  roles: ['base', ...MIDDLE, 'cluster'],
   host: ['base'],
-  commands: ['base', ...MIDDLE, 'roles', 'host'],
+  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host'],
 };
 
 const files = sourceFiles('bin', 'src');
@@ -81,9 +82,9 @@ const BANS: readonly Ban[] = [
     within: outsideHost,
     allowed: {
       'src/commands/base/waiting.ts': 'a progress bar on a terminal follows the real clock',
-      'src/protocol/wire-options.ts': 'part of the real network; the simulation brings its own',
-      'src/store/sqlite-file.ts': 'names the database once, when it is made; a real file in any case',
-      'src/store/sqlite-writer.ts': 'gathers the writes of one turn of the real event loop',
+      'src/protocol/websocket/wire-options.ts': 'part of the real network; the simulation brings its own',
+      'src/store/sqlite/file.ts': 'names the database once, when it is made; a real file in any case',
+      'src/store/sqlite/writer.ts': 'gathers the writes of one turn of the real event loop',
     },
   },
   {
@@ -92,8 +93,8 @@ const BANS: readonly Ban[] = [
     pattern: /\bfrom 'node:fs(?:\/promises)?'/,
     within: (path) => outsideHost(path) && layerOf(path) !== 'commands',
     allowed: {
-      'src/protocol/unix-socket.ts': 'part of the real network: makes and finds the files of Unix sockets',
-      'src/store/sqlite-file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
+      'src/protocol/websocket/unix-socket.ts': 'part of the real network: makes and finds the files of Unix sockets',
+      'src/store/sqlite/file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
     },
   },
   { what: 'the type any', pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\w)/, within: () => true, allowed: {} },

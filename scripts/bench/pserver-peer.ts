@@ -6,15 +6,15 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
-import { createShardLedgers } from '../../src/core/shard-ledgers.ts';
-import type { Channel, Network } from '../../src/protocol/channel.ts';
-import { createParameterClient, type ParameterClient } from '../../src/roles/parameter-client.ts';
+import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
+import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
+import { createShardLedgers } from '../../src/core/shard/ledgers.ts';
+import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { landInParameters } from '../../src/roles/pserver/landing.ts';
 import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
 import { createScanner } from '../../src/roles/pserver/scan.ts';
 import { createHandler, type Serving } from '../../src/roles/pserver/serve.ts';
-import { createStaleness } from '../../src/roles/pserver/staleness.ts';
-import type { PserverGroup } from '../../src/roles/pserver-group.ts';
+import { createStaleness } from '../../src/roles/pserver/tasks/staleness.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
@@ -23,7 +23,7 @@ import { cpuMs, network, realClock, silent } from './wire-peer.ts';
 
 export const SHARDS = 512;
 const TASKS = 64;
-const JOB = { job: 'bench-job-0123456789', cut: 'bench-cut-0123456789' };
+const JOB = { job: 'bench-job-0123456789', batchPlanId: 'bench-cut-0123456789' };
 const STAMP = { revision: '1', shards: SHARDS };
 const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
 
@@ -37,7 +37,7 @@ async function serve(spec: ParameterSpec): Promise<void> {
   const version = (): number => updates;
   const serving: Serving = {
     jobId: JOB.job,
-    cut: JOB.cut,
+    batchPlanId: JOB.batchPlanId,
     spec,
     shards: SHARDS,
     tasks: TASKS,

@@ -3,7 +3,7 @@
  * parameters, with SGD, beside raw TCP in the same run. Run: `npx node scripts/bench/pushing.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
-import type { IdList, ParameterClient } from '../../src/roles/parameter-client.ts';
+import type { IdList, ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { type Figure, median, printFigures } from './figure.ts';

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { PserverGroup } from '../../src/roles/pserver-group.ts';
+import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
 import { type Figure, percentile, printFigures } from './figure.ts';
 import {
   idsFrom,

@@ -8,11 +8,11 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeDurableFolder } from '../../src/checkpoint/files.ts';
-import type { CheckpointMeta } from '../../src/checkpoint/format.ts';
-import { createCheckpointWriter } from '../../src/checkpoint/writer.ts';
-import { createLedger } from '../../src/core/ledger.ts';
+import { makeDurableFolder } from '../../src/checkpoint/file/files.ts';
+import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
+import { createCheckpointWriter } from '../../src/checkpoint/file/writer.ts';
 import { plannedShards } from '../../src/core/placement.ts';
+import { createLedger } from '../../src/core/shard/ledger.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 

@@ -11,7 +11,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Channel } from '../../src/protocol/channel.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
 import { createPushers } from './applied-pushes.ts';
 import { median } from './figure.ts';

@@ -11,13 +11,13 @@ import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isPaddletError } from '../../src/base/errors.ts';
+import { readJobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
-import type { Channel } from '../../src/protocol/channel.ts';
-import type { DealtTask } from '../../src/protocol/messages.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
-import { readJobRecord } from '../../src/roles/job-record.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
+import type { DealtTask } from '../../src/protocol/messages/messages.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -76,12 +76,12 @@ async function created(store: Store, key: string, unlike = 0n): Promise<{ value:
 
 interface Work {
   readonly job: string;
-  readonly cut: string;
+  readonly batchPlanId: string;
   readonly address: string;
 }
 
-const deal = (channel: Channel, { job, cut }: Work, trainer: string) =>
-  channel.request({ header: { type: 'getTask', job, cut, trainer, held: [], maxWaitMs: 20_000 } }, LONG);
+const deal = (channel: Channel, { job, batchPlanId }: Work, trainer: string) =>
+  channel.request({ header: { type: 'getTask', job, batchPlanId, trainer, held: [], maxWaitMs: 20_000 } }, LONG);
 
 /** A master that has its address in the store may not answer for a moment. */
 async function dealWhenReady(channel: Channel, work: Work, trainer: string): Promise<DealtTask> {
@@ -97,10 +97,10 @@ async function dealWhenReady(channel: Channel, work: Work, trainer: string): Pro
   }
 }
 
-async function finish(channel: Channel, { job, cut }: Work, trainer: string, dealt: DealtTask): Promise<void> {
+async function finish(channel: Channel, { job, batchPlanId }: Work, trainer: string, dealt: DealtTask): Promise<void> {
   const { pass, task, attempt } = dealt;
   const counts = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
-  const header = { type: 'finishTask' as const, job, cut, trainer, pass, task, attempt, ...counts };
+  const header = { type: 'finishTask' as const, job, batchPlanId, trainer, pass, task, attempt, ...counts };
   (await channel.request({ header }, LONG)).free();
 }
 
@@ -134,7 +134,7 @@ async function measure(bench: Bench, kind: string): Promise<void> {
   const address = await created(store, keys.masterAddr);
   const record = await readJobRecord(store, keys);
   if (record === undefined) throw new Error('the master has published no job');
-  const work: Work = { job: record.id, cut: record.cut, address: address.value };
+  const work: Work = { job: record.id, batchPlanId: record.batchPlanId, address: address.value };
   const opening = network.connect(work.address);
   await finish(opening, work, trainers[0]!, await dealWhenReady(opening, work, trainers[0]!));
   opening.close();

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Clock } from '../../src/base/seams.ts';
-import type { Channel, Network } from '../../src/protocol/channel.ts';
-import { LandingPool } from '../../src/protocol/landing-pool.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
-import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts';
+import { LandingPool } from '../../src/protocol/frames/landing-pool.ts';
+import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
+import type { WebSocketNetworkOptions } from '../../src/protocol/websocket/wire-options.ts';
 import { LARGEST_BYTES, MiB } from './raw-tcp.ts';
 import { type Resident, resident } from './resident.ts';
 
@@ -89,7 +89,7 @@ export async function startWireServer(): Promise<WireServer> {
 
 export type Call = (channel: Channel) => Promise<void>;
 
-const part = { job: 'bench-job-0123456789', cut: 'bench-cut-0123456789', dense: [], sparse: [] };
+const part = { job: 'bench-job-0123456789', batchPlanId: 'bench-cut-0123456789', dense: [], sparse: [] };
 
 export function push(payload: Uint8Array): Call {
   const header = { type: 'push' as const, ...part, pass: 0, task: 0, push: 0, last: false, good: 0 };

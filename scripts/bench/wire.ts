@@ -3,7 +3,7 @@
  * 100 MB, and how long a small pull takes while large pushes run. Run: `npx node scripts/bench/wire.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
-import type { Channel } from '../../src/protocol/channel.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { type Figure, median, percentile, printFigures } from './figure.ts';
 import { MiB, startRawTcp } from './raw-tcp.ts';
 import { callRate, cpuMs, network, pull, push, startPusher, startWireServer } from './wire-peer.ts';

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { openCheckpoint } from '../../src/checkpoint/reader.ts';
+import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
+import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { createDisk } from '../../src/host/disk.ts';
-import { type JobResult, jobResultSchema } from '../../src/roles/job-result.ts';
 import type { KeyValue } from '../../src/store/store.ts';
 import type { ChaosJob } from './jobs.ts';
 

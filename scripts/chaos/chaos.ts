@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createRandomStream } from '../../src/data/random-stream.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -61,7 +61,7 @@ const say = (line: string): void => {
 };
 
 /** Faults by target and kind. */
-const struck = new Map<string, number>();
+const hit = new Map<string, number>();
 /** Dropped pushes by address of the pserver, as far as they were seen. */
 const dropped = new Map<string, number>();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -87,7 +87,7 @@ function specsOf(job: ChaosJob, jobFile: string): RoleSpec[] {
   ];
 }
 
-/** Strikes until the wanted number of faults has struck in mid-run, then lets the job end. */
+/** Strikes until the wanted number of faults has hit in mid-run, then lets the job end. */
 async function rage(scene: Scene): Promise<string[]> {
   const { cluster, job, store } = scene;
   const keys = keysOf(defaultChroot(job.job.name));
@@ -120,7 +120,7 @@ async function rage(scene: Scene): Promise<string[]> {
     if (faults < wanted && isDue && done < total) {
       if (strike(scene, next)) {
         const kind = `${next.target} ${next.kind}`;
-        struck.set(kind, (struck.get(kind) ?? 0) + 1);
+        hit.set(kind, (hit.get(kind) ?? 0) + 1);
         faults += 1;
       }
       next = drawFault(random, targets);
@@ -187,8 +187,8 @@ function report(
   const table = (rows: Iterable<readonly [string, unknown]>): void => {
     for (const [what, value] of rows) print(`  ${what.padEnd(34)} ${String(value)}`);
   };
-  print(`\nfaults (${[...struck.values()].reduce((sum, count) => sum + count, 0)})`);
-  table([...struck].sort());
+  print(`\nfaults (${[...hit.values()].reduce((sum, count) => sum + count, 0)})`);
+  table([...hit].sort());
   print('ends');
   table([...cluster.ends].sort());
   print('account');

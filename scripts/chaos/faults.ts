@@ -1,7 +1,7 @@
 /** Faults: which there are, and how each is done to a cluster. What comes when is drawn from a seed. */
 import { DatabaseSync } from 'node:sqlite';
-import type { RandomStream } from '../../src/data/random-stream.ts';
-import { isBusy, isSqliteError } from '../../src/store/sqlite-file.ts';
+import type { RandomStream } from '../../src/data/synth/random-stream.ts';
+import { isBusy, isSqliteError } from '../../src/store/sqlite/file.ts';
 import type { EtcdServer } from '../../test/etcd-server.ts';
 import type { Cluster, RoleName, Slot } from './cluster.ts';
 
@@ -51,7 +51,7 @@ const MENU: Readonly<Record<Target, readonly (readonly [Kind, number])[]>> = {
   ],
 };
 
-/** How often each is struck: the store's faults concern everybody at once. */
+/** How often each is hit: the store's faults concern everybody at once. */
 const SHARES: Readonly<Record<Target, number>> = { trainer: 4, master: 3, pserver: 4, etcd: 1, sqlite: 1 };
 
 export interface Fault {

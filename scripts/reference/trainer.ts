@@ -1,7 +1,7 @@
 /** Single-process training with plain optimizers: slow, short, and independent of the cluster's code. */
 import type { LabelRule } from '../../src/data/labels.ts';
-import { createRandomStream } from '../../src/data/random-stream.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
 import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { createClock } from '../../src/host/clock.ts';
-import { type JobResult, jobResultSchema } from '../../src/roles/job-result.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { EtcdServer } from '../../test/etcd-server.ts';

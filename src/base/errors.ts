@@ -2,12 +2,12 @@
  * Every error that can happen in operation, by code. A bug is not in this table: it is an ordinary exception and crashes
  * loudly with exit code 1.
  *
- * `recovery` tells a caller what to do with it:
+ * `action` tells a caller what to do with it:
  *  - `retry`   the same request may succeed later, unchanged;
  *  - `refresh` the caller's view (placement, address, position) is old: read it again, then retry;
  *  - `fatal`   repeating it cannot help.
  */
-export type Recovery = 'retry' | 'refresh' | 'fatal';
+export type Action = 'retry' | 'refresh' | 'fatal';
 
 /** Documented exit codes of the executable (docs/operations.md). */
 export const EXIT = {
@@ -26,11 +26,11 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 interface CodeFacts {
-  readonly recovery: Recovery;
+  readonly action: Action;
   readonly exit: ExitCode;
 }
 
-const fact = (recovery: Recovery, exit: ExitCode): CodeFacts => ({ recovery, exit });
+const fact = (action: Action, exit: ExitCode): CodeFacts => ({ action, exit });
 
 export const CODES = {
   // Usage and job file
@@ -66,7 +66,7 @@ export const CODES = {
   Overloaded: fact('retry', EXIT.jobFailed),
   // Roles
   WrongJob: fact('fatal', EXIT.jobFailed),
-  WrongCut: fact('fatal', EXIT.jobFailed),
+  WrongBatchPlan: fact('fatal', EXIT.jobFailed),
   WrongRole: fact('refresh', EXIT.jobFailed),
   NotReady: fact('retry', EXIT.jobFailed),
   Suspended: fact('retry', EXIT.jobFailed),
@@ -131,8 +131,8 @@ export class PaddletError extends Error {
     this.details = options.details ?? {};
   }
 
-  get recovery(): Recovery {
-    return CODES[this.code].recovery;
+  get action(): Action {
+    return CODES[this.code].action;
   }
 
   get exitCode(): ExitCode {

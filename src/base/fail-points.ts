@@ -108,25 +108,25 @@ function parseItem(item: string, hands: FailHands): Armed & { readonly point: Fa
   if (!isFailPoint(point)) throw wrong(`there is no point ${point}`);
   const from = first === undefined ? 1 : Number(first);
   const to = first === undefined || more !== undefined ? Number.POSITIVE_INFINITY : from;
-  const struck = (act: () => void) => (): void => {
+  const hit = (act: () => void) => (): void => {
     hands.say(`fail point ${item}`);
     act();
   };
   if (action === 'kill') {
     if (value !== undefined) throw wrong('kill takes no value');
-    return { point, from, to, act: struck(hands.kill) };
+    return { point, from, to, act: hit(hands.kill) };
   }
   if (action === 'delay') {
     const forMs = Number(value);
     if (!/^\d+$/.test(value ?? '') || forMs > MAX_DELAY_MS) throw wrong(`delay=MS, at most ${MAX_DELAY_MS}`);
-    return { point, from, to, act: struck(() => hands.stop(forMs)) };
+    return { point, from, to, act: hit(() => hands.stop(forMs)) };
   }
   if (value !== undefined && !isErrorCode(value)) throw wrong(`there is no error code ${value}`);
   return {
     point,
     from,
     to,
-    act: struck(() => {
+    act: hit(() => {
       if (value !== undefined) throw new PaddletError(value, `fail point ${point}`);
       throw Object.assign(new Error(`EIO: fail point ${point}`), { code: 'EIO' });
     }),

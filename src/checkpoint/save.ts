@@ -2,10 +2,10 @@
 import { assert } from '../base/assert.ts';
 import { isPaddletError } from '../base/errors.ts';
 import { failPoint } from '../base/fail-points.ts';
-import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from './capture.ts';
-import { generationOf } from './entry.ts';
-import { checkpointPath } from './paths.ts';
-import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
+import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from './file/capture.ts';
+import { checkpointPath } from './file/paths.ts';
+import { generationOf } from './registry/entry.ts';
+import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './registry/publish.ts';
 
 export interface SaveOptions extends WriteCheckpointOptions, Omit<PublishOptions, 'generation'> {}
 

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../base/errors.ts';
-import { type Evaluated, evaluateFiles } from '../roles/evaluate.ts';
-import { modelOf, readJobRecord } from '../roles/job-record.ts';
-import { createParameterClient, type ParameterClient } from '../roles/parameter-client.ts';
-import { openStoredModel } from '../roles/stored-model.ts';
+import { createParameterClient, type ParameterClient } from '../cluster/client/parameter-client.ts';
+import { openStoredModel } from '../cluster/client/stored-model.ts';
+import { modelOf, readJobRecord } from '../cluster/job/job-record.ts';
+import { type Evaluated, evaluateFiles } from '../roles/evaluator/evaluate-files.ts';
 import { keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-while-away.ts';
+import { retryWhileAway } from '../store/retry-store.ts';
 import { createIdRouter } from '../tensor/id-router.ts';
 import { findChroot, findStore } from './base/find-store.ts';
 import { type JobInStore, openLiveCluster } from './base/live-cluster.ts';

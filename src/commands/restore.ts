@@ -3,27 +3,27 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { Host } from '../base/seams.ts';
-import {
-  type CheckpointSet,
-  chooseVariables,
-  openCheckpointSet,
-  type Variables,
-} from '../checkpoint/checkpoint-set.ts';
-import { filesOfEntries, parseEntries } from '../checkpoint/discover.ts';
-import {
-  planRestore,
-  type Restored,
-  type RestoreOptions,
-  type RestorePlan,
-  restoreFiles,
-} from '../checkpoint/restore.ts';
+import { filesOfEntries, parseEntries } from '../checkpoint/registry/discover.ts';
 import {
   discardUnpublished,
   publishRestored,
   type QuietJob,
   readQuietJob,
   restoredTimeline,
-} from '../checkpoint/swap.ts';
+} from '../checkpoint/registry/publish-restored.ts';
+import {
+  planRestore,
+  type Restored,
+  type RestoreOptions,
+  type RestorePlan,
+  restoreFiles,
+} from '../checkpoint/restore/restore.ts';
+import {
+  type CheckpointSet,
+  chooseVariables,
+  openCheckpointSet,
+  type Variables,
+} from '../checkpoint/set/checkpoint-set.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 import { findCheckpoint, type JobInStore, ofJobFlags, varsFlags, withJob } from './checkpoint/find-checkpoint.ts';
@@ -121,9 +121,9 @@ in one transaction, while no pserver lives; the pservers that start next load th
     isPublishing: boolean,
   ): Promise<void> {
     const { flags } = this;
-    const { store, keys, record, patiently } = job;
+    const { store, keys, record, retryStore } = job;
     const access = { store, keys, clock: host.clock, signal };
-    const quiet = await patiently(() => readQuietJob(access, isPublishing ? milliseconds(flags.wait) : 0));
+    const quiet = await retryStore(() => readQuietJob(access, isPublishing ? milliseconds(flags.wait) : 0));
     const files =
       flags.from === undefined
         ? filesOfEntries(job.folder, parseEntries(keys.checkpointsPrefix, quiet.entries), 'newest')

@@ -3,23 +3,23 @@ import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isErrorCode, isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
+import { type JobRecord, readJobRecord } from '../cluster/job/job-record.ts';
+import { parseJobEnd } from '../cluster/job/job-watch.ts';
 import { onTetherLost, spawnSelf } from '../host/processes.ts';
 import { diffJobs } from '../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../job/load-job.ts';
-import { createWebSocketNetwork } from '../protocol/websocket-network.ts';
-import { type JobRecord, readJobRecord } from '../roles/job-record.ts';
-import { parseJobEnd } from '../roles/job-watch.ts';
+import { createWebSocketNetwork } from '../protocol/websocket/network.ts';
 import { createProgressMeter } from '../roles/launcher/job-progress.ts';
 import { type ChildSpec, launch } from '../roles/launcher/launcher.ts';
 import { watchMaster } from '../roles/launcher/watch-master.ts';
 import { loadJobData } from '../roles/master/dataset.ts';
 import { defaultChroot, type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { type RetryOptions, retryWhileAway } from '../store/retry-while-away.ts';
+import { type RetryOptions, retryWhileAway } from '../store/retry-store.ts';
 import type { Store } from '../store/store.ts';
-import { beginAnew } from './base/begin-anew.ts';
 import { clusterPlan } from './base/cluster-plan.ts';
 import { embeddedStore, jobFolder } from './base/find-store.ts';
+import { resetJob } from './base/reset-job.ts';
 import { resultText } from './base/result-text.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from './base-command.ts';
 
@@ -62,7 +62,7 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
       if (flags.fresh) {
         const { leaseTtlMs } = loaded.job.cluster;
         const network = createWebSocketNetwork(host);
-        await beginAnew({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+        await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
         if (flags.store === undefined) await removeLogs(ask, folder);
       }
       const before = await retryWhileAway(ask, () => store.get(keys.result));

@@ -1,16 +1,16 @@
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
-import { createWebSocketNetwork } from '../protocol/websocket-network.ts';
-import { describeJob, type JobStanding } from '../roles/describe-job.ts';
+import { describeJob, type JobStanding } from '../cluster/job/describe-job.ts';
+import { createWebSocketNetwork } from '../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-while-away.ts';
+import { retryWhileAway } from '../store/retry-store.ts';
 import type { Store } from '../store/store.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
 import { isReached, waitUntil } from './base/job-wait.ts';
-import { standingJson, standingText } from './base/standing.ts';
+import { standingJson, standingText } from './base/status-text.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
 import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-while-away.ts';
+import { retryWhileAway } from '../store/retry-store.ts';
 import type { Store } from '../store/store.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore } from './base/find-store.ts';

@@ -7,11 +7,11 @@ import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
 import { type Content, openContent } from './content.ts';
-import { indexImages } from './idx-indexer.ts';
-import { pairsOf } from './idx-pairs.ts';
+import { indexImages } from './formats/idx/indexer.ts';
+import { pairsOf } from './formats/idx/pairs.ts';
+import { type Bounds, scanText } from './formats/text-scanner.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { DataFormat, DataIndex, IndexedFile } from './source.ts';
-import { type Bounds, scanText } from './text-scanner.ts';
 
 export interface IndexRequest {
   /** A file, a folder, a glob, or a list of these. */

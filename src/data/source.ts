@@ -41,7 +41,7 @@ export interface DataIndex {
    */
   readonly featureBound: number;
   readonly labelBound: number;
-  /** SHA-256 in hex over format, files and chunks in canonical form: part of the cut id. */
+  /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
 }
 

@@ -1,6 +1,6 @@
 /** What every role answers over HTTP on its port: GET /healthz, /readyz and /metrics (DESIGN §9). */
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { HttpAnswer } from '../protocol/channel.ts';
+import type { HttpAnswer } from '../protocol/messages/channel.ts';
 
 /** A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with `labels`. */
 export function createMetricsRegistry(labels: Readonly<Record<string, string>>): Registry {

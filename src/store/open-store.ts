@@ -21,12 +21,12 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length);
     if (path === '' || path.includes('\0')) throw new PaddletError('Usage', `store ${url}: no path`, { hint: HINT });
-    const { openSqliteStore } = await import('./sqlite-store.ts');
+    const { openSqliteStore } = await import('./sqlite/store.ts');
     return openSqliteStore({ path, url, ...options });
   }
   if (url.startsWith('etcd://')) {
     const hosts = parseHosts(url);
-    const { EtcdStore } = await import('./etcd-store.ts');
+    const { EtcdStore } = await import('./etcd/store.ts');
     return new EtcdStore({ hosts, url, ...options });
   }
   throw new PaddletError('Usage', `store ${JSON.stringify(url)}: unknown kind`, { hint: HINT });

@@ -1,8 +1,8 @@
 /** A crash at any operation of the disk: what was published is loadable, and no orphan stays. */
 import { describe, expect, it } from 'vitest';
-import { generationsOf, readEntry } from '../../src/checkpoint/entry.ts';
-import { loadNewestUsable } from '../../src/checkpoint/load.ts';
-import { removeOrphans } from '../../src/checkpoint/orphans.ts';
+import { loadNewestUsable } from '../../src/checkpoint/load/load.ts';
+import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts';
+import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
 import { saveCheckpoint } from '../../src/checkpoint/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';

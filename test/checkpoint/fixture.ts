@@ -1,9 +1,9 @@
 /** A small job with everything in it: two tables, two dense parameters, a seldom-used shard, ids over 2^63. */
-import { captureShard, type ShardMoment, writeCheckpointFile } from '../../src/checkpoint/capture.ts';
-import { type Generation, generationOf } from '../../src/checkpoint/entry.ts';
-import type { CheckpointMeta } from '../../src/checkpoint/format.ts';
-import type { ExpectedJob } from '../../src/checkpoint/load.ts';
-import type { FilePlace } from '../../src/checkpoint/paths.ts';
+import { captureShard, type ShardMoment, writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
+import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
+import type { FilePlace } from '../../src/checkpoint/file/paths.ts';
+import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
+import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';

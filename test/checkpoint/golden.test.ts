@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { writeCheckpointFile } from '../../src/checkpoint/capture.ts';
-import { entrySchema } from '../../src/checkpoint/entry.ts';
-import { loadGeneration } from '../../src/checkpoint/load.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
+import { loadGeneration } from '../../src/checkpoint/load/load.ts';
+import { entrySchema } from '../../src/checkpoint/registry/entry.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { loadGeneration } from '../../src/checkpoint/load.ts';
-import { checkpointPath } from '../../src/checkpoint/paths.ts';
-import { openCheckpoint } from '../../src/checkpoint/reader.ts';
-import { damagedTensors } from '../../src/checkpoint/scan.ts';
+import { checkpointPath } from '../../src/checkpoint/file/paths.ts';
+import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
+import { damagedTensors } from '../../src/checkpoint/file/scan.ts';
+import { loadGeneration } from '../../src/checkpoint/load/load.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import {
   contentOf,

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { type CheckpointMeta, encodeMetadata, TENSORS, tensorName } from '../../src/checkpoint/format.ts';
+import { type CheckpointMeta, encodeMetadata, TENSORS, tensorName } from '../../src/checkpoint/file/format.ts';
 import {
   DTYPE_BYTES,
   type Dtype,
@@ -13,9 +13,9 @@ import {
   NO_HEADER_CRC,
   sealHeader,
   type TensorInfo,
-} from '../../src/checkpoint/safetensors-header.ts';
-import { headerPlan } from '../../src/checkpoint/writer.ts';
-import { createLedger } from '../../src/core/ledger.ts';
+} from '../../src/checkpoint/file/safetensors/header.ts';
+import { headerPlan } from '../../src/checkpoint/file/writer.ts';
+import { createLedger } from '../../src/core/shard/ledger.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 
 export interface SparseCheckpoint {

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { batchPlanId, type JobRecord, modelOf } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
-import { cutId, type JobRecord, modelOf } from '../../src/roles/job-record.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
@@ -37,7 +37,13 @@ async function setUp() {
   const job = parseJobFile('job.yaml', text);
   const digest = '0'.repeat(64);
   const record: JobRecord = {
-    ...{ version: 1, id: '6f8d2c1a-0000-4000-8000-00000000000a', created: 1, dataDir: folder, cut: cutId(job, digest) },
+    ...{
+      version: 1,
+      id: '6f8d2c1a-0000-4000-8000-00000000000a',
+      created: 1,
+      dataDir: folder,
+      batchPlanId: batchPlanId(job, digest),
+    },
     ...{ train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest }, job },
   };
   await put(store, keys.job, JSON.stringify(record));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createClock } from '../../src/host/clock.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { SqliteTables } from '../../src/store/sqlite-tables.ts';
+import { SqliteTables } from '../../src/store/sqlite/tables.ts';
 import { SILENT } from '../store/support.ts';
 import { storeContract } from './store-contract.ts';
 

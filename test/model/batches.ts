@@ -1,5 +1,5 @@
 /** Random batches and values for tests of models, from a seed. */
-import { createRandomStream } from '../../src/data/random-stream.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import type { DenseBatch, Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
 
 export interface Shape {

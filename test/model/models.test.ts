@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/base/assert.ts';
-import { createRandomStream } from '../../src/data/random-stream.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
 import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
 import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Channel } from '../../src/protocol/channel.ts';
-import type { WebSocketChannel } from '../../src/protocol/websocket-channel.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
+import type { WebSocketChannel } from '../../src/protocol/websocket/channel.ts';
 import { applied, describeOnEveryPath, holding, numbered, rig } from './rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from './stranger.ts';
 

@@ -1,5 +1,5 @@
 /** A process whose request handler has a bug; prints its port. */
-import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 
 const silent = () => {};
 const network = createWebSocketNetwork({

@@ -3,8 +3,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
-import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages.ts';
-import { RECEIVE, SUBPROTOCOL, WAITING_REQUESTS, ZERO_MASK_SUBPROTOCOL } from '../../src/protocol/wire-options.ts';
+import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages/messages.ts';
+import {
+  RECEIVE,
+  SUBPROTOCOL,
+  WAITING_REQUESTS,
+  ZERO_MASK_SUBPROTOCOL,
+} from '../../src/protocol/websocket/wire-options.ts';
 
 const docs = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
 const golden = (name: string): Buffer => readFileSync(new URL(`../golden/frames/${name}.bin`, import.meta.url));
@@ -39,7 +44,7 @@ describe('docs/protocol.md', () => {
   it('has every error code with its recovery, and no other', () => {
     const rows = [...docs.matchAll(/^\| `([A-Z]\w+)` \| (retry|refresh|fatal) \| .+ \|$/gm)];
     const table = Object.fromEntries(rows.map(([, code, recovery]) => [code, recovery]));
-    expect(table).toEqual(Object.fromEntries(Object.entries(CODES).map(([code, { recovery }]) => [code, recovery])));
+    expect(table).toEqual(Object.fromEntries(Object.entries(CODES).map(([code, { action }]) => [code, action])));
     for (const field of Object.keys(errorSchema.shape)) expect(docs).toContain(`\`${field}\``);
   });
 

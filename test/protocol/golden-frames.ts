@@ -1,5 +1,5 @@
 /** The frames whose bytes are kept in test/golden/frames, by file name: format version, then what it is. */
-import type { Frame } from '../../src/protocol/frame.ts';
+import type { Frame } from '../../src/protocol/frames/frame.ts';
 
 const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
@@ -11,7 +11,7 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     header: {
       type: 'push',
       job: 'j',
-      cut: 'c',
+      batchPlanId: 'c',
       pass: 0,
       task: 5,
       push: 2,

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
-import type { Channel } from '../../src/protocol/channel.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { describeOnEveryPath, type Rig, rig } from './rig.ts';
 import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
 

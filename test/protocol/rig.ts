@@ -8,10 +8,10 @@ import type {
   Outgoing,
   RequestHandler,
   Server,
-} from '../../src/protocol/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket-network.ts';
-import type { WebSocketNetworkOptions } from '../../src/protocol/wire-options.ts';
+} from '../../src/protocol/messages/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
+import type { WebSocketNetworkOptions } from '../../src/protocol/websocket/wire-options.ts';
 
 /** Time moves only when the test says so. */
 export class ManualClock implements Clock {
@@ -156,7 +156,7 @@ export const numbered = (n: number, segments: readonly Uint8Array[] = []) => ({
   header: {
     type: 'push' as const,
     job: 'job-1',
-    cut: 'cut-1',
+    batchPlanId: 'plan-1',
     pass: 0,
     task: n,
     push: 0,
@@ -170,7 +170,7 @@ export const numbered = (n: number, segments: readonly Uint8Array[] = []) => ({
 });
 
 export const getTask = {
-  header: { type: 'getTask' as const, job: 'job-1', cut: 'cut-1', trainer: 't', held: [], maxWaitMs: 60_000 },
+  header: { type: 'getTask' as const, job: 'job-1', batchPlanId: 'plan-1', trainer: 't', held: [], maxWaitMs: 60_000 },
 };
 
 export const info = { header: { type: 'info' as const } };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
-import { decodeFrame, encodeFrame, type Frame } from '../../src/protocol/frame.ts';
+import { decodeFrame, encodeFrame, type Frame } from '../../src/protocol/frames/frame.ts';
 import { numbered } from './rig.ts';
 
 export async function rawTcp(port: number): Promise<Socket> {

@@ -2,8 +2,8 @@
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
 import { backoffMs } from '../../src/protocol/backoff.ts';
-import type { Channel, Outgoing, Received, RequestOptions } from '../../src/protocol/channel.ts';
-import { parseRequest, type ReplyHeader, type RequestHeader } from '../../src/protocol/messages.ts';
+import type { Channel, Outgoing, Received, RequestOptions } from '../../src/protocol/messages/channel.ts';
+import { parseRequest, type ReplyHeader, type RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { Connection } from './connection.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';
 import { never, type SimulatedProcess } from './process.ts';

@@ -2,9 +2,9 @@
 import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
+import type { RoleContext } from '../../src/cluster/context.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
-import type { RequestHandler } from '../../src/protocol/channel.ts';
-import type { RoleContext } from '../../src/roles/context.ts';
+import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
 import { runTrainer } from '../../src/roles/trainer/trainer.ts';

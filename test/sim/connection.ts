@@ -8,7 +8,7 @@ export interface ConnectionEnd {
   ended(reason: string): void;
 }
 
-/** When a peer that says nothing is taken for dead: four intervals of three seconds (src/protocol/liveness.ts). */
+/** When a peer that says nothing is taken for dead: four intervals of three seconds (src/protocol/websocket/liveness.ts). */
 export const SILENCE_MS = [12_000, 15_000] as const;
 
 export class Connection {

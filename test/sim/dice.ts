@@ -1,5 +1,5 @@
 /** All randomness of a simulated world: streams that depend on the seed and their own name only. */
-import { createRandomStream } from '../../src/data/random-stream.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 
 export interface Dice {
   /** Uniform in [0, 1). */

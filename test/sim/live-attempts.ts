@@ -1,6 +1,6 @@
 /** Which attempts are live, read from what masters save: an account of its own, beside the queue's. */
-import type { TaskBlock } from '../../src/core/task-state.ts';
-import { BLOCK_TASKS } from '../../src/core/task-state.ts';
+import type { TaskBlock } from '../../src/core/tasks/state.ts';
+import { BLOCK_TASKS } from '../../src/core/tasks/state.ts';
 import type { Keys } from '../../src/store/keys.ts';
 
 interface Attempt {

@@ -3,8 +3,8 @@
  * does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
-import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/channel.ts';
-import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages.ts';
+import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
+import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
 
 export type Mutation = (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -39,8 +39,8 @@ const withHeader = (request: Received<RequestHeader>, header: RequestHeader): Re
 /** Every push counts as the one that is wanted. */
 export const withoutLedger = changing(async (header, ask) => {
   if (header.type !== 'push') return header;
-  const { job, cut, pass, task } = header;
-  const position = await ask({ type: 'position', job, cut, tasks: [{ pass, task }] });
+  const { job, batchPlanId, pass, task } = header;
+  const position = await ask({ type: 'position', job, batchPlanId, tasks: [{ pass, task }] });
   const next = position.type === 'position' ? position.next[0]! : 0;
   return next < 0 ? header : { ...header, push: next };
 });
@@ -64,8 +64,8 @@ export const withoutAttempts = changing(async (header, ask) => {
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };
 });
 
-const standing = async (ask: Ask, { job, cut }: { job: string; cut: string }) => {
-  const reply = await ask({ type: 'rounds', job, cut, maxWaitMs: 0 });
+const standing = async (ask: Ask, { job, batchPlanId }: { job: string; batchPlanId: string }) => {
+  const reply = await ask({ type: 'rounds', job, batchPlanId, maxWaitMs: 0 });
   if (reply.type !== 'rounds') throw new Error('the pserver says where it stands');
   return reply;
 };

@@ -1,7 +1,7 @@
 /** The network between simulated processes: who listens where, what is connected, and what comes in between. */
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
-import type { Channel, ListenOptions, Network, RequestHandler, Server } from '../../src/protocol/channel.ts';
+import type { Channel, ListenOptions, Network, RequestHandler, Server } from '../../src/protocol/messages/channel.ts';
 import { SimulatedChannel } from './channel.ts';
 import { Connection } from './connection.ts';
 import type { Dice } from './dice.ts';

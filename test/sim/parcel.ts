@@ -1,6 +1,6 @@
 /** A message as it travels: a header and copies of its segments, each aligned as docs/protocol.md promises. */
 import { assert } from '../../src/base/assert.ts';
-import type { Received } from '../../src/protocol/channel.ts';
+import type { Received } from '../../src/protocol/messages/channel.ts';
 
 export interface Parcel<H> {
   readonly header: H;

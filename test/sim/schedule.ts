@@ -1,7 +1,7 @@
 /** One simulated job with its faults, from a seed: runs it, and judges it. */
 import { EXIT } from '../../src/base/errors.ts';
-import type { RequestHandler } from '../../src/protocol/channel.ts';
-import { parseJobEnd } from '../../src/roles/job-watch.ts';
+import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster, KEYS } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { DEFAULT_MIX, type FaultMix, planFaults, unleash } from './faults.ts';

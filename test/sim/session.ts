@@ -1,10 +1,15 @@
 /** The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them. */
 import { isPaddletError, PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
-import type { Outgoing, RequestHandler, Session } from '../../src/protocol/channel.ts';
-import { fromErrorHeader, toErrorHeader } from '../../src/protocol/error-header.ts';
-import { parseReply, parseRequest, type ReplyHeader, type RequestHeader } from '../../src/protocol/messages.ts';
-import { WAITING_REQUESTS } from '../../src/protocol/wire-options.ts';
+import type { Outgoing, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
+import { fromErrorHeader, toErrorHeader } from '../../src/protocol/messages/error-header.ts';
+import {
+  parseReply,
+  parseRequest,
+  type ReplyHeader,
+  type RequestHeader,
+} from '../../src/protocol/messages/messages.ts';
+import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';
 import type { SimulatedProcess } from './process.ts';

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { isPaddletError } from '../../src/base/errors.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { retryWhileAway } from '../../src/store/retry-while-away.ts';
+import { retryWhileAway } from '../../src/store/retry-store.ts';
 import type { Compare, KeyValue, Op, RangeQuery, Store, Txn, WatchEvent } from '../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../etcd-server.ts';
 import { SILENT } from './support.ts';

@@ -1,8 +1,8 @@
 /** The plain loop against the parts that clusters are made of: parameter memory in shards, folding, the plan. */
 import { readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { Digests } from '../../src/checkpoint/model-digest.ts';
-import { createRoundPlan } from '../../src/core/round-plan.ts';
+import type { Digests } from '../../src/checkpoint/set/model-digest.ts';
+import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { foldLanes, type LaneGradients } from '../../src/tensor/lane-fold.ts';

@@ -229,7 +229,7 @@ class PlainMemory {
     });
   }
 
-  /** As src/checkpoint/model-digest.ts says what is hashed. */
+  /** As src/checkpoint/set/model-digest.ts says what is hashed. */
   digests(): { modelDigest: string; stateDigest: string } {
     const model = createHash('sha256');
     const state = createHash('sha256');

@@ -1,5 +1,5 @@
 /** Parameter memories that share the shards of a job, as pservers do, and what of a job can be done with them. */
-import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/model-digest.ts';
+import { createModelHasher, type Digests, inNameOrder } from '../../src/checkpoint/set/model-digest.ts';
 import type { Job } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../src/model/model.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';

@@ -3,13 +3,13 @@
  * some rounds later; batches and metrics are applied once, and the digests are those of the plain loop (DESIGN §6).
  */
 import { expect, it } from 'vitest';
-import { createRoundPlan, type LaneBatch } from '../../src/core/round-plan.ts';
-import { createRandomStream, type RandomStream } from '../../src/data/random-stream.ts';
+import { createRoundPlan, type LaneBatch } from '../../src/core/rounds/plan.ts';
+import { createRandomStream, type RandomStream } from '../../src/data/synth/random-stream.ts';
 import type { Model, PulledValues } from '../../src/model/model.ts';
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { testPlace } from '../data/place.ts';
-import { RoundsRig } from '../roles/pserver/rounds-rig.ts';
+import { RoundsRig } from '../roles/pserver/rounds/rounds-rig.ts';
 import { OPTIMIZERS } from '../tensor/optimizers.ts';
 import { laneFor } from '../tensor/rounds.ts';
 import { referenceLoop } from './reference-loop.ts';

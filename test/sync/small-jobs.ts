@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadOrBuildIndex } from '../../src/data/index-file.ts';
-import { createRandomStream } from '../../src/data/random-stream.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
+import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';

@@ -3,11 +3,11 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { createSignal } from '../../roles/waiting.ts';
+import { createSignal } from '../../cluster/waiting.ts';
 import { follow } from '../../store/follow.ts';
 import { defaultChroot, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
-import { sayWaiting } from '../../store/retry-while-away.ts';
+import { sayWaiting } from '../../store/retry-store.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 
 export const HOME = '.paddlet';

@@ -1,9 +1,9 @@
 /** The live pservers of a job, for commands that ask them something. */
 import type { Host } from '../../base/seams.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
-import type { JobRecord } from '../../roles/job-record.ts';
-import { followPlacement, type PlacementView } from '../../roles/placement-view.ts';
-import { createPserverGroup, type PserverGroup } from '../../roles/pserver-group.ts';
+import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 

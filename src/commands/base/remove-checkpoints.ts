@@ -2,11 +2,11 @@
 import { basename } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
-import { type FolderFiles, findFiles } from '../../checkpoint/discover.ts';
-import { openFile, withFile } from '../../checkpoint/files.ts';
-import { FORMAT } from '../../checkpoint/format.ts';
-import { jobTag, parseTemporaryName } from '../../checkpoint/paths.ts';
-import { readMetadataOnly } from '../../checkpoint/safetensors-reader.ts';
+import { openFile, withFile } from '../../checkpoint/file/files.ts';
+import { FORMAT } from '../../checkpoint/file/format.ts';
+import { jobTag, parseTemporaryName } from '../../checkpoint/file/paths.ts';
+import { readMetadataOnly } from '../../checkpoint/file/safetensors/reader.ts';
+import { type FolderFiles, findFiles } from '../../checkpoint/registry/discover.ts';
 
 export interface ForgottenFiles {
   /** The job whose files go; undefined when nothing is known of it. */

@@ -1,7 +1,7 @@
 /** Puts `/stop`: once, and for the job as it runs now. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Keys } from '../../store/keys.ts';
-import { type RetryOptions, retryWhileAway, sayWaiting } from '../../store/retry-while-away.ts';
+import { type RetryOptions, retryWhileAway, sayWaiting } from '../../store/retry-store.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 

@@ -1,5 +1,5 @@
 /** The result of a job, for people. */
-import type { JobResult, Metrics } from '../../roles/job-result.ts';
+import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 
 export function resultText(result: JobResult): string {
   const { tasks, records, metrics } = result;

@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import type { RoleContext } from '../../cluster/context.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
-import { DEFAULT_LISTEN } from '../../protocol/address.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
-import type { RoleContext } from '../../roles/context.ts';
+import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -92,13 +92,13 @@ function makeContext(
 
 /** A store that is not there is waited for, saying so. */
 async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
-  const { retryWhileAway } = await import('../../store/retry-while-away.ts');
+  const { retryWhileAway } = await import('../../store/retry-store.ts');
   return retryWhileAway({ ...host, store, signal: stop }, call);
 }
 
 /** A SQLite file that another process holds the lock of is waited for, as a cluster's store that is away is. */
 async function openPatiently(url: string, host: Host, signal: AbortSignal): Promise<Store> {
-  const { retryWhileAway } = await import('../../store/retry-while-away.ts');
+  const { retryWhileAway } = await import('../../store/retry-store.ts');
   return retryWhileAway({ ...host, store: { url }, signal }, () => openStore(url, host));
 }
 

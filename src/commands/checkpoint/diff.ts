@@ -1,7 +1,7 @@
 import { Args } from '@oclif/core';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
-import { contentBytes } from '../../checkpoint/content.ts';
-import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/diff.ts';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/set/content.ts';
+import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/set/diff.ts';
 import { PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';

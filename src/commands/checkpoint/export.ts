@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
-import { contentBytes } from '../../checkpoint/content.ts';
-import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export-file.ts';
+import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/set/content.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';

@@ -3,12 +3,18 @@ import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import type { FileRef } from '../../checkpoint/checkpoint-set.ts';
-import { filesOfEntries, filesOfJob, findFiles, type PublishedEntry, parseEntries } from '../../checkpoint/discover.ts';
-import { type JobRecord, readJobRecord } from '../../roles/job-record.ts';
+import {
+  filesOfEntries,
+  filesOfJob,
+  findFiles,
+  type PublishedEntry,
+  parseEntries,
+} from '../../checkpoint/registry/discover.ts';
+import type { FileRef } from '../../checkpoint/set/checkpoint-set.ts';
+import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-while-away.ts';
+import { retryWhileAway } from '../../store/retry-store.ts';
 import type { Store } from '../../store/store.ts';
 import { findChroot, findStore, jobFolder, type WhereFlags } from '../base/find-store.ts';
 
@@ -80,7 +86,7 @@ export interface JobInStore {
   /** Where its checkpoints are. */
   readonly folder: string;
   /** Repeats an idempotent call while the store is away. */
-  patiently<T>(call: () => Promise<T>): Promise<T>;
+  retryStore<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** Opens the store that the flags name, finds its job, and closes the store in the end. */
@@ -91,21 +97,21 @@ export async function withJob<T>(
   const { url, folder: dir } = findStore(flags);
   const store = await openStore(url, host);
   try {
-    const patiently = <R>(call: () => Promise<R>): Promise<R> => retryWhileAway({ ...host, store, signal }, call);
-    const chroot = await patiently(() => findChroot(store, flags.chroot));
+    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryWhileAway({ ...host, store, signal }, call);
+    const chroot = await retryStore(() => findChroot(store, flags.chroot));
     const keys = chroot === undefined ? undefined : keysOf(chroot);
-    const record = keys && (await patiently(() => readJobRecord(store, keys)));
+    const record = keys && (await retryStore(() => readJobRecord(store, keys)));
     if (keys === undefined || record === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
     const folder = resolve(record.job.checkpoint.dir ?? join(jobFolder({ dir }, record.job.name), 'checkpoints'));
-    return await act({ store, keys, record, folder, patiently });
+    return await act({ store, keys, record, folder, retryStore });
   } finally {
     await store.close();
   }
 }
 
 /** Throws `CheckpointMissing` when the job has published none. */
-export async function readEntries({ store, keys, record, patiently }: JobInStore): Promise<PublishedEntry[]> {
-  const { entries } = await patiently(() => store.range({ prefix: keys.checkpointsPrefix }));
+export async function readEntries({ store, keys, record, retryStore }: JobInStore): Promise<PublishedEntry[]> {
+  const { entries } = await retryStore(() => store.range({ prefix: keys.checkpointsPrefix }));
   if (entries.length > 0) return parseEntries(keys.checkpointsPrefix, entries);
   throw new PaddletError('CheckpointMissing', `job ${record.job.name} in ${store.url} has no checkpoint yet`);
 }

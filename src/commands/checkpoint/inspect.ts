@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/checkpoint-set.ts';
-import { contentBytes } from '../../checkpoint/content.ts';
-import { inspectCheckpoint } from '../../checkpoint/inspect.ts';
+import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { contentBytes } from '../../checkpoint/set/content.ts';
+import { inspectCheckpoint } from '../../checkpoint/set/inspect.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
 import { inspectionText } from './inspection-text.ts';

@@ -1,7 +1,7 @@
 /** An inspection for people. */
-import { formatShards } from '../../checkpoint/coverage.ts';
-import type { Inspection } from '../../checkpoint/inspect.ts';
-import type { ValueStatistics } from '../../checkpoint/statistics.ts';
+import { formatShards } from '../../checkpoint/file/coverage.ts';
+import type { Inspection } from '../../checkpoint/set/inspect.ts';
+import type { ValueStatistics } from '../../checkpoint/set/statistics.ts';
 import type { TableColumn } from '../base/table.ts';
 
 export type MakeTable = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;

@@ -1,4 +1,4 @@
-import { type ListedGeneration, listGenerations } from '../../checkpoint/listing.ts';
+import { type ListedGeneration, listGenerations } from '../../checkpoint/registry/listing.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { ageText, bytesText } from './inspection-text.ts';

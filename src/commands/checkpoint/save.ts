@@ -1,11 +1,11 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
-import { type JobRecord, readJobRecord } from '../../roles/job-record.ts';
-import { createMasterClient } from '../../roles/master-client.ts';
-import { allSettledOrThrow } from '../../roles/pserver-group.ts';
+import { createMasterClient } from '../../cluster/client/master-client.ts';
+import { allSettledOrThrow } from '../../cluster/client/pserver-group.ts';
+import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-while-away.ts';
+import { retryWhileAway } from '../../store/retry-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
 import { type JobInStore, openLiveCluster } from '../base/live-cluster.ts';
@@ -117,7 +117,7 @@ ignores the request and says so. In mode sync the master has all of them save on
     const master = createMasterClient(context, crash);
     const wait = await this.wait('taking a cut');
     try {
-      const header = { type: 'checkpoint' as const, job: record.id, cut: record.cut, final: false };
+      const header = { type: 'checkpoint' as const, job: record.id, batchPlanId: record.batchPlanId, final: false };
       const reply = await master.request({ header }, { timeoutMs: milliseconds(this.flags.timeout), signal });
       reply.free();
       const { outcome, cut } = reply.header;

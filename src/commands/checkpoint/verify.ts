@@ -1,6 +1,6 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
-import { formatShards } from '../../checkpoint/coverage.ts';
-import { type Verification, verifyCheckpoint } from '../../checkpoint/verify.ts';
+import { formatShards } from '../../checkpoint/file/coverage.ts';
+import { type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';

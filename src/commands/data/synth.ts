@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
-import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../data/synth.ts';
+import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../data/synth/synth.ts';
 import { PaddletCommand } from '../base-command.ts';
 
 const MOST_RECORDS = 1_000_000_000;

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { freeDiskBytes, machine } from '../../host/machine.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket-network.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { SHARD_ACTION } from '../../tensor/parameters.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { versionLine } from '../version.ts';

@@ -1,11 +1,11 @@
 /** Asks the master now and again where the job stands. */
 import * as z from 'zod';
 import type { Cancel, Clock } from '../../base/seams.ts';
-import type { Channel, Network } from '../../protocol/channel.ts';
+import { askInfo } from '../../cluster/job/ask-info.ts';
+import type { Channel, Network } from '../../protocol/messages/channel.ts';
 import { follow } from '../../store/follow.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-import { askInfo } from '../ask-info.ts';
 
 const count = z.int().min(0);
 

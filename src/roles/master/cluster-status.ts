@@ -1,11 +1,11 @@
 /** Writes `/pserver_cluster_status` and marks `/pservers/<index>` of pservers that are gone (seeds/large-scale-design.zh.md). */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import { parsePserverRecord } from '../../cluster/placement/pserver-record.ts';
 import { type Fence, type FencedTxn, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext } from '../context.ts';
-import { patiently } from '../ownership.ts';
-import type { PlacementView } from '../placement-view.ts';
-import { parsePserverRecord } from '../pserver-record.ts';
 
 export interface ClusterStatus {
   readonly cluster_status: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
@@ -59,7 +59,7 @@ async function markGone(context: RoleContext, fence: Fence, index: number, over:
   const owner = keys.ps(index);
   const key = keys.pserver(index);
   for (;;) {
-    const entry = await patiently(context, () => store.get(key), over);
+    const entry = await retryStore(context, () => store.get(key), over);
     if (entry === undefined) return;
     const record = parsePserverRecord(key, entry.value);
     if (record.status === 'down') return;
@@ -71,7 +71,7 @@ async function markGone(context: RoleContext, fence: Fence, index: number, over:
       then: [{ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) }],
       else: [{ get: owner }],
     };
-    const { succeeded, results } = await patiently(context, () => fencedTxn(store, fence, txn), over);
+    const { succeeded, results } = await retryStore(context, () => fencedTxn(store, fence, txn), over);
     // Claimed: the view will hear of it. Otherwise another came and went meanwhile.
     if (succeeded || results[0] !== undefined) return;
   }
@@ -79,5 +79,5 @@ async function markGone(context: RoleContext, fence: Fence, index: number, over:
 
 async function write(context: RoleContext, fence: Fence, value: string, over: AbortSignal): Promise<void> {
   const then = [{ put: context.keys.clusterStatus, value }];
-  await patiently(context, () => fencedTxn(context.store, fence, { then }), over);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then }), over);
 }

@@ -1,11 +1,11 @@
 /** The data of a job as the master sees it: indexed, cut into tasks, and dealt with the files that a task needs. */
 
+import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
 import type { Job } from '../../job/schema.ts';
-import type { DataFacts } from '../job-record.ts';
 
 export interface Dataset {
   readonly index: DataIndex;

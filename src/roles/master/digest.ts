@@ -1,13 +1,13 @@
 /**
  * The digests of the model as the pservers hold it: their streams, each in id order, are merged. What is hashed, and in
- * which order, is said in src/checkpoint/model-digest.ts.
+ * which order, is said in src/checkpoint/set/model-digest.ts.
  */
-import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/model-digest.ts';
+import { createModelHasher, type Digests, inNameOrder, type ModelHasher } from '../../checkpoint/set/model-digest.ts';
+import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
+import { scanTable } from '../../cluster/client/row-stream.ts';
+import type { Placement } from '../../cluster/placement/placement-view.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
-import type { Placement } from '../placement-view.ts';
-import type { PserverGroup } from '../pserver-group.ts';
-import { scanTable } from '../row-stream.ts';
 
 const PAGE_ROWS = 16_384;
 

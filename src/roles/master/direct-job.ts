@@ -2,27 +2,27 @@
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Cancel } from '../../base/seams.ts';
-import { createTaskQueue } from '../../core/task-queue.ts';
+import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
+import { type HeldLease, retryStore } from '../../cluster/ownership.ts';
+import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
+import { createSignal, orAborted, type Signal } from '../../cluster/waiting.ts';
+import { createTaskQueue } from '../../core/tasks/queue.ts';
 import type { Model } from '../../model/model.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
-import type { RoleContext } from '../context.ts';
-import { type JobRecord, modelOf } from '../job-record.ts';
-import type { JobResult, Metrics } from '../job-result.ts';
-import { type HeldLease, patiently } from '../ownership.ts';
-import { followPlacement, type PlacementView } from '../placement-view.ts';
-import { createPserverGroup, type PserverGroup } from '../pserver-group.ts';
-import { createSignal, orAborted, type Signal } from '../waiting.ts';
 import { keepClusterStatus } from './cluster-status.ts';
 import type { JobData } from './dataset.ts';
 import { createEvaluationResults } from './evaluation.ts';
 import { type HookOptions, resultEnv, runHooks } from './hooks.ts';
 import type { MasterInfo } from './info.ts';
-import { type LaneTraining, openLaneTraining } from './lane-training.ts';
+import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
 import type { MasterState } from './serve.ts';
-import { createTaskDesk } from './task-desk.ts';
-import { openTaskTraining, queueConfig, type TaskTraining, taskFailure } from './task-training.ts';
+import { createTaskService } from './tasks/service.ts';
+import { openTaskTraining, queueConfig, type TaskTraining, taskFailure } from './tasks/training.ts';
 import { followTrainers, type LiveTrainers } from './trainers.ts';
 import type { EndedPass, Trained, TrainerEvent } from './training.ts';
 
@@ -223,7 +223,7 @@ async function evaluate(work: Work, state: MasterState): Promise<Metrics | undef
   work.info.enters('evaluating');
   const results = createEvaluationResults(model.task, data.test.tasks.length);
   const ended = Promise.withResolvers<void>();
-  const desk = createTaskDesk({
+  const desk = createTaskService({
     context,
     name: 'evaluation',
     queue: createTaskQueue(
@@ -253,7 +253,7 @@ async function publishResult(
 ): Promise<boolean> {
   const { keys, store } = context;
   const value = JSON.stringify(result);
-  return patiently(context, async () => {
+  return retryStore(context, async () => {
     const answer = await fencedTxn(store, fence, {
       if: [{ key: keys.result, createRevision: 0n }, unchanged],
       then: [{ put: keys.result, value }],

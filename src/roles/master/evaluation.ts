@@ -1,8 +1,8 @@
 /** Collects what trainers found on the test file and makes the metrics of it, in task order. */
 import { PaddletError } from '../../base/errors.ts';
+import type { Metrics } from '../../cluster/job/job-result.ts';
 import { finishMetrics, mergeMetrics, noMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
-import type { Metrics } from '../job-result.ts';
 
 export interface EvaluationResults {
   /** Of one task; a second attempt's replaces the first's. */

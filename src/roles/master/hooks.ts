@@ -7,12 +7,12 @@ import * as z from 'zod';
 import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Shell } from '../../base/seams.ts';
-import { parseStoreValue } from '../../core/task-state.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import { throwIfAborted } from '../../cluster/waiting.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext } from '../context.ts';
-import type { JobRecord } from '../job-record.ts';
-import { patiently } from '../ownership.ts';
-import { throwIfAborted } from '../waiting.ts';
 
 const LAST_LINES = 10;
 const LINE_CHARACTERS = 500;
@@ -57,7 +57,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   const { context, record, shell, folder, over } = options;
   const { log, clock } = context.host;
   const key = context.keys.hook(phase, number);
-  const entry = await patiently(context, () => context.store.get(key), over);
+  const entry = await retryStore(context, () => context.store.get(key), over);
   const found = entry && parseStoreValue(hookSchema, key, entry.value);
   if (found?.state === 'done') return;
   const name = `hook ${phase}[${number}]`;
@@ -93,7 +93,7 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
 
 async function note({ context, fence, over }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
   const put = { put: key, value: JSON.stringify(value) };
-  await patiently(context, () => fencedTxn(context.store, fence, { then: [put] }), over);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), over);
 }
 
 /** The longest text that Linux hands to a command is 128 KiB. */

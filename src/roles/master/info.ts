@@ -1,7 +1,7 @@
 /** What the master tells of itself and of the job: for `status`, for the launcher's progress, for /metrics. */
 import { Gauge } from 'prom-client';
+import type { RoleContext } from '../../cluster/context.ts';
 import type { Job } from '../../job/schema.ts';
-import type { RoleContext } from '../context.ts';
 import { type MasterState, waitReason } from './serve.ts';
 import type { EndedPass } from './training.ts';
 

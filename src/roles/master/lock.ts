@@ -1,10 +1,11 @@
 /** `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). */
+
+import type { RoleContext } from '../../cluster/context.ts';
+import { claimKey, type HeldLease } from '../../cluster/ownership.ts';
+import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
-import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease } from '../ownership.ts';
-import { createSignal, sayWaiting } from '../waiting.ts';
 
 /** Throws `Interrupted` when `over` before, or when the lease is lost. */
 export async function takeLock(

@@ -5,13 +5,20 @@
 import { CODES, isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Shell } from '../../base/seams.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import {
+  failJob,
+  type JobEnd,
+  type JobWatch,
+  parseJobEnd,
+  standingStop,
+  watchJob,
+} from '../../cluster/job/job-watch.ts';
+import { listen } from '../../cluster/listen.ts';
+import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext } from '../context.ts';
-import { failJob, type JobEnd, type JobWatch, parseJobEnd, standingStop, watchJob } from '../job-watch.ts';
-import { listen } from '../listen.ts';
-import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
 import { loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfo } from './info.ts';
@@ -49,7 +56,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     const fence = await standBy(context, { lease, holder, watch, oldStop });
     if ('end' in fence) return fence.end;
     failPoint('master.locked');
-    const there = await patiently(context, () => context.store.get(context.keys.result));
+    const there = await retryStore(context, () => context.store.get(context.keys.result));
     if (there !== undefined) return parseJobEnd(there.key, there.value);
     const show = (next: MasterState | undefined): void => {
       state = next;
@@ -109,11 +116,11 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   if (watch.stopRequested()) return undefined;
   const { keys, store } = context;
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
-  await patiently(context, () => fencedTxn(store, fence, { then: [register] }));
+  await retryStore(context, () => fencedTxn(store, fence, { then: [register] }));
   if (oldStop !== 0n) {
     // One that was put since stays: the watch tells of it.
     const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };
-    await patiently(context, () => fencedTxn(store, fence, forget));
+    await retryStore(context, () => fencedTxn(store, fence, forget));
   }
   const over = AbortSignal.any([watch.over, lease.lost]);
   try {
@@ -130,12 +137,12 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   }
   const end = watch.end();
   if (end !== undefined) return end;
-  const there = await patiently(context, () => context.store.get(context.keys.result));
+  const there = await retryStore(context, () => context.store.get(context.keys.result));
   return there === undefined ? undefined : parseJobEnd(there.key, there.value);
 }
 
 /** Errors that no other master would fare better with. */
 function endsJob(error: PaddletError): boolean {
   if (error.code === 'Interrupted' || error.code === 'LeaseGone' || error.code.startsWith('Store')) return false;
-  return CODES[error.code].recovery === 'fatal';
+  return CODES[error.code].action === 'fatal';
 }

@@ -1,13 +1,13 @@
 /** Puts the job into the store once, or finds that it is there already and the same. */
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
-import { planWarmStart } from '../../checkpoint/warm-plan.ts';
+import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { batchPlanId, type JobRecord, modelOf, readJobRecord } from '../../cluster/job/job-record.ts';
+import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext } from '../context.ts';
-import { cutId, type JobRecord, modelOf, readJobRecord } from '../job-record.ts';
-import { patiently } from '../ownership.ts';
 import { factsOf, type JobData } from './dataset.ts';
 
 export interface PublishOptions {
@@ -22,7 +22,7 @@ export interface PublishOptions {
 export async function publishJob(options: PublishOptions): Promise<{ record: JobRecord; data: JobData }> {
   const { context, job } = options;
   const { store, keys } = context;
-  const there = await patiently(context, () => readJobRecord(store, keys));
+  const there = await retryStore(context, () => readJobRecord(store, keys));
   if (there !== undefined) {
     refuseDifferences(there.job, job);
     const data = await options.loadData();
@@ -32,7 +32,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
   const data = await options.loadData();
   const record = await warmed(options, makeRecord(options, data));
   const value = JSON.stringify(record);
-  await patiently(context, () =>
+  await retryStore(context, () =>
     fencedTxn(store, options.fence, {
       if: [{ key: keys.job, createRevision: 0n }],
       then: [
@@ -43,7 +43,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
       ],
     }),
   );
-  const published = await patiently(context, () => readJobRecord(store, keys));
+  const published = await retryStore(context, () => readJobRecord(store, keys));
   if (published?.id !== record.id)
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
@@ -76,7 +76,7 @@ function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): J
     id: context.host.random.uuid(),
     created: context.host.clock.wallSeconds(),
     dataDir,
-    cut: cutId(job, train.digest),
+    batchPlanId: batchPlanId(job, train.digest),
     train,
     ...(data.test === undefined ? {} : { test: factsOf(data.test) }),
     job,

@@ -2,13 +2,13 @@
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import type { Signal } from '../../cluster/waiting.ts';
 import { createSaveElection, type SaveAnswer } from '../../core/save-election.ts';
-import { parseStoreValue } from '../../core/task-state.ts';
-import type { RequestHeader } from '../../protocol/messages.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
+import type { RequestHeader } from '../../protocol/messages/messages.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext } from '../context.ts';
-import { patiently } from '../ownership.ts';
-import type { Signal } from '../waiting.ts';
 
 const count = z.int().min(0);
 const positive = z.int().min(1);
@@ -23,7 +23,7 @@ const MAX_FAILURES = 5;
 
 /** What a trainer asks, and what became of it. */
 type Ask = Pick<Extract<RequestHeader, { type: 'requestSaveModel' }>, 'trainer' | 'blockMs' | 'choice'>;
-type Outcome = Omit<Extract<RequestHeader, { type: 'savedModel' }>, 'type' | 'job' | 'cut'>;
+type Outcome = Omit<Extract<RequestHeader, { type: 'savedModel' }>, 'type' | 'job' | 'batchPlanId'>;
 
 export interface Saves {
   request(ask: Ask): Promise<SaveAnswer['chosen']>;
@@ -56,7 +56,7 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
   const { context, fence, over, changed } = options;
   const { clock, log } = context.host;
   const key = context.keys.modelSave;
-  const entry = await patiently(context, () => context.store.get(key), over);
+  const entry = await retryStore(context, () => context.store.get(key), over);
   const before = entry && parseStoreValue(electionSchema, key, entry.value);
   const { passes, ended } = options;
   const election = createSaveElection({ from: before, passes, ended, at: clock.monotonicMs() });
@@ -70,7 +70,7 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
       .catch(() => {})
       .then(async () => {
         const value = JSON.stringify(election.state());
-        await patiently(context, () => fencedTxn(context.store, fence, { then: [{ put: key, value }] }), over);
+        await retryStore(context, () => fencedTxn(context.store, fence, { then: [{ put: key, value }] }), over);
       });
     // Who waits for it hears of it.
     stored.catch(() => {});

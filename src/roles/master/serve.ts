@@ -2,21 +2,21 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Clock } from '../../base/seams.ts';
-import type { AttemptRef } from '../../core/task-events.ts';
-import { noSums } from '../../core/task-state.ts';
-import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
-import type { DealtTask, ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
-import { hideLoss } from '../hide-loss.ts';
-import type { JobRecord } from '../job-record.ts';
-import type { Signal } from '../waiting.ts';
+import { asSuspended } from '../../cluster/as-suspended.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { Signal } from '../../cluster/waiting.ts';
+import type { AttemptRef } from '../../core/tasks/events.ts';
+import { noSums } from '../../core/tasks/state.ts';
+import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
+import type { DealtTask, ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import type { Dataset } from './dataset.ts';
 import type { EvaluationResults } from './evaluation.ts';
-import type { LaneTraining } from './lane-training.ts';
-import type { PassTask, RepairRound } from './repairs.ts';
+import { answerLanes, wireParts } from './rounds/serve.ts';
+import type { LaneTraining } from './rounds/training.ts';
 import type { Saves } from './saves.ts';
-import { answerLanes, wireParts } from './serve-lanes.ts';
-import type { TaskDesk } from './task-desk.ts';
-import type { TaskTraining } from './task-training.ts';
+import type { PassTask, RepairBatch } from './tasks/repairs.ts';
+import type { TaskService } from './tasks/service.ts';
+import type { TaskTraining } from './tasks/training.ts';
 import type { LiveTrainers } from './trainers.ts';
 
 export interface MasterState {
@@ -26,7 +26,7 @@ export interface MasterState {
   /** Of jobs whose model is written after each pass. */
   readonly saves: Saves | undefined;
   /** There once training has ended, when the job has a test file. */
-  evaluate: { readonly desk: TaskDesk; readonly dataset: Dataset; readonly results: EvaluationResults } | undefined;
+  evaluate: { readonly desk: TaskService; readonly dataset: Dataset; readonly results: EvaluationResults } | undefined;
   /** What a trainer that finds nothing to do is told: that it may go, or that more may come. */
   isOver: boolean;
   /** Notified when any of this changes. */
@@ -49,9 +49,10 @@ export function createHandler(
     const now = state();
     if (now === undefined) throw new PaddletError('NotReady', 'this master does not have the lock');
     if (header.job !== now.record.id) throw new PaddletError('WrongJob', `the job here is ${now.record.id}`);
-    if (header.cut !== now.record.cut) throw new PaddletError('WrongCut', `the cut id here is ${now.record.cut}`);
+    if (header.batchPlanId !== now.record.batchPlanId)
+      throw new PaddletError('WrongBatchPlan', `the batch plan id here is ${now.record.batchPlanId}`);
     if (!now.isHeld()) throw new PaddletError('Suspended', 'this master is cut off from the store');
-    return answer(now, request, session).catch(hideLoss);
+    return answer(now, request, session).catch(asSuspended);
   };
 }
 
@@ -111,7 +112,7 @@ const evaluatedAnew = (): PaddletError =>
   new PaddletError('AttemptNotLive', 'the evaluation that this task was dealt for is over; it is done anew');
 
 /** The desk, with the reference as its queue knows it. */
-function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
+function deskOf(state: MasterState, ref: AttemptRef): { desk: TaskService; ref: AttemptRef } {
   if (!isEvaluation(state, ref.pass)) return trainingDeskOf(tasksOf(state), ref);
   if (state.evaluate === undefined) throw evaluatedAnew();
   return { desk: state.evaluate.desk, ref: evaluationRef(ref) };
@@ -122,7 +123,7 @@ function tasksOf({ training }: MasterState): TaskTraining {
   throw new PaddletError('BadMessage', 'this job is in mode sync: its passes are worked in lanes');
 }
 
-function trainingDeskOf({ desk, repairs }: TaskTraining, ref: AttemptRef): { desk: TaskDesk; ref: AttemptRef } {
+function trainingDeskOf({ desk, repairs }: TaskTraining, ref: AttemptRef): { desk: TaskService; ref: AttemptRef } {
   const round = repairs.round();
   const item = round?.itemOf(ref);
   if (round === undefined || item === undefined) return { desk, ref: refOf(ref) };
@@ -180,7 +181,7 @@ interface Asker {
 }
 
 /** What there is to do besides the tasks of the passes. */
-type Standing = Pick<MasterState, 'evaluate' | 'isOver'> & { readonly round: RepairRound | undefined };
+type Standing = Pick<MasterState, 'evaluate' | 'isOver'> & { readonly round: RepairBatch | undefined };
 
 const standingOf = ({ evaluate, isOver, training }: MasterState): Standing => {
   return { evaluate, isOver, round: training.mode === 'async' ? training.repairs.round() : undefined };

@@ -1,8 +1,8 @@
 /** The live trainers, as `/trainer/` shows them, and what each last said of itself. */
 import type { Cancel } from '../../base/seams.ts';
-import type { Phase } from '../../core/task-events.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import type { Phase } from '../../core/tasks/events.ts';
 import { follow } from '../../store/follow.ts';
-import type { RoleContext } from '../context.ts';
 
 export interface TrainerReport {
   readonly phase: Phase;

@@ -1,15 +1,16 @@
 /**
- * The passes of a job as the rest of the master sees them: by tasks in mode async (`task-training.ts`), by rounds in mode
- * sync (`lane-training.ts`). Hooks, evaluation, saves and the result are the same for both (`direct-job.ts`).
+ * The passes of a job as the rest of the master sees them: by tasks in mode async (`src/roles/master/tasks/training.ts`), by rounds in mode
+ * sync (`src/roles/master/rounds/training.ts`). Hooks, evaluation, saves and the result are the same for both (`direct-job.ts`).
  */
+
+import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
+import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
-import type { RoleContext } from '../context.ts';
-import type { JobRecord } from '../job-record.ts';
-import type { JobResult, Metrics } from '../job-result.ts';
-import type { PlacementView } from '../placement-view.ts';
-import type { PserverGroup } from '../pserver-group.ts';
 import type { Dataset } from './dataset.ts';
 
 export interface ConcludeOptions {

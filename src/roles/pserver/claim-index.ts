@@ -5,12 +5,12 @@
 
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { askInfoAt } from '../../cluster/job/ask-info.ts';
+import { claimKey, type HeldLease, lossOf } from '../../cluster/ownership.ts';
+import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
-import { askInfoAt } from '../ask-info.ts';
-import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease, lossOf } from '../ownership.ts';
-import { createSignal, sayWaiting } from '../waiting.ts';
 
 export interface ClaimIndexOptions {
   readonly context: RoleContext;

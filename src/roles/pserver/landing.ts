@@ -1,7 +1,7 @@
 /** Where the payloads of requests to a pserver land: in kernel memory, so that a push is applied from where it came to lie. */
 import { isPaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { LandingAllocator } from '../../protocol/channel.ts';
+import type { LandingAllocator } from '../../protocol/messages/channel.ts';
 import type { Parameters, Staging } from '../../tensor/parameters.ts';
 
 /** Below this a copy costs nothing. */

@@ -5,13 +5,13 @@
  */
 import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import { type Head, type Owner, parseHead, type ReplicaRecord, sameOwner } from '../../cluster/placement/heads.ts';
 import { type PlacementStamp, plannedShards, stampOf } from '../../core/placement.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { KeyValue } from '../../store/store.ts';
-import type { RoleContext } from '../context.ts';
-import { type Head, type Owner, parseHead, type ReplicaRecord, sameOwner } from '../heads.ts';
-import { patiently } from '../ownership.ts';
-import { readRestored } from './restored.ts';
+import { readRestored } from './files/restored.ts';
 
 export interface PlannedHead {
   readonly shard: number;
@@ -26,7 +26,7 @@ export async function readPlannedHeads(
   plan: { index: number; pservers: number; shards: number },
 ): Promise<PlannedHead[]> {
   const { keys } = context;
-  const range = await patiently(context, () => context.store.range({ prefix: keys.headsPrefix }));
+  const range = await retryStore(context, () => context.store.range({ prefix: keys.headsPrefix }));
   const byKey = new Map<string, KeyValue>(range.entries.map((entry) => [entry.key, entry]));
   const restored = await readRestored(context);
   return plannedShards(plan.index, plan.pservers, plan.shards).map((shard) => {
@@ -99,7 +99,7 @@ async function takeShard(context: RoleContext, fence: Fence, me: Owner, planned:
     pserver: me.index,
     epoch,
   };
-  return patiently(context, async () => {
+  return retryStore(context, async () => {
     const answer = await fencedTxn(context.store, fence, {
       if: [{ key, modRevision: planned.modRevision }],
       then: [

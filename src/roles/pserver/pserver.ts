@@ -4,25 +4,25 @@
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
+import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
+import { waitForJob } from '../../cluster/job/wait-for-job.ts';
+import { type Listening, listen } from '../../cluster/listen.ts';
+import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
+import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
+import { checkDesired } from '../../cluster/placement/ps-desired.ts';
+import type { PserverRecord } from '../../cluster/placement/pserver-record.ts';
+import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
+import { orAborted } from '../../cluster/waiting.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import type { RoleContext, RoleEnd } from '../context.ts';
-import { type CutView, followCut } from '../cut-view.ts';
-import { type JobRecord, modelOf } from '../job-record.ts';
-import { failJob, type JobWatch, watchJob } from '../job-watch.ts';
-import { type Listening, listen } from '../listen.ts';
-import { type HeldLease, holdLease, lossOf, patiently } from '../ownership.ts';
-import { checkDesired } from '../ps-desired.ts';
-import type { PserverRecord } from '../pserver-record.ts';
-import { followRecovery, type RecoveryView } from '../recovery.ts';
-import { waitForJob } from '../wait-for-job.ts';
-import { orAborted } from '../waiting.ts';
 import { claimIndex } from './claim-index.ts';
-import { holdRounds } from './hold-rounds.ts';
-import { type Holding, type HoldOptions, holdShards } from './hold-shards.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
+import { holdRounds } from './rounds/hold.ts';
+import { trainersGone } from './rounds/trainers-gone.ts';
 import { createHandler } from './serve.ts';
-import { trainersGone } from './trainers-gone.ts';
+import { type Holding, type HoldOptions, holdShards } from './tasks/hold.ts';
 
 export interface PserverOptions {
   /** Undefined: the first free one. */
@@ -73,7 +73,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         over: watch.over,
       });
       // From here on the number stays: a restore needs that no index is held.
-      const desired = await patiently(context, () => context.store.get(context.keys.psDesired));
+      const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
       if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
@@ -130,7 +130,7 @@ async function announce(me: Me, status: PserverRecord['status'], signal = me.con
     sync: status === 'up',
   };
   const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
-  await patiently(context, () => fencedTxn(context.store, fence, { then }), signal);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then }), signal);
 }
 
 /** Parameters that cannot be had again end the job for everybody. */

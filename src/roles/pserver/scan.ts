@@ -2,8 +2,8 @@
  * Reads tables in id order and dense blocks, with their state, page by page: for digests. The ids of a table are sorted
  * once, when its scan begins, and let go at its end.
  */
-import type { Outgoing } from '../../protocol/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
+import type { Outgoing } from '../../protocol/messages/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 
 type ScanRows = Extract<RequestHeader, { type: 'scanRows' }>;

@@ -3,28 +3,28 @@
 import { unreachable } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import type { CheckpointFile } from '../../checkpoint/capture.ts';
+import type { CheckpointFile } from '../../checkpoint/file/capture.ts';
+import { asSuspended } from '../../cluster/as-suspended.ts';
 import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
-import type { ShardLedgers } from '../../core/shard-ledgers.ts';
-import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages.ts';
+import type { ShardLedgers } from '../../core/shard/ledgers.ts';
+import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import { type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
-import { hideLoss } from '../hide-loss.ts';
 import { checkHeld } from './check-held.ts';
-import { closeTasks } from './close-tasks.ts';
 import type { PserverMetrics } from './metrics.ts';
 import { gradientParts, readValues, segmentBytes } from './request-parts.ts';
-import type { Rounds } from './rounds.ts';
+import type { Rounds } from './rounds/rounds.ts';
 import type { Scanner } from './scan.ts';
-import type { Staleness } from './staleness.ts';
+import { closeTasks } from './tasks/close-tasks.ts';
+import type { Staleness } from './tasks/staleness.ts';
 
 type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
 type Reply = Outgoing<ReplyHeader>;
 
 export interface Serving {
   readonly jobId: string;
-  readonly cut: string;
+  readonly batchPlanId: string;
   readonly spec: ParameterSpec;
   readonly shards: number;
   readonly tasks: number;
@@ -73,10 +73,14 @@ function checkJob(serving: Serving, header: Exclude<RequestHeader, { type: 'info
   if (header.job !== serving.jobId) {
     throw new PaddletError('WrongJob', `this pserver serves job ${serving.jobId}, not ${header.job}`);
   }
-  if (header.cut !== serving.cut) {
-    throw new PaddletError('WrongCut', `the records are cut another way: ${header.cut}, here ${serving.cut}`, {
-      hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those the job began with',
-    });
+  if (header.batchPlanId !== serving.batchPlanId) {
+    throw new PaddletError(
+      'WrongBatchPlan',
+      `the batch plan is another one: ${header.batchPlanId}, here ${serving.batchPlanId}`,
+      {
+        hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those the job began with',
+      },
+    );
   }
 }
 
@@ -173,7 +177,7 @@ async function checkpoint(
   if (final && recovery !== undefined && recovery < serving.recovery()) {
     throw new PaddletError('StaleRecovery', `all was done under recovery ${recovery}, it is ${serving.recovery()} now`);
   }
-  const file = await serving.checkpoint(final).catch(hideLoss);
+  const file = await serving.checkpoint(final).catch(asSuspended);
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };

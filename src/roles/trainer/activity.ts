@@ -1,6 +1,6 @@
 /** What the trainer is doing, told to the master now and again: for timeouts, stragglers and `status`. */
 import type { Clock } from '../../base/seams.ts';
-import type { Phase } from '../../core/task-events.ts';
+import type { Phase } from '../../core/tasks/events.ts';
 import type { MetricSums } from '../../model/model.ts';
 
 export interface Executing {

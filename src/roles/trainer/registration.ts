@@ -4,8 +4,8 @@
  */
 import type { PaddletError } from '../../base/errors.ts';
 import { isPaddletError } from '../../base/errors.ts';
-import type { RoleContext } from '../context.ts';
-import { claimKey, type HeldLease, holdLease, patiently } from '../ownership.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { claimKey, type HeldLease, holdLease, retryStore } from '../../cluster/ownership.ts';
 
 export interface RegistrationOptions {
   readonly id: string;
@@ -71,6 +71,6 @@ async function claim(context: RoleContext, options: RegistrationOptions, lease: 
     if (claimed.outcome === 'owned') return;
     // Our own former key, whose lease the store has not yet let go of: end that lease.
     const { leaseId } = claimed.by;
-    await patiently(context, () => context.store.leaseRevoke(leaseId));
+    await retryStore(context, () => context.store.leaseRevoke(leaseId));
   }
 }

@@ -1,8 +1,8 @@
 /** Tells the master at intervals what this trainer does. A report that is lost is made up for by the next. */
 import type { Cancel } from '../../base/seams.ts';
-import type { RoleContext } from '../context.ts';
-import type { JobRecord } from '../job-record.ts';
-import type { MasterClient } from '../master-client.ts';
+import type { MasterClient } from '../../cluster/client/master-client.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Activity } from './activity.ts';
 
 const EVERY_MS = 500;
@@ -30,7 +30,7 @@ export function reportProgress(context: RoleContext, options: ReportOptions): Pr
       header: {
         type: 'progress',
         job: record.id,
-        cut: record.cut,
+        batchPlanId: record.batchPlanId,
         trainer: id,
         phase,
         records,

@@ -4,27 +4,27 @@
  */
 import { resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { createMasterClient } from '../../cluster/client/master-client.ts';
+import { createParameterClient } from '../../cluster/client/parameter-client.ts';
+import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
+import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
+import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
+import { waitForJob } from '../../cluster/job/wait-for-job.ts';
+import { listen } from '../../cluster/listen.ts';
+import { followPlacement } from '../../cluster/placement/placement-view.ts';
+import { sayWaiting } from '../../cluster/waiting.ts';
 import type { DataPlace } from '../../data/place.ts';
-import type { RequestHandler } from '../../protocol/channel.ts';
+import type { RequestHandler } from '../../protocol/messages/channel.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
-import type { RoleContext, RoleEnd } from '../context.ts';
-import { type JobRecord, modelOf } from '../job-record.ts';
-import { type JobWatch, watchJob } from '../job-watch.ts';
-import { listen } from '../listen.ts';
-import { createMasterClient } from '../master-client.ts';
-import { createParameterClient } from '../parameter-client.ts';
-import { followPlacement } from '../placement-view.ts';
-import { createPserverGroup } from '../pserver-group.ts';
-import { waitForJob } from '../wait-for-job.ts';
-import { sayWaiting } from '../waiting.ts';
 import { type Activity, createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
-import { createModelSaver } from './model-saver.ts';
+import { createModelSaver } from './model/model-saver.ts';
+import { saveModel } from './model/save-model.ts';
 import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
-import { saveModel } from './save-model.ts';
-import { syncWork } from './sync-work.ts';
-import { type WorkLoopOptions, workLoop } from './work-loop.ts';
+import { syncWork } from './rounds/sync-work.ts';
+import { type WorkLoopOptions, workLoop } from './tasks/loop.ts';
 
 export interface TrainerOptions {
   /** Data folder, when it is not the job's. */

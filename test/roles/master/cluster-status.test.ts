@@ -1,11 +1,11 @@
 /** What the master says of pservers: never `down` of one that is there. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Cancel } from '../../../src/base/seams.ts';
+import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
+import { parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { keepClusterStatus } from '../../../src/roles/master/cluster-status.ts';
-import { followPlacement } from '../../../src/roles/placement-view.ts';
-import { parsePserverRecord } from '../../../src/roles/pserver-record.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
-import { aStore, Master } from './desk-rig.ts';
+import { aStore, Master } from './tasks/service-rig.ts';
 
 const PSERVERS = 2;
 
@@ -78,7 +78,7 @@ describe('a pserver', () => {
     // The master is about to write `down` of the last life; the next one begins.
     claim(1);
     say(1, 'up');
-    master.troubled.letGo();
+    master.troubled.releaseHold();
     await settle();
     expect(await said(1)).toEqual({ status: 'up', sync: true });
     expect(await clusterStatus()).toMatchObject({ nodes: [1] });

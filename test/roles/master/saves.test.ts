@@ -1,8 +1,8 @@
 /** Who is to save the model stands in the store before anybody is told. */
 import { beforeEach, expect, it } from 'vitest';
+import { createSignal } from '../../../src/cluster/waiting.ts';
 import { openSaves, type Saves } from '../../../src/roles/master/saves.ts';
-import { createSignal } from '../../../src/roles/waiting.ts';
-import { aStore, Master, settled, stateOf } from './desk-rig.ts';
+import { aStore, Master, settled, stateOf } from './tasks/service-rig.ts';
 
 const ASK = { trainer: 'a', blockMs: 1_000 };
 
@@ -29,7 +29,7 @@ it('neither on its first request nor when it asks again meanwhile', async () => 
   const answers = [saves.request(ASK), saves.request(ASK)];
   const states = answers.map(stateOf);
   expect(await Promise.all(states)).toEqual(['open', 'open']);
-  master.troubled.letGo();
+  master.troubled.releaseHold();
   await settled();
   expect(await Promise.all(answers)).toEqual([
     { pass: 1, choice: 1 },

@@ -1,11 +1,11 @@
 /** A wanted index that is held: waited for, and refused only when its owner is alive. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { RoleContext } from '../../../src/roles/context.ts';
-import { type HeldLease, holdLease } from '../../../src/roles/ownership.ts';
+import type { RoleContext } from '../../../src/cluster/context.ts';
+import { type HeldLease, holdLease } from '../../../src/cluster/ownership.ts';
 import { claimIndex } from '../../../src/roles/pserver/claim-index.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
-import { aStore, Master, stateOf } from '../master/desk-rig.ts';
+import { aStore, Master, stateOf } from '../master/tasks/service-rig.ts';
 
 const LEASE_TTL_MS = 2_000;
 const HOLDER = 'there:1';

@@ -1,0 +1,45 @@
+/** An exported model as one safetensors file: all sizes are known, so the header comes first and every array has its place. */
+import { assert } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { DiskFile } from '../../base/seams.ts';
+import { encodeHeader, headerJson, LENGTH_BYTES, type Metadata, type TensorInfo } from '../file/safetensors/header.ts';
+import { type ColumnSink, columnBytes, type ExportColumn } from './export.ts';
+
+/** Throws `Usage` when the header would be longer than readers allow. */
+export async function createSafetensorsSink(
+  file: DiskFile,
+  columns: readonly ExportColumn[],
+  metadata: Metadata,
+): Promise<ColumnSink> {
+  const tensors: TensorInfo[] = [];
+  const places = new Map<ExportColumn, { next: number; readonly end: number }>();
+  let end = 0;
+  for (const column of columns) {
+    const begin = end;
+    end += columnBytes(column);
+    tensors.push({ ...column, begin, end });
+    places.set(column, { next: begin, end });
+  }
+  const bytes = Math.ceil((LENGTH_BYTES + headerJson(metadata, tensors).length) / 8) * 8;
+  if (bytes - LENGTH_BYTES > LIMITS.safetensorsHeaderBytes) {
+    throw new PaddletError('Usage', `${columns.length} arrays need a header longer than safetensors allows`, {
+      hint: 'export fewer of them: --vars',
+    });
+  }
+  const header = encodeHeader(metadata, tensors, bytes);
+  assert(header !== undefined, 'the header fits in the room made for it');
+  await file.write(header, 0);
+  return {
+    async write(column, data) {
+      const place = places.get(column);
+      assert(place !== undefined && place.next + data.length <= place.end, `${column.name} has room for what comes`);
+      await file.write(data, bytes + place.next);
+      place.next += data.length;
+    },
+    async finish() {
+      for (const [{ name }, { next, end }] of places) assert(next === end, `${name} is whole`);
+      await file.sync();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+/** Captured shards and the tensors that an extent of them becomes. */
+import { assert } from '../../base/assert.ts';
+import type { OptimizerLayout } from '../../tensor/optimizer.ts';
+import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
+import type { NewTensor } from './safetensors/writer.ts';
+
+/** One shard at one instant: values, optimizer state, position and ledger together. */
+export interface CapturedShard extends ShardPosition {
+  readonly ledger: Uint8Array;
+  /** By index of the table. */
+  readonly tables: readonly ShardRows[];
+  /** In order of parameter, then block. */
+  readonly blocks: readonly DenseBlock[];
+}
+
+/** What an extent's shards are of. */
+export interface ExtentShape {
+  readonly spec: ParameterSpec;
+  readonly state: OptimizerLayout;
+}
+
+const bytesOf = (array: ArrayBufferView): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+const sumOf = <T>(items: readonly T[], size: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + size(item), 0);
+
+export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number {
+  const slotBytes = (slots: ShardRows['slots']): number => sumOf(Object.values(slots), (slot) => slot.byteLength);
+  const rows = sumOf(tables, (table) => table.ids.byteLength + table.values.byteLength + slotBytes(table.slots));
+  return rows + sumOf(blocks, (block) => block.values.byteLength + slotBytes(block.slots)) + ledger.length;
+}
+
+export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables, ({ ids }) => ids.length);
+
+/**
+ * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded so
+ * that the next extent begins at a multiple of 8. Tensors without data are left out.
+ */
+export function extentTensors(extent: number, shards: readonly CapturedShard[], shape: ExtentShape): NewTensor[] {
+  const tensors = [
+    ...positionTensors(extent, shards),
+    ...shape.spec.sparse.flatMap((_, table) => sparseTensors(extent, shards, table, shape)),
+    ...shape.spec.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, shape)),
+  ];
+  const wide = tensors.filter(({ dtype }) => dtype === 'U64');
+  const narrow = tensors.filter(({ dtype }) => dtype === 'F32' || dtype === 'U32');
+  const narrowBytes = sumOf(narrow, ({ parts }) => sumOf(parts, (part) => part.length));
+  return [...wide, ...narrow, ...ledgerTensor(extent, shards, narrowBytes)];
+}
+
+/** Ledgers that are equal are stored once: shards captured at one instant of one pserver share theirs. */
+function distinctLedgers(shards: readonly CapturedShard[]): { ledgers: Uint8Array[]; numbers: number[] } {
+  const ledgers: Uint8Array[] = [];
+  const numbers = shards.map(({ ledger }) => {
+    const last = ledgers.at(-1);
+    if (last === undefined || (last !== ledger && Buffer.compare(last, ledger) !== 0)) ledgers.push(ledger);
+    return ledgers.length - 1;
+  });
+  return { ledgers, numbers };
+}
+
+/** 0, then the sum after each. */
+function startsOf(counts: readonly number[]): Uint8Array {
+  const starts = new BigUint64Array(counts.length + 1);
+  let sum = 0;
+  for (const [at, count] of counts.entries()) {
+    sum += count;
+    starts[at + 1] = BigInt(sum);
+  }
+  return bytesOf(starts);
+}
+
+function positionTensors(extent: number, shards: readonly CapturedShard[]): NewTensor[] {
+  const { ledgers, numbers } = distinctLedgers(shards);
+  const table = new BigUint64Array(shards.length * 4);
+  for (const [at, { shard, epoch, seq }] of shards.entries()) {
+    assert(Number.isSafeInteger(epoch) && Number.isSafeInteger(seq), 'epoch and seq are exact');
+    table.set([BigInt(shard), BigInt(epoch), BigInt(seq), BigInt(numbers[at]!)], at * 4);
+  }
+  const starts = startsOf(ledgers.map((ledger) => ledger.length));
+  return [
+    { name: TENSORS.shards(extent), dtype: 'U64', shape: [shards.length, 4], parts: [bytesOf(table)] },
+    { name: TENSORS.ledgerStarts(extent), dtype: 'U64', shape: [ledgers.length + 1], parts: [starts] },
+  ];
+}
+
+function ledgerTensor(extent: number, shards: readonly CapturedShard[], bytesBefore: number): NewTensor[] {
+  const { ledgers } = distinctLedgers(shards);
+  const bytes = sumOf(ledgers, (ledger) => ledger.length);
+  const padding = new Uint8Array(-(bytesBefore + bytes) & 7);
+  const parts = [...ledgers, padding];
+  const length = bytes + padding.length;
+  return length === 0 ? [] : [{ name: TENSORS.ledgers(extent), dtype: 'U8', shape: [length], parts }];
+}
+
+/** Compared by halves: loops over BigInts are slow. */
+function isAscending(ids: BigUint64Array): boolean {
+  const halves = new Uint32Array(ids.buffer, ids.byteOffset, ids.length * 2);
+  for (let at = 2; at < halves.length; at += 2) {
+    const high = halves[at + 1]!;
+    const highBefore = halves[at - 1]!;
+    if (high < highBefore || (high === highBefore && halves[at]! <= halves[at - 2]!)) return false;
+  }
+  return true;
+}
+
+function sparseTensors(
+  extent: number,
+  shards: readonly CapturedShard[],
+  table: number,
+  { spec, state }: ExtentShape,
+): NewTensor[] {
+  const { name, width } = spec.sparse[table]!;
+  const all = shards.map(({ tables }) => tables[table]!);
+  const counts = all.map(({ ids }) => ids.length);
+  const parts = all.filter(({ ids }) => ids.length > 0);
+  const rows = sumOf(counts, (count) => count);
+  if (rows === 0) return [];
+  for (const { ids } of parts) assert(isAscending(ids), `rows of ${name} are sorted by id and distinct`);
+  const at = (field: string): string => tensorName('sparse', name, field, extent);
+  const matrix = (field: string, pick: (rows: ShardRows) => Float32Array): NewTensor => ({
+    name: at(field),
+    dtype: 'F32',
+    shape: [rows, width],
+    parts: parts.map((part) => bytesOf(pick(part))),
+  });
+  const tensors: NewTensor[] = [
+    { name: at('rows'), dtype: 'U64', shape: [all.length + 1], parts: [startsOf(counts)] },
+    { name: at('ids'), dtype: 'U64', shape: [rows], parts: parts.map(({ ids }) => bytesOf(ids)) },
+    matrix('values', ({ values }) => values),
+    ...state.slots.map((slot) => matrix(slotField(slot), ({ slots }) => slots[slot]!)),
+  ];
+  if (!state.steps) return tensors;
+  const steps = parts.map((part) => bytesOf(part.steps!));
+  return [...tensors, { name: at('steps'), dtype: 'U32', shape: [rows], parts: steps }];
+}
+
+function denseTensors(
+  extent: number,
+  shards: readonly CapturedShard[],
+  parameter: number,
+  { spec, state }: ExtentShape,
+): NewTensor[] {
+  const held = shards.flatMap(({ shard, blocks }) =>
+    blocks.filter((block) => block.parameter === parameter).map((block) => ({ ...block, shard })),
+  );
+  if (held.length === 0) return [];
+  const at = (field: string): string => tensorName('dense', spec.dense[parameter]!.name, field, extent);
+  const words = (field: string, values: number[]): NewTensor => ({
+    name: at(field),
+    dtype: 'U32',
+    shape: [held.length],
+    parts: [bytesOf(Uint32Array.from(values))],
+  });
+  const lengths = held.map(({ values }) => values.length);
+  const floats = (field: string, pick: (block: DenseBlock) => Float32Array): NewTensor => ({
+    name: at(field),
+    dtype: 'F32',
+    shape: [sumOf(lengths, (length) => length)],
+    parts: held.map((block) => bytesOf(pick(block))),
+  });
+  const tensors = [
+    { name: at('starts'), dtype: 'U64', shape: [held.length + 1], parts: [startsOf(lengths)] } as const,
+    floats('values', ({ values }) => values),
+    ...state.slots.map((slot) => floats(slotField(slot), ({ slots }) => slots[slot]!)),
+    words(
+      'blocks',
+      held.map(({ block }) => block),
+    ),
+    words(
+      'shards',
+      held.map(({ shard }) => shard),
+    ),
+  ];
+  if (!state.steps) return tensors;
+  const steps = held.map(({ step }) => {
+    assert(step !== undefined, 'a block has its step count');
+    return step;
+  });
+  return [...tensors, words('steps', steps)];
+}

@@ -1,0 +1,193 @@
+/**
+ * What stands in a pserver's checkpoint file, format version 1 (docs/checkpoint-format.md): the metadata and the names of
+ * the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while shards
+ * not yet captured still grow, and any one shard can be read by itself.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import type { PassMetrics } from '../../core/pass-metrics.ts';
+import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
+import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+import { corrupt } from './files.ts';
+import { UUID_PATTERN } from './paths.ts';
+import type { Metadata } from './safetensors/header.ts';
+import { optimizerSpecSchema, parameterSpecSchema } from './spec-schema.ts';
+
+export const FORMAT = 'paddlet.checkpoint';
+export const FORMAT_VERSION = 1;
+
+/** Where a shard stood when it was captured: its epoch, and updates applied to it. */
+export interface ShardPosition {
+  readonly shard: number;
+  readonly epoch: number;
+  readonly seq: number;
+}
+
+/** Sync mode: where all shards of the file stand. */
+export interface RoundsMeta {
+  /** The version of the parameters: what the rounds before it have made. */
+  readonly round: number;
+  /** Sums of metrics of the pass in work and the one before. */
+  readonly metrics: readonly PassMetrics[];
+}
+
+export interface CheckpointMeta {
+  /** The file's own name. */
+  readonly uuid: string;
+  readonly jobId: string;
+  readonly jobName: string;
+  /** The pserver's index, and the fencing token of its claim. */
+  readonly index: number;
+  readonly token: bigint;
+  readonly recovery: bigint;
+  readonly timeline: bigint;
+  readonly kind: 'full';
+  /** True when nothing was applied after it: a clean stop, the end of the job, a parting snapshot. */
+  readonly clean: boolean;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+  readonly parameters: ParameterSpec;
+  readonly optimizer: OptimizerSpec;
+  readonly seed: number;
+  /** Shards of the job, not of this file. */
+  readonly shards: number;
+  /** Absent in mode async. */
+  readonly rounds?: RoundsMeta | undefined;
+}
+
+export interface FileFacts extends CheckpointMeta {
+  /** What the optimizer keeps beside the values. */
+  readonly state: OptimizerLayout;
+  readonly extents: number;
+  readonly rows: number;
+  readonly shardsHere: number;
+  /** CRC-32 of the tensor of checksums. */
+  readonly checksumsCrc32: number;
+}
+
+export const TENSORS = {
+  /** U64 [shards, 4]: shard, epoch, seq, number of its ledger in this extent. */
+  shards: (extent: number) => `paddlet/shards.${extent}`,
+  /** U64 [ledgers + 1]: where each ledger begins in `ledgers`. */
+  ledgerStarts: (extent: number) => `paddlet/ledger_starts.${extent}`,
+  /** U8: ledgers one after the other, then zeros up to a multiple of 8 of the file. */
+  ledgers: (extent: number) => `paddlet/ledgers.${extent}`,
+  /** U32: CRC-32 of every tensor before it. */
+  checksums: 'paddlet/checksums',
+} as const;
+
+/** `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are fixed. */
+export const tensorName = (kind: 'sparse' | 'dense', name: string, field: string, extent: number): string =>
+  `${kind}/${name}/${field}.${extent}`;
+
+export const slotField = (slot: string): string => `slot.${slot}`;
+
+const text = (value: unknown): string => JSON.stringify(value);
+
+export function encodeMetadata(facts: FileFacts): Metadata {
+  return {
+    format: FORMAT,
+    formatVersion: String(FORMAT_VERSION),
+    features: '[]',
+    uuid: facts.uuid,
+    jobId: facts.jobId,
+    jobName: facts.jobName,
+    index: text(facts.index),
+    token: facts.token.toString(),
+    recovery: facts.recovery.toString(),
+    timeline: facts.timeline.toString(),
+    kind: facts.kind,
+    clean: text(facts.clean),
+    createdAt: text(facts.createdAt),
+    parameters: text(facts.parameters),
+    optimizer: text(facts.optimizer),
+    seed: text(facts.seed),
+    shards: text(facts.shards),
+    ...(facts.rounds === undefined ? {} : { rounds: text(facts.rounds) }),
+    shardsHere: text(facts.shardsHere),
+    extents: text(facts.extents),
+    rows: text(facts.rows),
+    state: text(facts.state),
+    checksumsCrc32: text(facts.checksumsCrc32),
+  };
+}
+
+const json = <T>(schema: z.ZodType<T>) =>
+  z.string().transform((value, context): T => {
+    try {
+      const parsed = schema.safeParse(JSON.parse(value));
+      if (parsed.success) return parsed.data;
+      const issue = parsed.error.issues[0];
+      context.addIssue(`${issue?.path.join('.') ?? ''} ${issue?.message ?? 'invalid'}`.trim());
+    } catch {
+      context.addIssue('not JSON');
+    }
+    return z.NEVER;
+  });
+
+const count = z.int().min(0);
+const decimal = z
+  .string()
+  .regex(/^\d{1,20}$/)
+  .transform(BigInt);
+
+const passMetricsSchema = z.strictObject({
+  pass: count,
+  records: count,
+  loss: z.number(),
+  correct: count,
+  squaredError: z.number(),
+});
+const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(2) });
+
+const metadataSchema = z.object({
+  features: json(z.array(z.string())),
+  uuid: z.string().regex(UUID_PATTERN),
+  jobId: z.string().min(1).max(256),
+  jobName: z.string().max(256),
+  index: json(count.max(LIMITS.pservers - 1)),
+  token: decimal,
+  recovery: decimal,
+  timeline: decimal,
+  kind: z.literal('full'),
+  clean: json(z.boolean()),
+  createdAt: json(z.number().min(0)),
+  parameters: json(parameterSpecSchema),
+  optimizer: json(optimizerSpecSchema),
+  seed: json(z.int()),
+  shards: json(z.int().min(1).max(LIMITS.shards)),
+  rounds: json(roundsSchema).optional(),
+  shardsHere: json(count.max(LIMITS.shards)),
+  extents: json(count.max(LIMITS.shards)),
+  rows: json(count),
+  state: json(z.strictObject({ slots: z.array(z.string().max(64)).max(16), steps: z.boolean() })),
+  checksumsCrc32: json(count.max(2 ** 32 - 1)),
+});
+
+/** What version 1 wrote before headers had a checksum. */
+export const UNSEALED_KEYS: ReadonlySet<string> = new Set([
+  'format',
+  'formatVersion',
+  ...Object.keys(metadataSchema.shape),
+]);
+
+/** Throws `CheckpointCorrupt` for a foreign file, a newer format, or metadata that do not hold together. */
+export function parseMetadata(metadata: ReadonlyMap<string, string>, file: string): FileFacts {
+  const version = metadata.get('formatVersion');
+  if (metadata.get('format') !== FORMAT) throw corrupt(file, 'a safetensors file, but not a checkpoint of paddlet');
+  if (version !== String(FORMAT_VERSION)) {
+    throw corrupt(file, `format version ${version}; this paddlet reads version ${FORMAT_VERSION}`);
+  }
+  const parsed = metadataSchema.safeParse(Object.fromEntries(metadata));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw corrupt(file, `__metadata__: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { features, ...facts } = parsed.data;
+  if (features.length > 0) throw corrupt(file, `needs what this paddlet lacks: ${features.join(', ')}`);
+  const { slots, steps } = optimizerLayout(facts.optimizer);
+  if (facts.state.steps !== steps || facts.state.slots.join() !== slots.join()) {
+    throw corrupt(file, `__metadata__: state: not what ${facts.optimizer.type} keeps`);
+  }
+  return facts;
+}

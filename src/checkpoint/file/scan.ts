@@ -1,0 +1,78 @@
+/** One pass over a whole file: its MD5, and a CRC-32 of each tensor, which tells the part that is damaged. */
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Disk, DiskFile, FileDigest } from '../../base/seams.ts';
+import { asCorrupt, corrupt, openFile, withFile } from './files.ts';
+import { TENSORS } from './format.ts';
+import type { TensorInfo } from './safetensors/header.ts';
+import { readElements, type Safetensors, tensorLength } from './safetensors/reader.ts';
+
+/** Hashed in one go, while nobody is served. */
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Called with the bytes read so far. */
+export type Progress = (bytesDone: number) => void;
+
+/**
+ * MD5 and size of the file at a path, beside everything else where the disk can. Throws `CheckpointMissing`, and
+ * `CheckpointCorrupt` when it cannot be read.
+ */
+export async function digestPath(disk: Disk, path: string): Promise<FileDigest> {
+  return withFile(await openFile(disk, path), (file) =>
+    disk.md5 === undefined ? digestFile(file, path) : asCorrupt(path, () => disk.md5!(path)),
+  );
+}
+
+/** MD5 of a file in lower-case hexadecimal, and its size. Throws `CheckpointCorrupt` when it cannot be read. */
+export async function digestFile(file: DiskFile, name: string, progress?: Progress): Promise<FileDigest> {
+  const hash = createHash('md5');
+  // One byte at least, so that the end of the file is told from a full chunk.
+  const size = await asCorrupt(name, () => file.size());
+  const chunk = new Uint8Array(Math.min(CHUNK_BYTES, size + 1));
+  let bytes = 0;
+  for (;;) {
+    const count = await asCorrupt(name, () => file.read(chunk, bytes));
+    if (count === 0) return { md5: hash.digest('hex'), bytes };
+    hash.update(chunk.subarray(0, count));
+    bytes += count;
+    progress?.(bytes);
+  }
+}
+
+/**
+ * Names of the tensors whose data do not match their checksums; empty when all do, and then damage that the MD5 shows
+ * lies in the header. Throws `CheckpointCorrupt` when the checksums are missing.
+ */
+export async function damagedTensors(source: Safetensors, onBytes?: (bytes: number) => void): Promise<string[]> {
+  const list = source.tensors.get(TENSORS.checksums);
+  const covered = [...source.tensors.values()].filter((tensor) => tensor !== list);
+  if (list?.dtype !== 'U32' || tensorLength(list) !== covered.length) {
+    throw corrupt(source.name, `${TENSORS.checksums} does not list a checksum of each tensor`);
+  }
+  if (String(await checksumOf(source, list, onBytes)) !== source.metadata.get('checksumsCrc32')) return [list.name];
+  const wanted = await readElements(source, list, 0, new Uint32Array(covered.length));
+  const damaged: string[] = [];
+  for (const [at, tensor] of covered.entries()) {
+    if ((await checksumOf(source, tensor, onBytes)) !== wanted[at]) damaged.push(tensor.name);
+  }
+  return damaged;
+}
+
+async function checksumOf(
+  source: Safetensors,
+  tensor: TensorInfo,
+  onBytes: ((bytes: number) => void) | undefined,
+): Promise<number> {
+  const bytes = tensor.end - tensor.begin;
+  const asBytes = { ...tensor, dtype: 'U8' as const };
+  const chunk = new Uint8Array(Math.min(bytes, CHUNK_BYTES));
+  let checksum = 0;
+  for (let done = 0; done < bytes; ) {
+    const part = chunk.subarray(0, Math.min(CHUNK_BYTES, bytes - done));
+    await readElements(source, asBytes, done, part);
+    checksum = crc32(part, checksum);
+    done += part.length;
+    onBytes?.(part.length);
+  }
+  return checksum;
+}

@@ -1,0 +1,49 @@
+/** The model and optimizer as a checkpoint's metadata state them, checked and bounded. */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+
+const finite = z.number();
+const name = z.string().min(1).max(LIMITS.parameterNameBytes);
+
+const initializer = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('zeros') }),
+  z.strictObject({ type: z.literal('constant'), value: finite }),
+  z.strictObject({ type: z.literal('uniform'), low: finite, high: finite }),
+  z.strictObject({ type: z.literal('normal'), mean: finite, stddev: finite }),
+  z.strictObject({ type: z.literal('xavier') }),
+]);
+
+export const parameterSpecSchema: z.ZodType<ParameterSpec> = z.strictObject({
+  dense: z
+    .array(z.strictObject({ name, shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(8), initializer }))
+    .max(LIMITS.parameters),
+  sparse: z
+    .array(z.strictObject({ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer }))
+    .max(LIMITS.parameters),
+});
+
+const adam = { learningRate: finite, beta1: finite, beta2: finite, epsilon: finite };
+
+export const optimizerSpecSchema: z.ZodType<OptimizerSpec> = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('sgd'), learningRate: finite, l2: finite }),
+  z.strictObject({ type: z.literal('momentum'), learningRate: finite, momentum: finite, l2: finite }),
+  z.strictObject({
+    type: z.literal('adagrad'),
+    learningRate: finite,
+    initialAccumulator: finite,
+    epsilon: finite,
+    l2: finite,
+  }),
+  z.strictObject({ type: z.literal('adam'), ...adam, l2: finite }),
+  z.strictObject({ type: z.literal('adamw'), ...adam, weightDecay: finite }),
+  z.strictObject({ type: z.literal('ftrl'), alpha: finite, beta: finite, lambda1: finite, lambda2: finite }),
+]);
+
+/** JSON with the keys of every object in order, so that equal values are equal texts. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

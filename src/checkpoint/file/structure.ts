@@ -1,0 +1,86 @@
+/** Whether what a file says holds together beyond what reading needs: order of ids, homes of rows, all dense blocks. */
+import { isPaddletError } from '../../base/errors.ts';
+import { blockLength, blockShards } from '../../tensor/blocks.ts';
+import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
+import { wordsOf } from '../set/row-hash.ts';
+import { corrupt } from './files.ts';
+import type { CheckpointReader } from './reader.ts';
+import { readElements } from './safetensors/reader.ts';
+
+const PIECE_IDS = 128 * 1024;
+
+/** Throws `CheckpointCorrupt`, naming the tensor; and the signal's reason. */
+export async function checkStructure(reader: CheckpointReader, signal?: AbortSignal): Promise<void> {
+  const { facts, positions } = reader;
+  const router = createIdRouter({ shards: facts.shards });
+  const ids = new BigUint64Array(PIECE_IDS);
+  for (const { shard } of positions) {
+    signal?.throwIfAborted();
+    await reader.ledgerOf(shard);
+    for (const table of facts.parameters.sparse.keys()) await checkIds(reader, { shard, table, router, ids });
+  }
+  for (const parameter of facts.parameters.dense.keys()) await checkBlocks(reader, parameter);
+}
+
+interface IdsToCheck {
+  readonly shard: number;
+  readonly table: number;
+  readonly router: IdRouter;
+  /** Room for a piece. */
+  readonly ids: BigUint64Array;
+}
+
+async function checkIds(reader: CheckpointReader, { shard, table, router, ids }: IdsToCheck): Promise<void> {
+  const { facts, source } = reader;
+  const { tensors, first, end } = await reader.rowRange(shard, table);
+  const here = new Int32Array(facts.shards).fill(-1);
+  here[shard] = 0;
+  let last: bigint | undefined;
+  for (let from = first; from < end; from += ids.length) {
+    const piece = ids.subarray(0, Math.min(ids.length, end - from));
+    await readElements(source, tensors.ids, from, piece);
+    if ((last !== undefined && piece[0]! <= last) || !isAscending(piece)) {
+      throw corrupt(source.name, `${tensors.ids.name}: ids of shard ${shard} are not ascending`);
+    }
+    last = piece.at(-1);
+    const bytes = new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+    try {
+      router.route(facts.parameters.sparse[table]!.name, bytes, piece.length, here);
+    } catch (error) {
+      if (!isPaddletError(error, 'StalePlacement')) throw error;
+      throw corrupt(source.name, `${tensors.ids.name}: shard ${shard} holds ids of other shards`, error);
+    }
+  }
+}
+
+/** Compared by halves: loops over BigInts are slow. */
+export function isAscending(ids: BigUint64Array): boolean {
+  const halves = wordsOf(ids);
+  for (let at = 2; at < halves.length; at += 2) {
+    const high = halves[at + 1]!;
+    const highBefore = halves[at - 1]!;
+    if (high < highBefore || (high === highBefore && halves[at]! <= halves[at - 2]!)) return false;
+  }
+  return true;
+}
+
+async function checkBlocks(reader: CheckpointReader, parameter: number): Promise<void> {
+  const { facts, path } = reader;
+  const spec = facts.parameters.dense[parameter]!;
+  const homes = blockShards(spec, facts.shards);
+  const wanted = Map.groupBy(homes.keys(), (block) => homes[block]!);
+  for (const { shard } of reader.positions) {
+    const places = await reader.blockPlaces(shard, parameter);
+    const found = places.map(({ block }) => block).sort((a, b) => a - b);
+    if (found.join() !== (wanted.get(shard) ?? []).join()) {
+      throw corrupt(
+        path,
+        `${spec.name}: shard ${shard} has blocks ${found}, should have ${wanted.get(shard) ?? 'none'}`,
+      );
+    }
+    for (const { block, length } of places) {
+      if (length === blockLength(spec, block)) continue;
+      throw corrupt(path, `${spec.name}: block ${block} has ${length} floats, not ${blockLength(spec, block)}`);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Warm start, second half: a pserver that holds shards for which there is no state yet reads from the planned files what
+ * belongs to them. The other job may have had another number of shards: rows and blocks are then hashed anew. Memory: one
+ * piece of rows; what is not ours is read over.
+ */
+import type { Disk } from '../../base/seams.ts';
+import { blockShards } from '../../tensor/blocks.ts';
+import { freshState } from '../../tensor/fresh-state.ts';
+import type { DenseBlock, Parameters, ShardRows } from '../../tensor/parameters.ts';
+import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+import { corrupt } from '../file/files.ts';
+import { readBlock } from '../file/reader.ts';
+import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
+import { type CheckpointSet, expectWhole, openCheckpointSet } from '../set/checkpoint-set.ts';
+import type { WarmPlan } from './warm-plan.ts';
+
+const PIECE_BYTES = 4 * 1024 * 1024;
+
+export interface WarmLoadOptions {
+  readonly disk: Disk;
+  readonly plan: WarmPlan;
+  readonly spec: ParameterSpec;
+  readonly optimizer: OptimizerSpec;
+  /** Of the new job. */
+  readonly shardCount: number;
+  /** Present, and at their initial values. */
+  readonly shards: readonly number[];
+  readonly into: Parameters;
+}
+
+/** What went into these shards: rows of a table, blocks of a dense parameter. */
+export interface WarmLoaded {
+  readonly name: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Throws `CheckpointMissing`, `CheckpointCorrupt` when the files are no longer what was planned, and `OutOfMemory`. */
+export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoaded[]> {
+  const { disk, plan, spec } = options;
+  const set = await openCheckpointSet(disk, plan.files);
+  try {
+    expectPlanned(set, plan);
+    const loaded: WarmLoaded[] = [];
+    for (const { name } of plan.loaded) {
+      const table = spec.sparse.findIndex((one) => one.name === name);
+      loaded.push(table < 0 ? await loadDense(set, name, options) : await loadTable(set, table, options));
+    }
+    return loaded;
+  } finally {
+    await set.close();
+  }
+}
+
+function expectPlanned(set: CheckpointSet, plan: WarmPlan): void {
+  expectWhole(set);
+  for (const { uuid, bytes, path } of plan.files) {
+    const part = set.parts.find(({ reader }) => reader.facts.uuid === uuid);
+    if (part?.reader.source.bytes !== bytes || part.reader.facts.jobId !== plan.jobId) {
+      throw corrupt(path, 'not the file that the job was planned to begin from');
+    }
+  }
+}
+
+async function loadTable(set: CheckpointSet, table: number, options: WarmLoadOptions): Promise<WarmLoaded> {
+  const { plan, spec, optimizer, shardCount, shards, into } = options;
+  const { facts } = set;
+  const { name, width } = spec.sparse[table]!;
+  const source = facts.parameters.sparse.findIndex((one) => one.name === name);
+  const state = plan.optimizerState ? facts.state : VALUES_ONLY;
+  const buffers = createRowBuffers(width, state, PIECE_BYTES);
+  const mine = new Set(shards);
+  // With as many shards there as here, a shard's rows are those of the shard of the same number.
+  const isOurs = (shard: number): boolean => facts.shards !== shardCount || mine.has(shard);
+  const rowsIn = (): number => rowsOf(into, shards);
+  const before = rowsIn();
+  for (const { reader, shard } of set.shards.filter((one) => isOurs(one.shard))) {
+    for await (const piece of rowPieces(reader, shard, source, buffers)) {
+      into.adoptRows(table, plan.optimizerState ? piece : fresh(optimizer, piece), shards);
+    }
+  }
+  const rows = rowsIn() - before;
+  return { name, rows, bytes: rows * rowBytes(width, state) };
+}
+
+const rowsOf = (parameters: Parameters, shards: readonly number[]): number =>
+  shards.reduce((sum, shard) => sum + parameters.stats(shard).rows, 0);
+
+function fresh(optimizer: OptimizerSpec, { ids, values }: ShardRows): ShardRows {
+  const { slots, step } = freshState(optimizer, values);
+  return { ids, values, slots, steps: step === undefined ? undefined : new Uint32Array(ids.length) };
+}
+
+async function loadDense(set: CheckpointSet, name: string, options: WarmLoadOptions): Promise<WarmLoaded> {
+  const { plan, spec, optimizer, shardCount, shards, into } = options;
+  const parameter = spec.dense.findIndex((one) => one.name === name);
+  const source = set.facts.parameters.dense.findIndex((one) => one.name === name);
+  const shardOf = blockShards(spec.dense[parameter]!, shardCount);
+  const mine = new Set(shards);
+  let blocks = 0;
+  let bytes = 0;
+  for (const { reader, shard } of set.shards) {
+    for (const place of await reader.blockPlaces(shard, source)) {
+      const owner = shardOf[place.block];
+      if (owner === undefined) throw corrupt(reader.path, `${name}: block ${place.block} of ${shardOf.length}`);
+      if (!mine.has(owner)) continue;
+      const read = await readBlock(reader.source, place);
+      const block: DenseBlock = plan.optimizerState ? read : { ...read, ...freshState(optimizer, read.values) };
+      into.importBlock(owner, { ...block, parameter });
+      blocks += 1;
+      bytes += block.values.byteLength;
+      if (!plan.optimizerState) continue;
+      for (const slot of Object.values(block.slots)) bytes += slot.byteLength;
+      if (block.step !== undefined) bytes += 4;
+    }
+  }
+  return { name, rows: blocks, bytes };
+}

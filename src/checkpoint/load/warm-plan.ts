@@ -1,0 +1,178 @@
+/**
+ * Warm start, first half: what a new job takes over from another job's checkpoint. Decided once, before the job begins, and
+ * kept with the job: each pserver then loads from the same files whenever it begins anew. Files are named by UUIDs and
+ * never change, so naming them fixes their content.
+ */
+import * as z from 'zod';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Disk } from '../../base/seams.ts';
+import { elementCount } from '../../tensor/blocks.ts';
+import type { DenseSpec, OptimizerSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
+import { corrupt } from '../file/files.ts';
+import { UUID_PATTERN } from '../file/paths.ts';
+import { rowBytes, VALUES_ONLY } from '../file/row-pieces.ts';
+import { damagedTensors } from '../file/scan.ts';
+import { findFiles } from '../registry/discover.ts';
+import { type CheckpointSet, expectWhole, nameExpression, openCheckpointSet } from '../set/checkpoint-set.ts';
+
+const count = z.int().min(0);
+const name = z.string().min(1).max(LIMITS.parameterNameBytes);
+
+export const warmPlanSchema = z.strictObject({
+  /** The folder, absolute. */
+  from: z.string(),
+  /** The job that the checkpoint is of. */
+  job: z.string(),
+  jobId: z.string(),
+  files: z
+    .array(z.strictObject({ path: z.string(), uuid: z.string().regex(UUID_PATTERN), bytes: count }))
+    .min(1)
+    .max(LIMITS.pservers),
+  optimizerState: z.boolean(),
+  /** What is taken over: rows of a table, blocks of a dense parameter. */
+  loaded: z.array(z.strictObject({ name, kind: z.enum(['dense', 'sparse']), rows: count, bytes: count })),
+  /** Chosen, not in the checkpoint, and therefore all zeros at first. */
+  zeroed: z.array(name),
+  /** Not taken over: as the job's own initializers make them. */
+  initialized: z.array(name),
+  /** In the checkpoint and not taken over. */
+  leftOut: z.array(name),
+});
+export type WarmPlan = z.infer<typeof warmPlanSchema>;
+
+export interface WarmWish {
+  readonly from: string;
+  readonly vars: readonly string[];
+  readonly optimizerState: boolean;
+  readonly missing: 'fail' | 'initialize' | 'zero';
+}
+
+export interface PlanWarmOptions {
+  readonly disk: Disk;
+  readonly wish: WarmWish;
+  /** The new job's. */
+  readonly spec: ParameterSpec;
+  readonly optimizer: OptimizerSpec;
+  /** Bytes read since the last call. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/**
+ * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width, shape,
+ * optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
+ */
+export async function planWarmStart(options: PlanWarmOptions): Promise<WarmPlan> {
+  const { disk, wish } = options;
+  const { files } = await findFiles(disk, wish.from);
+  const set = await openCheckpointSet(disk, files);
+  try {
+    expectWhole(set);
+    return await planOf(set, options);
+  } finally {
+    await set.close();
+  }
+}
+
+async function planOf(set: CheckpointSet, options: PlanWarmOptions): Promise<WarmPlan> {
+  const { wish, spec, optimizer, onBytes } = options;
+  const { facts, parts } = set;
+  if (wish.optimizerState && facts.optimizer.type !== optimizer.type) {
+    throw misfit(`its optimizer is ${facts.optimizer.type}, that of the job ${optimizer.type}`, wish.from, {
+      hint: 'warmStart.optimizerState: false takes over the values alone',
+    });
+  }
+  const names = [...spec.dense, ...spec.sparse].map((one) => one.name);
+  const chosen = chooseNames(names, wish.vars);
+  const known = new Set([...facts.parameters.dense, ...facts.parameters.sparse].map((one) => one.name));
+  const missing = chosen.filter((one) => !known.has(one));
+  if (missing.length > 0 && wish.missing === 'fail') {
+    throw misfit(`it has no ${missing.join(', ')}; it has ${[...known].join(', ')}`, wish.from, {
+      hint: 'choose others with warmStart.vars, or say what to do with warmStart.missing (initialize, zero)',
+    });
+  }
+  const taken = new Set(chosen.filter((one) => known.has(one)));
+  refuseMisfits(set, spec, taken, wish.from);
+  const loaded = await contentOf(set, spec, taken, wish.optimizerState);
+  for (const { reader } of parts) {
+    const damaged = await damagedTensors(reader.source, onBytes);
+    if (damaged.length > 0) throw corrupt(reader.path, `damaged: ${damaged.join(', ')}`);
+  }
+  const zeroed = wish.missing === 'zero' ? missing : [];
+  return {
+    from: wish.from,
+    job: facts.jobName,
+    jobId: facts.jobId,
+    files: parts.map(({ path, reader }) => ({ path, uuid: reader.facts.uuid, bytes: reader.source.bytes })),
+    optimizerState: wish.optimizerState,
+    loaded,
+    zeroed,
+    initialized: names.filter((one) => !taken.has(one) && !zeroed.includes(one)),
+    leftOut: [...known].filter((one) => !taken.has(one)),
+  };
+}
+
+function misfit(what: string, from: string, options: { hint?: string } = {}): PaddletError {
+  return new PaddletError('JobInvalid', `warmStart: the checkpoint in ${from} does not fit the job: ${what}`, options);
+}
+
+function chooseNames(names: readonly string[], patterns: readonly string[]): string[] {
+  const expressions = patterns.map((pattern) => {
+    const expression = nameExpression(pattern);
+    if (!names.some((one) => expression.test(one))) {
+      throw new PaddletError('JobInvalid', `warmStart.vars: ${pattern} is no parameter or table of the model`, {
+        hint: `the model has ${names.join(', ')}`,
+      });
+    }
+    return expression;
+  });
+  return names.filter((one) => expressions.some((expression) => expression.test(one)));
+}
+
+function refuseMisfits({ facts }: CheckpointSet, spec: ParameterSpec, taken: ReadonlySet<string>, from: string): void {
+  const shapeOf = (of: ParameterSpec, wanted: string): string | undefined => {
+    const dense = of.dense.find((one) => one.name === wanted);
+    if (dense !== undefined) return `a dense parameter of shape [${dense.shape.join(', ')}]`;
+    const sparse = of.sparse.find((one) => one.name === wanted);
+    return sparse && `a table of width ${sparse.width}`;
+  };
+  for (const one of taken) {
+    const there = shapeOf(facts.parameters, one);
+    const here = shapeOf(spec, one);
+    if (there !== here) throw misfit(`${one} is ${there} there, ${here} in the job`, from);
+  }
+}
+
+async function contentOf(
+  { facts, shards }: CheckpointSet,
+  spec: ParameterSpec,
+  taken: ReadonlySet<string>,
+  withState: boolean,
+): Promise<WarmPlan['loaded']> {
+  const state = withState ? facts.state : VALUES_ONLY;
+  const isTaken = (one: DenseSpec | SparseSpec): boolean => taken.has(one.name);
+  const loaded: WarmPlan['loaded'] = [];
+  for (const dense of spec.dense.filter(isTaken)) {
+    const parameter = facts.parameters.dense.findIndex((one) => one.name === dense.name);
+    let blocks = 0;
+    for (const { reader, shard } of shards) blocks += (await reader.blockPlaces(shard, parameter)).length;
+    const bytes = 4 * elementCount(dense) * (1 + state.slots.length) + (state.steps ? 4 * blocks : 0);
+    loaded.push({ name: dense.name, kind: 'dense', rows: blocks, bytes });
+  }
+  for (const sparse of spec.sparse.filter(isTaken)) {
+    const table = facts.parameters.sparse.findIndex((one) => one.name === sparse.name);
+    let rows = 0;
+    for (const { reader, shard } of shards) rows += await reader.rowCount(shard, table);
+    loaded.push({ name: sparse.name, kind: 'sparse', rows, bytes: rows * rowBytes(sparse.width, state) });
+  }
+  return loaded;
+}
+
+/** The model's parameters, those that the plan wants to begin at zero with that initializer. */
+export function withZeros(spec: ParameterSpec, zeroed: readonly string[]): ParameterSpec {
+  if (zeroed.length === 0) return spec;
+  const isZeroed = new Set(zeroed);
+  const zeros = <T extends DenseSpec | SparseSpec>(one: T): T =>
+    isZeroed.has(one.name) ? { ...one, initializer: { type: 'zeros' } } : one;
+  return { dense: spec.dense.map(zeros), sparse: spec.sparse.map(zeros) };
+}

@@ -1,0 +1,155 @@
+/** Which files a path means: a file, a pserver's folder, the checkpoint folder of a job, or the folder of a job. */
+import { basename, join } from 'node:path';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Disk } from '../../base/seams.ts';
+import { corrupt, openFile, withFile } from '../file/files.ts';
+import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
+import { readMetadataOnly } from '../file/safetensors/reader.ts';
+import type { FileRef } from '../set/checkpoint-set.ts';
+import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
+
+export interface FolderFiles {
+  /** The checkpoint folder; undefined when a single file was named. */
+  readonly folder: string | undefined;
+  /** By index, then name. */
+  readonly files: readonly FileRef[];
+  /** Files that are being written, or that a crash left. */
+  readonly unfinished: readonly string[];
+}
+
+/** Throws `CheckpointMissing` when there is nothing of the kind. */
+export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> {
+  const facts = await disk.inspect(path);
+  if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: there is no such file or folder`);
+  if (facts.kind === 'file') return { folder: undefined, files: [{ path }], unfinished: [] };
+  if (facts.kind !== 'folder') throw corrupt(path, 'neither a file nor a folder');
+  const names = await disk.list(path);
+  if (names.some((name) => parseIndex(name) !== undefined)) return filesOfFolder(disk, path, names);
+  const inside = join(path, 'checkpoints');
+  if ((await disk.inspect(inside))?.kind === 'folder') return findFiles(disk, inside);
+  if (names.some((name) => UUID_PATTERN.test(name))) {
+    const index = parseIndex(basename(path));
+    return { folder: undefined, ...filesOfIndex(path, index, names) };
+  }
+  throw new PaddletError('CheckpointMissing', `${path}: no checkpoints in it`, {
+    hint: 'name a checkpoint file, or a folder that has a folder for each pserver: 0, 1, …',
+  });
+}
+
+function parseIndex(name: string): number | undefined {
+  const index = /^(?:0|[1-9]\d{0,3})$/.test(name) ? Number(name) : undefined;
+  return index !== undefined && index < LIMITS.pservers ? index : undefined;
+}
+
+async function filesOfFolder(disk: Disk, folder: string, names: readonly string[]): Promise<FolderFiles> {
+  const indexes = names.map(parseIndex).filter((index) => index !== undefined);
+  const files: FileRef[] = [];
+  const unfinished: string[] = [];
+  for (const index of indexes.sort((a, b) => a - b)) {
+    const path = indexFolder({ folder, index });
+    if ((await disk.inspect(path))?.kind !== 'folder') continue;
+    const found = filesOfIndex(path, index, await disk.list(path));
+    files.push(...found.files);
+    unfinished.push(...found.unfinished);
+  }
+  return { folder, files, unfinished };
+}
+
+function filesOfIndex(
+  path: string,
+  index: number | undefined,
+  names: readonly string[],
+): Pick<FolderFiles, 'files' | 'unfinished'> {
+  const sorted = [...names].sort();
+  return {
+    files: sorted
+      .filter((name) => UUID_PATTERN.test(name))
+      .map((uuid) => ({ path: `${path}/${uuid}`, uuid, ...(index === undefined ? {} : { index }) })),
+    unfinished: sorted.filter((name) => parseTemporaryName(name) !== undefined).map((name) => `${path}/${name}`),
+  };
+}
+
+/** A published entry and the index it is of. */
+export interface PublishedEntry {
+  readonly index: number;
+  readonly entry: CheckpointEntry;
+  readonly modRevision: bigint;
+}
+
+interface StoredEntry {
+  readonly key: string;
+  readonly value: string;
+  readonly modRevision: bigint;
+}
+
+/** By index; and of others, why they cannot be understood. Beside the entries stands the cut of jobs in mode sync (cut.ts). */
+export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
+  const published: PublishedEntry[] = [];
+  const complaints: string[] = [];
+  for (const found of entries.filter(({ key }) => key !== `${prefix}cut`)) {
+    const { key } = found;
+    const index = parseIndex(key.slice(prefix.length));
+    const { entry, complaint, modRevision } = parseEntry(key, found);
+    if (index === undefined) complaints.push(`${key}: no pserver has such an index`);
+    else if (entry === undefined) complaints.push(complaint ?? `${key}: no entry`);
+    else published.push({ index, entry, modRevision });
+  }
+  return { published: published.sort((a, b) => a.index - b.index), complaints };
+}
+
+/** Entries as the store has them. Throws `CheckpointCorrupt` for one that cannot be understood. */
+export function parseEntries(prefix: string, entries: readonly StoredEntry[]): PublishedEntry[] {
+  const { published, complaints } = readEntries(prefix, entries);
+  const [first] = complaints;
+  if (first !== undefined) throw new PaddletError('CheckpointCorrupt', first);
+  return published;
+}
+
+/**
+ * Mode sync: the newest round that every pserver has published a file of. Files of one round belong together whatever their
+ * timeline, as a round has the same bits in each. Undefined in mode async, or when there is no such round.
+ */
+export function commonRound(published: readonly Pick<PublishedEntry, 'entry'>[]): number | undefined {
+  const rounds = published.map(({ entry }) =>
+    generationsOf(entry).flatMap(({ round }) => (round === undefined ? [] : [round])),
+  );
+  const [first = [], ...others] = rounds;
+  const common = first.filter((round) => others.every((one) => one.includes(round)));
+  return common.length === 0 ? undefined : Math.max(...common);
+}
+
+/**
+ * The files of entries, newest first of each; only the newest ones, or all generations. The newest of a job in mode sync are
+ * those of the newest round that all have.
+ */
+export function filesOfEntries(
+  folder: string,
+  published: readonly PublishedEntry[],
+  which: 'newest' | 'all',
+): FileRef[] {
+  const round = commonRound(published);
+  return published.flatMap(({ index, entry }) => {
+    const generations = generationsOf(entry);
+    const ofRound = generations.filter((one) => one.round === round).slice(0, 1);
+    const newest = round === undefined ? generations.slice(0, 1) : ofRound;
+    const wanted = which === 'all' ? generations : newest;
+    return wanted.map((generation) => ({
+      path: checkpointPath({ folder, index }, generation.uuid),
+      index,
+      uuid: generation.uuid,
+      published: generation,
+    }));
+  });
+}
+
+/** Files of the job of that id or name, in a folder that several jobs share. `CheckpointMissing` when there is none. */
+export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: string): Promise<FileRef[]> {
+  const found: FileRef[] = [];
+  for (const ref of files) {
+    const metadata = await withFile(await openFile(disk, ref.path), (file) => readMetadataOnly(file, ref.path));
+    if (metadata.get('jobId') === job || metadata.get('jobName') === job) found.push(ref);
+  }
+  if (found.length > 0) return found;
+  throw new PaddletError('CheckpointMissing', `none of the ${files.length} files is of job ${job}`);
+}

@@ -1,0 +1,101 @@
+/** The value of `/checkpoints/<index>`: the newest file, and the generations before it that are kept. */
+import * as z from 'zod';
+import type { Store } from '../../store/store.ts';
+import type { CheckpointFile } from '../file/capture.ts';
+import { coverageOf, coverageSchema } from '../file/coverage.ts';
+import { type CheckpointMeta, FORMAT_VERSION } from '../file/format.ts';
+import { UUID_PATTERN } from '../file/paths.ts';
+
+const decimal = z.string().regex(/^\d{1,20}$/);
+
+/** `uuid`, `md5` and `timestamp` (seconds) are all that the original protocol writes; such an entry is readable too. */
+const generationFields = {
+  uuid: z.string().regex(UUID_PATTERN),
+  md5: z.string().regex(/^[0-9a-f]{32}$/),
+  timestamp: z.number().min(0),
+  bytes: z.int().min(0).optional(),
+  rows: z.int().min(0).optional(),
+  /** Of the owner that wrote it. */
+  token: decimal.optional(),
+  clean: z.boolean().optional(),
+  formatVersion: z.int().min(1).optional(),
+  kind: z.string().max(32).optional(),
+  recovery: decimal.optional(),
+  timeline: decimal.optional(),
+  /** Sync mode: the version of the parameters that the file holds. */
+  round: z.int().min(0).optional(),
+  shards: coverageSchema.optional(),
+};
+
+export const generationSchema = z.object(generationFields);
+/** One published file. */
+export type Generation = z.infer<typeof generationSchema>;
+
+export const entrySchema = z.object({
+  ...generationFields,
+  /** Generations kept beside the newest. */
+  keep: z.int().min(0).optional(),
+  /** Newest first. */
+  generations: z.array(generationSchema).max(10_000).optional(),
+  /** Token of the owner that began to serve from the newest file: from then on it is no longer clean. */
+  opened: decimal.optional(),
+});
+export type CheckpointEntry = z.infer<typeof entrySchema>;
+
+export interface ReadEntry {
+  /** Undefined when there is none, or none that can be understood. */
+  readonly entry: CheckpointEntry | undefined;
+  /** Why the value could not be understood. */
+  readonly complaint: string | undefined;
+  /** 0n when the key does not exist. */
+  readonly modRevision: bigint;
+}
+
+export async function readEntry(store: Store, key: string): Promise<ReadEntry> {
+  const found = await store.get(key);
+  return parseEntry(key, found);
+}
+
+export function parseEntry(key: string, found: { value: string; modRevision: bigint } | undefined): ReadEntry {
+  if (found === undefined) return { entry: undefined, complaint: undefined, modRevision: 0n };
+  const { modRevision } = found;
+  const refuse = (why: string): ReadEntry => ({ entry: undefined, complaint: `${key}: ${why}`, modRevision });
+  let value: unknown;
+  try {
+    value = JSON.parse(found.value);
+  } catch {
+    return refuse('not JSON');
+  }
+  const parsed = entrySchema.safeParse(value);
+  if (parsed.success) return { entry: parsed.data, complaint: undefined, modRevision };
+  const issue = parsed.error.issues[0];
+  return refuse(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/** All files of an entry, newest first. */
+export function generationsOf(entry: CheckpointEntry): Generation[] {
+  const { generations, ...fields } = entry;
+  return [generationSchema.parse(fields), ...(generations ?? [])];
+}
+
+/** True when nothing was applied since the newest file was written. */
+export const isClean = (entry: CheckpointEntry): boolean => entry.clean === true && entry.opened === undefined;
+
+/** What is published of a file just written. */
+export function generationOf(file: CheckpointFile, meta: CheckpointMeta): Generation {
+  return {
+    uuid: file.uuid,
+    md5: file.md5,
+    timestamp: meta.createdAt,
+    bytes: file.bytes,
+    rows: file.rows,
+    token: meta.token.toString(),
+    clean: meta.clean,
+    formatVersion: FORMAT_VERSION,
+    kind: meta.kind,
+    recovery: meta.recovery.toString(),
+    timeline: meta.timeline.toString(),
+    ...(meta.rounds === undefined ? {} : { round: meta.rounds.round }),
+    shards: coverageOf(file.positions),
+  };
+}

@@ -1,0 +1,87 @@
+/** `checkpoint ls`: the generations of each pserver, newest first, and whether their files are there. Reads headers only. */
+import { isPaddletError } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
+import { openFile, withFile } from '../file/files.ts';
+import { parseMetadata } from '../file/format.ts';
+import { readSafetensors } from '../file/safetensors/reader.ts';
+import type { FileRef } from '../set/checkpoint-set.ts';
+import type { PublishedEntry } from './discover.ts';
+
+export interface ListedGeneration {
+  readonly index: number | undefined;
+  readonly uuid: string | undefined;
+  readonly path: string;
+  /** 0 for the newest of its pserver. */
+  readonly age: number;
+  readonly bytes: number | undefined;
+  readonly rows: number | undefined;
+  readonly shards: number | undefined;
+  /** Seconds since 1970. */
+  readonly createdAt: number | undefined;
+  readonly jobName: string | undefined;
+  /** `clean`: nothing was applied after it; `opened`: it was, and is being served from since. */
+  readonly state: 'clean' | 'opened' | 'running' | 'damaged' | 'missing';
+  readonly complaint: string | undefined;
+}
+
+export interface ListOptions {
+  readonly disk: Disk;
+  readonly files: readonly FileRef[];
+  /** What the store says of them. */
+  readonly published?: readonly PublishedEntry[] | undefined;
+}
+
+export async function listGenerations({ disk, files, published }: ListOptions): Promise<ListedGeneration[]> {
+  const opened = new Set(published?.flatMap(({ entry }) => (entry.opened === undefined ? [] : [entry.uuid])));
+  const listed: ListedGeneration[] = [];
+  for (const ref of files) listed.push(await listFile(disk, ref, opened));
+  const byIndex = Map.groupBy(listed, ({ index }) => index ?? -1);
+  return [...byIndex]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, group]) => {
+      // As the store has them; without one, by time.
+      const ordered = published === undefined ? group.sort((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0)) : group;
+      return ordered.map((one, age) => ({ ...one, age }));
+    });
+}
+
+async function listFile(disk: Disk, ref: FileRef, opened: ReadonlySet<string>): Promise<ListedGeneration> {
+  const { path, index, uuid, published } = ref;
+  const known = {
+    path,
+    index,
+    uuid,
+    age: 0,
+    bytes: published?.bytes,
+    rows: published?.rows,
+    shards: undefined,
+    createdAt: published?.timestamp,
+    jobName: undefined,
+  };
+  try {
+    return await withFile(await openFile(disk, path), async (file) => {
+      const source = await readSafetensors(file, path);
+      const facts = parseMetadata(source.metadata, path);
+      if (published?.bytes !== undefined && published.bytes !== source.bytes) {
+        const complaint = `has ${source.bytes} bytes, ${published.bytes} were published`;
+        return { ...known, state: 'damaged' as const, complaint };
+      }
+      return {
+        ...known,
+        index: index ?? facts.index,
+        uuid: facts.uuid,
+        bytes: source.bytes,
+        rows: facts.rows,
+        shards: facts.shardsHere,
+        createdAt: facts.createdAt,
+        jobName: facts.jobName,
+        state: opened.has(facts.uuid) ? 'opened' : facts.clean ? 'clean' : 'running',
+        complaint: undefined,
+      };
+    });
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing')) return { ...known, state: 'missing', complaint: error.message };
+    if (isPaddletError(error, 'CheckpointCorrupt')) return { ...known, state: 'damaged', complaint: error.message };
+    throw error;
+  }
+}

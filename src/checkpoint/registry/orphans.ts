@@ -1,0 +1,79 @@
+/**
+ * Files that a crash left: written and never published, or published, replaced and not yet deleted. Looked for once, at
+ * start-up, by the new owner of an index.
+ */
+import { isPaddletError } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
+import { isAbsent, openFile, withFile } from '../file/files.ts';
+import { FORMAT } from '../file/format.ts';
+import { type FilePlace, indexFolder, jobTag, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
+import { readMetadataOnly } from '../file/safetensors/reader.ts';
+
+export interface OrphanOptions {
+  readonly disk: Disk;
+  readonly place: FilePlace;
+  readonly jobId: string;
+  /** Of the claim on this index; only files of older claims on it may go. */
+  readonly token: bigint;
+  /** Names published anywhere, read after the claim: an older owner can publish no more. */
+  readonly published: ReadonlySet<string>;
+}
+
+export interface OrphanReport {
+  readonly removed: readonly string[];
+  /** Files that are not published and stay all the same, with the reason. */
+  readonly left: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Removes what is certainly an orphan, and reports the rest. Throws the disk's own errors. */
+export async function removeOrphans(options: OrphanOptions): Promise<OrphanReport> {
+  const { disk, place, published } = options;
+  const folder = indexFolder(place);
+  const removed: string[] = [];
+  const left: { name: string; reason: string }[] = [];
+  for (const name of await listFolder(disk, folder)) {
+    if (published.has(name)) continue;
+    const reason = await reasonToStay(name, `${folder}/${name}`, options);
+    if (reason === undefined) {
+      await disk.remove(`${folder}/${name}`);
+      removed.push(name);
+    } else {
+      left.push({ name, reason });
+    }
+  }
+  if (removed.length > 0) await disk.syncFolder(folder);
+  return { removed, left };
+}
+
+async function listFolder(disk: Disk, folder: string): Promise<string[]> {
+  try {
+    return (await disk.list(folder)).sort();
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function reasonToStay(name: string, path: string, options: OrphanOptions): Promise<string | undefined> {
+  const { token, jobId, place, disk } = options;
+  const temporary = parseTemporaryName(name);
+  if (temporary !== undefined) {
+    if (temporary.jobTag !== jobTag(jobId)) return 'being written by another job';
+    return temporary.token < token ? undefined : 'being written by this owner or a later one';
+  }
+  if (!UUID_PATTERN.test(name)) return 'not a checkpoint';
+  try {
+    const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+    if (metadata.get('format') !== FORMAT) return 'not a checkpoint';
+    if (metadata.get('jobId') !== jobId || metadata.get('index') !== String(place.index)) {
+      return 'of another job or pserver';
+    }
+    const writer = metadata.get('token') ?? '';
+    if (!/^\d{1,20}$/.test(writer)) return 'its writer is not known';
+    return BigInt(writer) < token ? undefined : 'written by this owner or a later one';
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing')) return 'gone meanwhile';
+    if (isPaddletError(error, 'CheckpointCorrupt')) return `its writer is not known: ${error.message}`;
+    throw error;
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * Makes restored files the job's checkpoints: in one transaction that shows that no pserver lives, so that a pserver that
+ * starts sees all of it or nothing.
+ *
+ * The heads of the shards (one key each, thousands of them) do not fit into one transaction and stay as they are. In their
+ * stead `/restored` says: a head that was written before this key counts as one of owner (index, token), where `index` is
+ * that of the file with the shard, and `token` is that of nobody who ever lived.
+ */
+import * as z from 'zod';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Disk } from '../../base/seams.ts';
+import { pause } from '../../store/backoff.ts';
+import type { Keys } from '../../store/keys.ts';
+import { settle } from '../../store/settle.ts';
+import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';
+import { type Cut, filesOfCut, parseCut } from './cut.ts';
+import { parseEntries } from './discover.ts';
+import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import type { StoreAccess } from './publish.ts';
+
+/** The value of `/restored`. */
+export const restoredSchema = z.object({
+  /** Fencing token that the files carry. */
+  token: z.string().regex(/^\d{1,20}$/),
+  /** Pservers that the shards were dealt to: shard s is in the file of index `plannedPrimary(s, pservers)`. */
+  pservers: z.int().min(1).max(LIMITS.pservers),
+  /** The highest epoch in the files. */
+  epoch: z.int().min(0),
+  /** Seconds since 1970. */
+  timestamp: z.number(),
+});
+export type RestoredRecord = z.infer<typeof restoredSchema>;
+
+export interface SwapAccess extends StoreAccess {
+  readonly keys: Keys;
+}
+
+/** How the store stood when no pserver lived. */
+export interface QuietJob {
+  /** A revision at which no pserver lived: no owner has, had or will have it as its token. */
+  readonly token: bigint;
+  readonly job: KeyValue;
+  readonly desired: KeyValue | undefined;
+  readonly entries: readonly KeyValue[];
+  /** `/checkpoints/cut`. */
+  readonly cut: KeyValue | undefined;
+}
+
+const AT_A_TIME_MS = 200;
+
+/**
+ * Reads the store. Throws `JobConflict`, naming them, while pservers live; waits up to `patienceMs` for the leases of dead
+ * ones to run out.
+ */
+export async function readQuietJob(access: SwapAccess, patienceMs: number): Promise<QuietJob> {
+  const { store, keys, clock, signal } = access;
+  const endMs = clock.monotonicMs() + patienceMs;
+  for (;;) {
+    const { entries: live, revision } = await store.range({ prefix: keys.psPrefix });
+    if (live.length === 0) return { token: revision, ...(await readJob(access)) };
+    if (clock.monotonicMs() >= endMs) throw pserversLive(live);
+    await pause(clock, AT_A_TIME_MS, signal);
+    signal?.throwIfAborted();
+  }
+}
+
+async function readJob({ store, keys }: SwapAccess): Promise<Omit<QuietJob, 'token'>> {
+  const { succeeded, results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
+  const [job, desired] = results;
+  if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  return {
+    job,
+    desired,
+    entries: entries.filter(({ key }) => key !== keys.cut),
+    cut: entries.find(({ key }) => key === keys.cut),
+  };
+}
+
+function pserversLive(live: readonly KeyValue[]): PaddletError {
+  const names = live.map(({ key, value }) => `${key} (${value})`).join(', ');
+  return new PaddletError('JobConflict', `pservers are alive: ${names}`, {
+    hint: 'stop the job first (paddlet stop); the leases of dead pservers run out by themselves, --wait waits for that',
+    details: { pservers: live.map(({ key, value }) => ({ key, address: value })) },
+  });
+}
+
+export interface SwapOptions extends SwapAccess {
+  readonly quiet: QuietJob;
+  /** By new index. Those of a job in mode sync have a round: they become its cut. */
+  readonly generations: readonly Generation[];
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+}
+
+/**
+ * Publishes all or nothing. Throws `JobConflict` when a pserver started, or anything else of what was read changed,
+ * meanwhile; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted while the store is away;
+ * the store's own errors. `details.isDoubtful` says that it may have happened, or may yet: then the files must stay.
+ */
+export async function publishRestored(options: SwapOptions): Promise<void> {
+  const { store, keys, quiet, generations } = options;
+  const { compares, ops } = transactionOf(options);
+  if (compares.length > LIMITS.storeTxnOps || ops.length > LIMITS.storeTxnOps) {
+    throw new PaddletError('Usage', `${generations.length} pservers are more than one transaction of the store holds`, {
+      hint: 'at most 60 pservers, before and after; without --store there is no such limit',
+    });
+  }
+  let isDoubtful = false;
+  try {
+    const { succeeded } = await settle({
+      ...options,
+      run: () => store.txn({ if: compares, then: ops }),
+      // Pservers that start at once write in their entries; this key is written by restores alone.
+      happened: async () => (await store.get(keys.restored))?.value === restoredText(options),
+      onWaiting: (error) => {
+        isDoubtful ||= error.code === 'StoreUnknownOutcome';
+        options.onWaiting?.(error);
+      },
+    });
+    if (succeeded) return;
+    // A try that was given up can land after a pserver has come and gone, but not once a key was written anew.
+    isDoubtful &&= await isAsRead(options, compares);
+    const { entries: live } = await store.range({ prefix: keys.psPrefix });
+    if (live.length > 0) throw pserversLive(live);
+    throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints changed meanwhile`, {
+      hint: isDoubtful
+        ? 'the store did not say whether it took the new files: look with paddlet checkpoint ls'
+        : 'somebody else was at work on the job; nothing was published',
+    });
+  } catch (error) {
+    throw isDoubtful && isPaddletError(error) ? doubtful(error) : error;
+  }
+}
+
+async function isAsRead({ store, keys }: SwapOptions, compares: readonly Compare[]): Promise<boolean> {
+  const lasting = compares.filter((compare) => 'modRevision' in compare);
+  return (await store.txn({ if: lasting, then: [{ get: keys.job }] })).succeeded;
+}
+
+const doubtful = (error: PaddletError): PaddletError =>
+  new PaddletError(error.code, error.message, {
+    details: { ...error.details, isDoubtful: true },
+    cause: error,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  });
+
+/**
+ * After `publishRestored` threw `error`: removes the new files, unless they are published or may be yet. What stays and is
+ * not published goes as an orphan when a pserver starts there.
+ */
+export async function discardUnpublished(
+  error: unknown,
+  { disk, store, keys, files }: Pick<SwapAccess, 'store' | 'keys'> & { readonly disk: Disk; readonly files: NewFiles },
+): Promise<void> {
+  if (isPaddletError(error) && error.details.isDoubtful === true) return;
+  let named: ReadonlySet<string>;
+  try {
+    named = await publishedNames(store, keys);
+  } catch (unread) {
+    if (isPaddletError(unread)) return;
+    throw unread;
+  }
+  for (const [index, { uuid }] of files.generations.entries()) {
+    if (!named.has(uuid)) await disk.remove(files.paths[index]!);
+  }
+}
+
+/** By new index. */
+interface NewFiles {
+  readonly generations: readonly Generation[];
+  readonly paths: readonly string[];
+}
+
+async function publishedNames(store: Store, keys: Keys): Promise<Set<string>> {
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const files = parseEntries(keys.checkpointsPrefix, entries).flatMap(({ entry }) => generationsOf(entry));
+  const { cut } = parseCut(
+    keys.cut,
+    entries.find(({ key }) => key === keys.cut),
+  );
+  return new Set([...files.map(({ uuid }) => uuid), ...filesOfCut(cut)]);
+}
+
+const entryText = (generation: Generation): string => {
+  const entry: CheckpointEntry = { ...generation, keep: 0, generations: [] };
+  return JSON.stringify(entry);
+};
+
+/** The timeline that the files of a job in mode sync must carry: pservers load them without going back further. */
+export const restoredTimeline = ({ cut }: QuietJob, keys: Keys): number => parseCut(keys.cut, cut).cut.timeline + 1;
+
+function cutOf({ quiet, keys, generations }: SwapOptions): Op[] {
+  const round = generations[0]?.round;
+  if (round === undefined) return [];
+  const files = generations.map(({ uuid, md5 }, index) => ({ index, uuid, md5 }));
+  const cut: Cut = { timeline: restoredTimeline(quiet, keys), round, files };
+  return [{ put: keys.cut, value: JSON.stringify(cut) }];
+}
+
+function restoredText({ quiet, generations, timestamp }: SwapOptions): string {
+  const epochs = generations.flatMap(({ shards }) => shards?.map(({ epoch }) => epoch) ?? []);
+  const restored: RestoredRecord = {
+    token: quiet.token.toString(),
+    pservers: generations.length,
+    epoch: epochs.reduce((most, epoch) => Math.max(most, epoch), 0),
+    timestamp,
+  };
+  return JSON.stringify(restored);
+}
+
+function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] } {
+  const { keys, quiet, generations } = options;
+  const pservers = generations.length;
+  const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
+  const desired = Math.max(pservers, Number(quiet.desired?.value ?? 0));
+  const compares: Compare[] = [
+    { key: keys.job, modRevision: quiet.job.modRevision },
+    { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
+    ...Array.from({ length: desired }, (_, index) => ({ key: keys.ps(index), createRevision: 0n })),
+    { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
+    ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
+    ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))
+      .filter((key) => !known.has(key))
+      .map((key) => ({ key, modRevision: 0n })),
+  ];
+  const fresh = new Set(generations.map((_, index) => keys.checkpoint(index)));
+  const ops: Op[] = [
+    ...generations.map((generation, index) => ({ put: keys.checkpoint(index), value: entryText(generation) })),
+    ...[...known.keys()].filter((key) => !fresh.has(key)).map((key) => ({ delete: key })),
+    ...cutOf(options),
+    { put: keys.psDesired, value: String(pservers) },
+    { put: keys.restored, value: restoredText(options) },
+    // A snapshot of before would pass for the last state of its shards.
+    { deletePrefix: keys.partingPrefix },
+    // What pservers said of themselves; all of them are gone.
+    { deletePrefix: keys.pserversPrefix },
+  ];
+  return { compares, ops };
+}

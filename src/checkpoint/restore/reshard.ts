@@ -1,0 +1,270 @@
+/**
+ * Writes a checkpoint file whose shards come from other files: column by column, each copied range by range, so that
+ * neither a shard nor an extent has to fit into memory. The file is as `createCheckpointWriter` makes it.
+ */
+import { createHash } from 'node:crypto';
+import { assert } from '../../base/assert.ts';
+import type { DiskFile } from '../../base/seams.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { type CheckpointMeta, encodeMetadata, slotField, TENSORS, tensorName } from '../file/format.ts';
+import type { BlockPlace, RowRange } from '../file/reader.ts';
+import { rowBytes } from '../file/row-pieces.ts';
+import { DTYPE_BYTES, type Dtype, type TensorInfo } from '../file/safetensors/header.ts';
+import { readElements, type Safetensors } from '../file/safetensors/reader.ts';
+import { createSafetensorsWriter, type NewTensor, type StreamedTensor } from '../file/safetensors/writer.ts';
+import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/writer.ts';
+import type { ShardSource, Variables } from '../set/checkpoint-set.ts';
+
+const COPY_BYTES = 4 * 1024 * 1024;
+
+export interface RecutOptions {
+  readonly file: DiskFile;
+  /** Its parameters are the chosen variables, in their order. */
+  readonly meta: CheckpointMeta;
+  readonly shards: readonly ShardSource[];
+  /** Places of the chosen variables in the sources' job. */
+  readonly variables: Variables;
+  readonly extentBytes?: number;
+  readonly signal?: AbortSignal;
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/** A shard and where its parts are. */
+interface PlannedShard {
+  readonly source: ShardSource;
+  /** By chosen table. */
+  readonly tables: readonly RowRange[];
+  /** By chosen parameter. */
+  readonly dense: readonly (readonly BlockPlace[])[];
+  readonly bytes: number;
+}
+
+/** Writes all shards given, fills the header and syncs. Throws `CheckpointCorrupt`, the disk's errors, the signal's reason. */
+export async function writeRecut(options: RecutOptions): Promise<WrittenCheckpoint> {
+  const { file, meta, shards, extentBytes = EXTENT_BYTES } = options;
+  assert(shards.length > 0, 'a file has shards');
+  const state = optimizerLayout(meta.optimizer);
+  const planned: PlannedShard[] = [];
+  for (const source of shards) planned.push(await planShard(source, options));
+  const most = headerPlan(meta, shards.length, shards.length).maxExtents;
+  const extents = groupShards(planned, extentBytes, Math.ceil(shards.length / most));
+  const rows = planned.reduce((sum, { tables }) => sum + rowsIn(tables), 0);
+  const facts = { ...meta, state, extents: extents.length, rows, shardsHere: shards.length };
+  const writer = await createSafetensorsWriter({
+    file,
+    headerBytes: headerPlan(meta, shards.length, extents.length).headerBytes,
+    metadata: encodeMetadata({ ...facts, checksumsCrc32: 0 }),
+  });
+  for (const [number, extent] of extents.entries()) {
+    for (const tensor of await tensorsOf(number, extent, options)) await writer.append(tensor);
+  }
+  const tensors = [...writer.tensors];
+  const sums = Uint32Array.from(tensors, ({ crc32 }) => crc32);
+  const parts = [new Uint8Array(sums.buffer)];
+  await writer.append({ name: TENSORS.checksums, dtype: 'U32', shape: [sums.length], parts });
+  const checksumsCrc32 = writer.tensors.at(-1)!.crc32;
+  const bytes = await writer.finish(encodeMetadata({ ...facts, checksumsCrc32 }));
+  const positions = shards.map(({ shard, epoch, seq }) => ({ shard, epoch, seq }));
+  return { bytes, rows, positions, tensors: writer.tensors };
+}
+
+const rowsIn = (tables: readonly RowRange[]): number => tables.reduce((sum, { first, end }) => sum + end - first, 0);
+
+async function planShard(source: ShardSource, { variables, meta }: RecutOptions): Promise<PlannedShard> {
+  const { reader, shard } = source;
+  const state = optimizerLayout(meta.optimizer);
+  const tables: RowRange[] = [];
+  const dense: BlockPlace[][] = [];
+  let bytes = 0;
+  for (const [at, table] of variables.sparse.entries()) {
+    const range = await reader.rowRange(shard, table);
+    tables.push(range);
+    bytes += (range.end - range.first) * rowBytes(meta.parameters.sparse[at]!.width, state);
+  }
+  for (const parameter of variables.dense) {
+    const places = await reader.blockPlaces(shard, parameter);
+    dense.push(places);
+    for (const { length } of places) bytes += 4 * length * (1 + state.slots.length);
+  }
+  return { source, tables, dense, bytes };
+}
+
+function groupShards(planned: readonly PlannedShard[], extentBytes: number, minShards: number): PlannedShard[][] {
+  const extents: PlannedShard[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const shard of planned) {
+    const last = extents.at(-1);
+    if (last !== undefined && (bytes < extentBytes || last.length < minShards)) last.push(shard);
+    else {
+      extents.push([shard]);
+      bytes = 0;
+    }
+    bytes += shard.bytes;
+  }
+  return extents;
+}
+
+type Tensor = NewTensor | StreamedTensor;
+
+async function tensorsOf(
+  extent: number,
+  shards: readonly PlannedShard[],
+  options: RecutOptions,
+): Promise<readonly Tensor[]> {
+  const { ledgers, numbers } = await distinctLedgers(shards);
+  const tensors: Tensor[] = [
+    ...positionTensors(extent, shards, ledgers, numbers),
+    ...options.meta.parameters.sparse.flatMap((_, table) => tableTensors(extent, shards, table, options)),
+    ...options.meta.parameters.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, options)),
+  ];
+  const wide = tensors.filter(({ dtype }) => dtype === 'U64');
+  const narrow = tensors.filter(({ dtype }) => dtype === 'F32' || dtype === 'U32');
+  const ledgerBytes = ledgers.reduce((sum, ledger) => sum + ledger.length, 0);
+  const before = narrow.reduce((sum, tensor) => sum + bytesOfShape(tensor), 0);
+  const padding = new Uint8Array(-(before + ledgerBytes) & 7);
+  const length = ledgerBytes + padding.length;
+  const last: Tensor = { name: TENSORS.ledgers(extent), dtype: 'U8', shape: [length], parts: [...ledgers, padding] };
+  return [...wide, ...narrow, ...(length === 0 ? [] : [last])];
+}
+
+const bytesOfShape = ({ dtype, shape }: Tensor): number =>
+  shape.reduce((product, size) => product * size, DTYPE_BYTES[dtype]);
+
+/** Shards of several pservers come by turns, so equal ledgers are found by content. */
+async function distinctLedgers(shards: readonly PlannedShard[]): Promise<{ ledgers: Uint8Array[]; numbers: number[] }> {
+  const ledgers: Uint8Array[] = [];
+  const numbers: number[] = [];
+  const known = new Map<string, number>();
+  for (const { source } of shards) {
+    const ledger = await source.reader.ledgerOf(source.shard);
+    const key = createHash('sha256').update(ledger).digest('hex');
+    let number = known.get(key);
+    if (number === undefined) {
+      number = ledgers.length;
+      known.set(key, number);
+      ledgers.push(ledger);
+    }
+    numbers.push(number);
+  }
+  return { ledgers, numbers };
+}
+
+const wideTensor = (name: string, shape: readonly number[], values: readonly number[]): NewTensor => ({
+  name,
+  dtype: 'U64',
+  shape,
+  parts: [new Uint8Array(BigUint64Array.from(values, BigInt).buffer)],
+});
+
+const wordTensor = (name: string, values: readonly number[]): NewTensor => ({
+  name,
+  dtype: 'U32',
+  shape: [values.length],
+  parts: [new Uint8Array(Uint32Array.from(values).buffer)],
+});
+
+function startsOf(counts: readonly number[]): number[] {
+  const starts = [0];
+  for (const count of counts) starts.push(starts.at(-1)! + count);
+  return starts;
+}
+
+function positionTensors(
+  extent: number,
+  shards: readonly PlannedShard[],
+  ledgers: readonly Uint8Array[],
+  numbers: readonly number[],
+): NewTensor[] {
+  const rows = shards.flatMap(({ source: { shard, epoch, seq } }, at) => [shard, epoch, seq, numbers[at]!]);
+  const starts = startsOf(ledgers.map(({ length }) => length));
+  return [
+    wideTensor(TENSORS.shards(extent), [shards.length, 4], rows),
+    wideTensor(TENSORS.ledgerStarts(extent), [starts.length], starts),
+  ];
+}
+
+function tableTensors(extent: number, shards: readonly PlannedShard[], table: number, options: RecutOptions): Tensor[] {
+  const { name, width } = options.meta.parameters.sparse[table]!;
+  const ranges = shards.map(({ source, tables }) => ({ source: source.reader.source, ...tables[table]! }));
+  const counts = ranges.map(({ first, end }) => end - first);
+  const starts = startsOf(counts);
+  const rows = starts.at(-1)!;
+  if (rows === 0) return [];
+  const { slots, steps } = optimizerLayout(options.meta.optimizer);
+  const at = (field: string): string => tensorName('sparse', name, field, extent);
+  const column = (
+    field: string,
+    dtype: Dtype,
+    cells: number,
+    pick: (tensors: RowRange['tensors']) => TensorInfo,
+  ): StreamedTensor => {
+    const pieces = ranges.flatMap(({ source, tensors, first, end }) =>
+      first === end ? [] : [{ source, tensor: pick(tensors), first: first * cells, count: (end - first) * cells }],
+    );
+    const shape = dtype === 'F32' ? [rows, width] : [rows];
+    return { name: at(field), dtype, shape, parts: copyOf(pieces, options) };
+  };
+  return [
+    wideTensor(at('rows'), [starts.length], starts),
+    column('ids', 'U64', 1, ({ ids }) => ids),
+    column('values', 'F32', width, ({ values }) => values),
+    ...slots.map((slot) => column(slotField(slot), 'F32', width, (tensors) => tensors.slots[slot]!)),
+    ...(steps ? [column('steps', 'U32', 1, (tensors) => tensors.steps!)] : []),
+  ];
+}
+
+function denseTensors(
+  extent: number,
+  shards: readonly PlannedShard[],
+  parameter: number,
+  options: RecutOptions,
+): Tensor[] {
+  const held = shards.flatMap(({ source, dense }) => dense[parameter]!.map((place) => ({ source, place })));
+  if (held.length === 0) return [];
+  const { slots, steps } = optimizerLayout(options.meta.optimizer);
+  const at = (field: string): string =>
+    tensorName('dense', options.meta.parameters.dense[parameter]!.name, field, extent);
+  const starts = startsOf(held.map(({ place }) => place.length));
+  const floats = (field: string, pick: (tensors: BlockPlace['tensors']) => TensorInfo): StreamedTensor => {
+    const pieces = held.map(({ source, place: { tensors, first, length } }) => {
+      return { source: source.reader.source, tensor: pick(tensors), first, count: length };
+    });
+    return { name: at(field), dtype: 'F32', shape: [starts.at(-1)!], parts: copyOf(pieces, options) };
+  };
+  const numbers = (field: string, pick: (of: (typeof held)[number]) => number): NewTensor =>
+    wordTensor(at(field), held.map(pick));
+  return [
+    wideTensor(at('starts'), [starts.length], starts),
+    floats('values', ({ values }) => values),
+    ...slots.map((slot) => floats(slotField(slot), (tensors) => tensors.slots[slot]!)),
+    numbers('blocks', ({ place }) => place.block),
+    numbers('shards', ({ source }) => source.shard),
+    ...(steps ? [numbers('steps', ({ place }) => place.step!)] : []),
+  ];
+}
+
+interface Piece {
+  readonly source: Safetensors;
+  readonly tensor: TensorInfo;
+  /** In elements. */
+  readonly first: number;
+  readonly count: number;
+}
+
+/** The bytes of the pieces, in parts that are valid until the next one is asked for. */
+async function* copyOf(pieces: readonly Piece[], { signal, onBytes }: RecutOptions): AsyncGenerator<Uint8Array> {
+  const longest = Math.max(...pieces.map(({ tensor, count }) => count * DTYPE_BYTES[tensor.dtype]));
+  const buffer = new Uint8Array(Math.min(longest, COPY_BYTES));
+  for (const { source, tensor, first, count } of pieces) {
+    const bytes = count * DTYPE_BYTES[tensor.dtype];
+    const start = first * DTYPE_BYTES[tensor.dtype];
+    const asBytes: TensorInfo = { ...tensor, dtype: 'U8' };
+    for (let done = 0; done < bytes; done += buffer.length) {
+      signal?.throwIfAborted();
+      const part = buffer.subarray(0, Math.min(buffer.length, bytes - done));
+      await readElements(source, asBytes, start + done, part);
+      onBytes?.(part.length);
+      yield part;
+    }
+  }
+}

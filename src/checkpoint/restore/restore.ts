@@ -1,0 +1,257 @@
+/**
+ * Deals the shards of a checkpoint to another number of pservers: new files, in a new folder or beside the old ones, and
+ * the proof that they hold what the old ones hold. Nothing is published here. Bounded memory.
+ */
+import { PaddletError } from '../../base/errors.ts';
+import type { Clock, Disk, Random } from '../../base/seams.ts';
+import { plannedPrimary } from '../../core/placement.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
+import type { CheckpointMeta } from '../file/format.ts';
+import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
+import { digestFile } from '../file/scan.ts';
+import { type Generation, generationOf } from '../registry/entry.ts';
+import {
+  type CheckpointSet,
+  expectWhole,
+  openCheckpointSet,
+  type ShardSource,
+  type Variables,
+} from '../set/checkpoint-set.ts';
+import { type ContentOptions, contentBytes, denseContent, tableContent } from '../set/content.ts';
+import { positionsDigest } from '../set/positions.ts';
+import { contentProblems } from '../set/verify.ts';
+import { writeRecut } from './reshard.ts';
+
+/** What must be the same before and after. */
+export interface Proof {
+  readonly variables: readonly {
+    readonly name: string;
+    readonly kind: 'dense' | 'sparse';
+    /** Rows of a table, blocks of a dense parameter. */
+    readonly rows: number;
+    readonly valuesDigest: string;
+    readonly stateDigest: string;
+  }[];
+  readonly shards: number;
+  /** Of epoch, seq and ledger of every shard. */
+  readonly positionsDigest: string;
+}
+
+export interface RestorePlan {
+  /** By new index. */
+  readonly files: readonly { readonly index: number; readonly shards: number; readonly rows: number }[];
+  readonly variables: { readonly dense: readonly string[]; readonly sparse: readonly string[] };
+  /** Of the job and left out. */
+  readonly leftOut: readonly string[];
+  readonly bytes: number;
+}
+
+export interface RestoreOptions extends ContentOptions {
+  readonly disk: Disk;
+  readonly clock: Pick<Clock, 'wallSeconds'>;
+  readonly random: Pick<Random, 'uuid'>;
+  readonly set: CheckpointSet;
+  readonly variables: Variables;
+  readonly pservers: number;
+  /** Checkpoint folder that the new files go to. */
+  readonly folder: string;
+  /** That the files are written under: greater than that of any owner before, and never of a live one. */
+  readonly token: bigint;
+  /** Mode sync: of the cut that the files become. Default: that of the old files. */
+  readonly timeline?: bigint;
+  readonly onPhase?: (phase: RestorePhase) => void;
+}
+
+export type RestorePhase = 'checking' | 'counting' | 'writing' | 'proving';
+
+export interface Restored {
+  /** What to publish, by new index. */
+  readonly generations: readonly Generation[];
+  readonly paths: readonly string[];
+  readonly proof: Proof;
+}
+
+const shardsFor = (shards: readonly ShardSource[], index: number, pservers: number): ShardSource[] =>
+  shards.filter(({ shard }) => plannedPrimary(shard, pservers) === index);
+
+export const chosenSpec = ({ dense, sparse }: ParameterSpec, variables: Variables): ParameterSpec => ({
+  dense: variables.dense.map((at) => dense[at]!),
+  sparse: variables.sparse.map((at) => sparse[at]!),
+});
+
+/** Throws `CheckpointMissing` when a shard is in none of the files, `Usage` for more pservers than shards. */
+export async function planRestore(
+  set: CheckpointSet,
+  { variables, pservers }: Pick<RestoreOptions, 'variables' | 'pservers'>,
+): Promise<RestorePlan> {
+  expectWhole(set);
+  const { facts, shards } = set;
+  if (pservers > facts.shards) {
+    throw new PaddletError('Usage', `--pservers ${pservers}: the job has only ${facts.shards} shards`);
+  }
+  const files = [];
+  for (let index = 0; index < pservers; index++) {
+    const mine = shardsFor(shards, index, pservers);
+    let rows = 0;
+    for (const { reader, shard } of mine) {
+      for (const table of variables.sparse) rows += await reader.rowCount(shard, table);
+    }
+    files.push({ index, shards: mine.length, rows });
+  }
+  const { dense, sparse } = chosenSpec(facts.parameters, variables);
+  const names = { dense: dense.map(({ name }) => name), sparse: sparse.map(({ name }) => name) };
+  const isLeftOut = (all: readonly { name: string }[], chosen: readonly string[]): string[] =>
+    all.map(({ name }) => name).filter((name) => !chosen.includes(name));
+  const leftOut = [
+    ...isLeftOut(facts.parameters.dense, names.dense),
+    ...isLeftOut(facts.parameters.sparse, names.sparse),
+  ];
+  return { files, variables: names, leftOut, bytes: await contentBytes(set, variables) };
+}
+
+/**
+ * Checks the old files, writes the new ones, proves them. When this returns they are whole, durable and under their names,
+ * and nobody knows of them; when it throws (`CheckpointCorrupt`, `CheckpointNotWritten`, the disk's errors, the signal's
+ * reason), none is left.
+ */
+export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
+  const { disk, set, variables, pservers, folder, onPhase } = options;
+  expectWhole(set);
+  onPhase?.('checking');
+  await checkSources(options);
+  onPhase?.('counting');
+  const before = await proofOf(set, variables, options);
+  onPhase?.('writing');
+  const made: NewFile[] = [];
+  try {
+    for (let index = 0; index < pservers; index++) {
+      const meta = metaOf(options, index);
+      const place = { folder, index };
+      await makeDurableFolder(disk, indexFolder(place));
+      const temporary = temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid });
+      const file: NewFile = { meta, temporary, path: checkpointPath(place, meta.uuid), generation: undefined };
+      made.push(file);
+      file.generation = await writeFile(options, file);
+    }
+    onPhase?.('proving');
+    await expectSame(before, options, made);
+    for (const { temporary, path } of made) await disk.rename(temporary, path);
+    for (const { index } of made.map(({ meta }) => meta)) await disk.syncFolder(indexFolder({ folder, index }));
+  } catch (error) {
+    const left = made.flatMap(({ temporary, path }) => [temporary, path]);
+    // The first error says what went wrong; what stays is an orphan, and goes when a pserver starts there.
+    await discardFiles(disk, left).catch(() => undefined);
+    throw error;
+  }
+  const generations = made.map(({ generation }) => generation!);
+  return { generations, paths: made.map(({ path }) => path), proof: before };
+}
+
+/** Removes files that nobody knows of. */
+export async function discardFiles(disk: Disk, paths: readonly string[]): Promise<void> {
+  for (const path of paths) await disk.remove(path);
+}
+
+interface NewFile {
+  readonly meta: CheckpointMeta;
+  readonly temporary: string;
+  readonly path: string;
+  generation: Generation | undefined;
+}
+
+async function checkSources({ disk, set, signal, onBytes }: RestoreOptions): Promise<void> {
+  for (const { path, published } of set.parts) {
+    const problems = await withFile(await openFile(disk, path), (file) =>
+      contentProblems(
+        file,
+        { path, ...(published && { published }) },
+        { ...(signal && { signal }), ...(onBytes && { onBytes }) },
+      ),
+    );
+    const [first] = problems;
+    if (first !== undefined) throw corrupt(path, `${first.part}: ${first.message}`);
+  }
+}
+
+function metaOf({ set, variables, random, clock, token, ...options }: RestoreOptions, index: number): CheckpointMeta {
+  const { facts, parts } = set;
+  const most = (pick: (meta: CheckpointMeta) => bigint): bigint =>
+    parts.map(({ reader }) => pick(reader.facts)).reduce((a, b) => (a > b ? a : b), 0n);
+  return {
+    uuid: random.uuid(),
+    jobId: facts.jobId,
+    jobName: facts.jobName,
+    index,
+    token,
+    recovery: most(({ recovery }) => recovery),
+    timeline: options.timeline ?? most(({ timeline }) => timeline),
+    kind: 'full',
+    // Whoever loads it must look whether the ledgers lack what the master believes done. Rounds have no such belief.
+    clean: facts.rounds !== undefined,
+    ...(facts.rounds === undefined ? {} : { rounds: facts.rounds }),
+    createdAt: clock.wallSeconds(),
+    parameters: chosenSpec(facts.parameters, variables),
+    optimizer: facts.optimizer,
+    seed: facts.seed,
+    shards: facts.shards,
+  };
+}
+
+async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile): Promise<Generation> {
+  const { disk, set, variables, pservers, signal, onBytes } = options;
+  const shards = shardsFor(set.shards, meta.index, pservers);
+  const watch = { ...(signal && { signal }), ...(onBytes && { onBytes }) };
+  const written = await withFile(await disk.create(temporary), (file) =>
+    writeRecut({ file, meta, shards, variables, ...watch }),
+  );
+  const digest = await withFile(await openFile(disk, temporary), (file) =>
+    digestFile(file, temporary, () => signal?.throwIfAborted()),
+  );
+  if (digest.bytes !== written.bytes) {
+    throw new PaddletError('CheckpointNotWritten', `${temporary}: wrote ${written.bytes} bytes, found ${digest.bytes}`);
+  }
+  return generationOf({ uuid: meta.uuid, md5: digest.md5, ...written }, meta);
+}
+
+async function expectSame(before: Proof, options: RestoreOptions, made: readonly NewFile[]): Promise<void> {
+  const set = await openCheckpointSet(
+    options.disk,
+    made.map(({ temporary }) => ({ path: temporary })),
+  );
+  try {
+    expectWhole(set);
+    const after = await proofOf(set, all(set.facts.parameters), options);
+    if (JSON.stringify(after) === JSON.stringify(before)) return;
+    throw new PaddletError(
+      'CheckpointNotWritten',
+      'the new files do not hold what the old ones hold: they are removed',
+      {
+        hint: 'the disk does not give back what was written to it',
+        details: { before, after },
+      },
+    );
+  } finally {
+    await set.close();
+  }
+}
+
+const all = ({ dense, sparse }: ParameterSpec): Variables => ({
+  dense: [...dense.keys()],
+  sparse: [...sparse.keys()],
+});
+
+/** Row counts and digests that do not depend on order or on files. */
+export async function proofOf(set: CheckpointSet, variables: Variables, options: ContentOptions = {}): Promise<Proof> {
+  const { parameters } = set.facts;
+  const proofs: Proof['variables'][number][] = [];
+  for (const at of variables.dense) {
+    const { blocks: rows, valuesDigest, stateDigest } = await denseContent(set, at, options);
+    proofs.push({ name: parameters.dense[at]!.name, kind: 'dense', rows, valuesDigest, stateDigest });
+  }
+  for (const at of variables.sparse) {
+    const { rows, valuesDigest, stateDigest } = await tableContent(set, at, options);
+    proofs.push({ name: parameters.sparse[at]!.name, kind: 'sparse', rows, valuesDigest, stateDigest });
+  }
+  return { variables: proofs, shards: set.shards.length, positionsDigest: await positionsDigest(set.shards) };
+}

@@ -1,0 +1,177 @@
+/**
+ * Several files read as one checkpoint: of each shard the copy with the highest (epoch, seq). All must be of one job.
+ * Memory: the headers, and where each shard is.
+ */
+import { PaddletError } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import { formatShards } from '../file/coverage.ts';
+import { corrupt } from '../file/files.ts';
+import type { FileFacts, ShardPosition } from '../file/format.ts';
+import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
+import { canonicalJson } from '../file/spec-schema.ts';
+import type { Generation } from '../registry/entry.ts';
+
+/** A file that is meant. */
+export interface FileRef {
+  readonly path: string;
+  /** What the path says of it: undefined for a file that was named by hand. */
+  readonly index?: number;
+  readonly uuid?: string;
+  /** What was published of it, where a store knows. */
+  readonly published?: Generation;
+}
+
+export interface CheckpointPart extends FileRef {
+  readonly reader: CheckpointReader;
+  /** Shards that are read from this file. */
+  readonly shards: readonly number[];
+}
+
+/** Where a shard is read from. */
+export interface ShardSource extends ShardPosition {
+  readonly reader: CheckpointReader;
+}
+
+export interface CheckpointSet {
+  /** Of the newest file: job, parameters, optimizer and shards are those of all. */
+  readonly facts: FileFacts;
+  /** Files that at least one shard is read from. */
+  readonly parts: readonly CheckpointPart[];
+  /** By shard number. */
+  readonly shards: readonly ShardSource[];
+  /** Shards of the job that are in none of the files. */
+  readonly missing: readonly number[];
+  close(): Promise<void>;
+}
+
+/** Opens the files. Throws `CheckpointMissing`, `CheckpointCorrupt` (also for files of several jobs). */
+export async function openCheckpointSet(disk: Disk, files: readonly FileRef[]): Promise<CheckpointSet> {
+  const opened: { ref: FileRef; reader: CheckpointReader }[] = [];
+  try {
+    for (const ref of files) opened.push({ ref, reader: await openPart(disk, ref) });
+    const set = joinParts(opened);
+    const used = new Set(set.parts.map(({ reader }) => reader));
+    for (const { reader } of opened) if (!used.has(reader)) await reader.close();
+    return set;
+  } catch (error) {
+    // The first error says what is wrong.
+    for (const { reader } of opened) await reader.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Opens one file and checks that it is the one its path names. */
+export async function openPart(disk: Disk, { path, index, uuid }: FileRef): Promise<CheckpointReader> {
+  const reader = await openCheckpoint(disk, path);
+  const { facts } = reader;
+  if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
+  await reader.close();
+  throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
+}
+
+function joinParts(opened: readonly Opened[]): CheckpointSet {
+  const newestFirst = newestRound(opened).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
+  const first = newestFirst[0];
+  if (first === undefined) throw new PaddletError('CheckpointMissing', 'there is no checkpoint file');
+  const { facts } = first.reader;
+  for (const { reader } of newestFirst) expectSameJob(first.reader, reader);
+  const best = new Map<number, ShardSource>();
+  for (const { reader } of newestFirst) {
+    for (const position of reader.positions) {
+      const found = best.get(position.shard);
+      if (found === undefined || isNewer(position, found)) best.set(position.shard, { ...position, reader });
+    }
+  }
+  const shards = [...best.values()].sort((a, b) => a.shard - b.shard);
+  const byReader = Map.groupBy(shards, ({ reader }) => reader);
+  const parts = opened.flatMap(({ ref, reader }) => {
+    const mine = byReader.get(reader)?.map(({ shard }) => shard);
+    return mine === undefined ? [] : [{ ...ref, reader, shards: mine }];
+  });
+  return {
+    facts,
+    parts,
+    shards,
+    missing: Array.from({ length: facts.shards }, (_, shard) => shard).filter((shard) => !best.has(shard)),
+    close: async () => {
+      for (const { reader } of parts) await reader.close();
+    },
+  };
+}
+
+type Opened = { readonly ref: FileRef; readonly reader: CheckpointReader };
+
+/** Mode sync: files of one round only, the newest that has every shard, or the newest of all when none has. */
+function newestRound(opened: readonly Opened[]): Opened[] {
+  const byRound = Map.groupBy(opened, ({ reader }) => reader.facts.rounds?.round ?? -1);
+  const newestFirst = [...byRound].sort(([a], [b]) => b - a).map(([, files]) => files);
+  const whole = newestFirst.find((files) => {
+    const shards = new Set(files.flatMap(({ reader }) => reader.positions.map(({ shard }) => shard)));
+    return files.some(({ reader }) => shards.size === reader.facts.shards);
+  });
+  return [...(whole ?? newestFirst[0] ?? [])];
+}
+
+const isNewer = (a: ShardPosition, b: ShardPosition): boolean =>
+  a.epoch > b.epoch || (a.epoch === b.epoch && a.seq > b.seq);
+
+/** Throws `CheckpointCorrupt` when the two are not of one job. */
+export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
+  if (a.facts.jobId !== b.facts.jobId) {
+    const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
+    throw corrupt(b.path, `is of job ${other}, but ${a.path} is of job ${one}`);
+  }
+  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
+    if (canonicalJson(a.facts[part]) === canonicalJson(b.facts[part])) continue;
+    throw corrupt(b.path, `was made for other ${part} than ${a.path}`);
+  }
+}
+
+/** Throws `CheckpointMissing` when not every shard of the job is there. */
+export function expectWhole({ missing, facts }: CheckpointSet): void {
+  if (missing.length === 0) return;
+  const which = formatShards(missing);
+  throw new PaddletError(
+    'CheckpointMissing',
+    `${missing.length} of ${facts.shards} shards are in none of the files: ${which.length > 200 ? `${which.slice(0, 200)}…` : which}`,
+    { hint: 'name the folder that has the files of all pservers of the job' },
+  );
+}
+
+/** Tables and dense parameters by their places in the job. */
+export interface Variables {
+  readonly dense: readonly number[];
+  readonly sparse: readonly number[];
+}
+
+/** What matches the names that a pattern means: `*` is any text, `?` any character. */
+export function nameExpression(pattern: string): RegExp {
+  const text = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${text}$`, 's');
+}
+
+/**
+ * Those whose names match one of the patterns (`*` is any text, `?` any character); all of them without patterns. Throws
+ * `Usage` for a pattern that matches nothing.
+ */
+export function chooseVariables(spec: ParameterSpec, patterns: readonly string[]): Variables {
+  const names = [...spec.dense, ...spec.sparse].map(({ name }) => name);
+  const expressions = patterns.map((pattern) => {
+    const expression = nameExpression(pattern);
+    if (!names.some((name) => expression.test(name))) {
+      throw new PaddletError('Usage', `--vars ${pattern}: no parameter or table of that name`, {
+        hint: `there are ${names.join(', ')}`,
+      });
+    }
+    return expression;
+  });
+  const isChosen = ({ name }: { name: string }): boolean =>
+    expressions.length === 0 || expressions.some((expression) => expression.test(name));
+  const places = (specs: readonly { name: string }[]): number[] =>
+    specs.flatMap((one, at) => (isChosen(one) ? [at] : []));
+  return { dense: places(spec.dense), sparse: places(spec.sparse) };
+}

@@ -1,0 +1,143 @@
+/** `checkpoint inspect`: what a checkpoint holds, in one pass and bounded memory. */
+import type { OptimizerSpec } from '../../tensor/spec.ts';
+import { readBlock } from '../file/reader.ts';
+import type { CheckpointSet, Variables } from './checkpoint-set.ts';
+import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';
+import { mergeRows } from './merge.ts';
+import { createModelHasher, type Digests, inNameOrder } from './model-digest.ts';
+import { type PositionsFound, positionsDigest, progressOf } from './positions.ts';
+
+export interface InspectedTable extends TableContent {
+  readonly name: string;
+  readonly width: number;
+}
+
+export interface InspectedDense extends DenseContent {
+  readonly name: string;
+  readonly shape: readonly number[];
+}
+
+export interface Inspection {
+  readonly jobId: string;
+  readonly jobName: string;
+  readonly optimizer: OptimizerSpec;
+  readonly shards: { readonly total: number; readonly missing: readonly number[] };
+  readonly files: readonly InspectedFile[];
+  readonly tables: readonly InspectedTable[];
+  readonly dense: readonly InspectedDense[];
+  readonly positions: PositionsFound & {
+    /** Updates of the shards: least and greatest. */
+    readonly seq: readonly [number, number];
+    readonly digest: string;
+  };
+  /** Of the whole model, as the job's result states them; made only on request. */
+  readonly digests: Digests | undefined;
+}
+
+export interface InspectedFile {
+  readonly path: string;
+  readonly uuid: string;
+  readonly index: number;
+  readonly token: string;
+  readonly bytes: number;
+  readonly rows: number;
+  /** Read from this file, and in it. */
+  readonly shards: number;
+  readonly shardsHere: number;
+  readonly createdAt: number;
+  readonly clean: boolean;
+}
+
+export interface InspectOptions extends ContentOptions {
+  readonly variables: Variables;
+  /** Make `modelDigest` and `stateDigest`, which needs a second pass in the order of ids. */
+  readonly digests: boolean;
+}
+
+/** Throws `CheckpointCorrupt`, and the signal's reason. */
+export async function inspectCheckpoint(set: CheckpointSet, options: InspectOptions): Promise<Inspection> {
+  const { facts, shards } = set;
+  const { dense, sparse } = facts.parameters;
+  const tables: InspectedTable[] = [];
+  for (const table of options.variables.sparse) {
+    const { name, width } = sparse[table]!;
+    tables.push({ name, width, ...(await tableContent(set, table, options)) });
+  }
+  const parameters: InspectedDense[] = [];
+  for (const parameter of options.variables.dense) {
+    const { name, shape } = dense[parameter]!;
+    parameters.push({ name, shape, ...(await denseContent(set, parameter, options)) });
+  }
+  const seqs = shards.map(({ seq }) => seq);
+  const seq = seqs.reduce<[number, number]>(
+    ([low, high], one) => [Math.min(low, one), Math.max(high, one)],
+    [seqs[0] ?? 0, seqs[0] ?? 0],
+  );
+  return {
+    jobId: facts.jobId,
+    jobName: facts.jobName,
+    optimizer: facts.optimizer,
+    shards: { total: facts.shards, missing: set.missing },
+    files: set.parts.map(({ reader, shards: used }) => ({
+      path: reader.path,
+      uuid: reader.facts.uuid,
+      index: reader.facts.index,
+      token: reader.facts.token.toString(),
+      bytes: reader.source.bytes,
+      rows: reader.facts.rows,
+      shards: used.length,
+      shardsHere: reader.facts.shardsHere,
+      createdAt: reader.facts.createdAt,
+      clean: reader.facts.clean,
+    })),
+    tables,
+    dense: parameters,
+    positions: { ...(await progressOf(shards)), seq, digest: await positionsDigest(shards) },
+    digests: options.digests ? await digestSet(set, options) : undefined,
+  };
+}
+
+/** `modelDigest` and `stateDigest` of all variables (model-digest.ts). Memory: a batch of rows. */
+export async function digestSet(set: CheckpointSet, options: ContentOptions = {}): Promise<Digests> {
+  const { facts, shards } = set;
+  const slots = [...facts.state.slots].sort();
+  const hasher = createModelHasher();
+  for (const [parameter, spec] of inNameOrder(facts.parameters.dense)) {
+    hasher.beginDense(spec);
+    for await (const block of blocksInOrder(set, parameter)) {
+      options.signal?.throwIfAborted();
+      const state = slots.map((slot) => bytesOf(block.slots[slot]!));
+      hasher.block(bytesOf(block.values), state, block.step);
+    }
+  }
+  for (const [table, spec] of inNameOrder(facts.parameters.sparse)) {
+    hasher.beginTable(spec);
+    for await (const rows of mergeRows({ shards, table, width: spec.width, state: facts.state })) {
+      options.signal?.throwIfAborted();
+      const columns = [rows.values, ...slots.map((slot) => rows.slots[slot]!)].map(bytesOf);
+      const steps = rows.steps === undefined ? [] : [bytesOf(rows.steps)];
+      const ids = bytesOf(rows.ids);
+      const size = 4 * spec.width;
+      for (let row = 0; row < rows.ids.length; row++) {
+        const [values, ...state] = columns.map((column) => column.subarray(row * size, (row + 1) * size));
+        for (const step of steps) state.push(step.subarray(4 * row, 4 * row + 4));
+        hasher.row(ids.subarray(8 * row, 8 * row + 8), values!, state);
+      }
+      options.onBytes?.(rows.ids.length * size);
+    }
+  }
+  return hasher.digests();
+}
+
+/** Blocks of a parameter by number; shards that are missing leave holes. */
+export async function* blocksInOrder({ shards }: Pick<CheckpointSet, 'shards'>, parameter: number) {
+  const places = [];
+  for (const { reader, shard } of shards) {
+    for (const place of await reader.blockPlaces(shard, parameter)) places.push({ reader, place });
+  }
+  places.sort((a, b) => a.place.block - b.place.block);
+  for (const { reader, place } of places) yield readBlock(reader.source, place);
+}
+
+const bytesOf = (array: ArrayBufferView): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

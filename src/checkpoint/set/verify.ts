@@ -1,0 +1,184 @@
+/** `checkpoint verify`: every file whole and as it was written, all of one job, every shard there. Bounded memory. */
+import { isPaddletError, type PaddletError } from '../../base/errors.ts';
+import type { Disk, DiskFile } from '../../base/seams.ts';
+import { openFile, withFile } from '../file/files.ts';
+import { UNSEALED_KEYS } from '../file/format.ts';
+import type { CheckpointReader } from '../file/reader.ts';
+import { HEADER_CRC } from '../file/safetensors/header.ts';
+import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
+import { damagedTensors, digestFile } from '../file/scan.ts';
+import { checkStructure } from '../file/structure.ts';
+import { expectSameJob, type FileRef, openPart } from './checkpoint-set.ts';
+
+export interface Problem {
+  /** `file`, `header`, `structure`, `job`, or the name of a tensor. */
+  readonly part: string;
+  readonly message: string;
+}
+
+export interface FileVerdict {
+  readonly path: string;
+  readonly index: number | undefined;
+  readonly uuid: string | undefined;
+  readonly bytes: number | undefined;
+  /** What the content was compared with; `tensors`: checksums too, but the file is of a time when headers had none. */
+  readonly checked: 'md5' | 'checksums' | 'tensors';
+  readonly problems: readonly Problem[];
+}
+
+export interface Verification {
+  readonly ok: boolean;
+  readonly jobId: string | undefined;
+  readonly jobName: string | undefined;
+  readonly files: readonly FileVerdict[];
+  /** Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are). */
+  readonly shards: number;
+  readonly missing: readonly number[];
+}
+
+export interface VerifyOptions {
+  readonly disk: Disk;
+  readonly files: readonly FileRef[];
+  /** Files that must cover all shards; undefined: all together. A single file need not. */
+  readonly newest?: ReadonlySet<string>;
+  /** The job they must be of, where it is known. */
+  readonly jobId?: string;
+  readonly signal?: AbortSignal;
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/** Throws only the machine's trouble and the signal's reason; damage is in the answer. */
+export async function verifyCheckpoint(options: VerifyOptions): Promise<Verification> {
+  const { disk, files, newest, jobId } = options;
+  const verdicts: FileVerdict[] = [];
+  const covered = new Set<number>();
+  let first: CheckpointReader | undefined;
+  for (const ref of files) {
+    const { verdict, reader } = await verifyFile(disk, ref, options);
+    const problems = [...verdict.problems];
+    if (reader !== undefined) {
+      await reader.close();
+      problems.push(...jobProblems(reader, first, jobId));
+      if (problems.length === 0) {
+        first ??= reader;
+        if (newest?.has(ref.path) ?? true) for (const { shard } of reader.positions) covered.add(shard);
+      }
+    }
+    verdicts.push({ ...verdict, problems });
+  }
+  const shards = first?.facts.shards ?? 0;
+  const missing = Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !covered.has(shard));
+  const isSingle = files.length === 1 && files[0]!.index === undefined;
+  const ok = verdicts.every(({ problems }) => problems.length === 0) && (missing.length === 0 || isSingle);
+  const { jobId: id, jobName } = first?.facts ?? {};
+  return { ok, jobId: id, jobName, files: verdicts, shards, missing };
+}
+
+function jobProblems(
+  reader: CheckpointReader,
+  first: CheckpointReader | undefined,
+  jobId: string | undefined,
+): Problem[] {
+  const { facts } = reader;
+  if (jobId !== undefined && facts.jobId !== jobId) {
+    return [{ part: 'job', message: `of job ${facts.jobName} (${facts.jobId}), not of this job (${jobId})` }];
+  }
+  if (first === undefined) return [];
+  const error = damageOf(() => expectSameJob(first, reader));
+  return error === undefined ? [] : [{ part: 'job', message: error.message }];
+}
+
+function damageOf(act: () => void): PaddletError | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointCorrupt')) return error;
+    throw error;
+  }
+}
+
+interface Verified {
+  readonly verdict: FileVerdict;
+  /** Open; undefined when the file cannot be read at all. */
+  readonly reader: CheckpointReader | undefined;
+}
+
+type Watch = Pick<VerifyOptions, 'signal' | 'onBytes'>;
+
+async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verified> {
+  const { path, index, uuid, published } = ref;
+  let bytes: number | undefined;
+  const problems: Problem[] = [];
+  const note = (part: string, error: unknown): void => {
+    if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
+    problems.push({ part, message: error.message });
+  };
+  let reader: CheckpointReader | undefined;
+  try {
+    await withFile(await openFile(disk, path), async (file) => {
+      bytes = await file.size();
+      problems.push(...(await contentProblems(file, ref, watch)));
+    });
+  } catch (error) {
+    note('file', error);
+  }
+  if (problems.length === 0) {
+    try {
+      reader = await openPart(disk, ref);
+      await checkStructure(reader, watch.signal);
+    } catch (error) {
+      note('structure', error);
+    }
+  }
+  const isSealed = reader?.source.metadata.has(HEADER_CRC) ?? true;
+  const checked = published !== undefined ? 'md5' : isSealed ? 'checksums' : 'tensors';
+  const verdict = { path, index, uuid: uuid ?? reader?.facts.uuid, bytes, checked, problems } as const;
+  return { verdict, reader };
+}
+
+/** Compares with what was published; without that, with the checksums inside. */
+export async function contentProblems(
+  file: DiskFile,
+  { path, published }: Pick<FileRef, 'path' | 'published'>,
+  { signal, onBytes }: Watch,
+): Promise<Problem[]> {
+  const watched = (bytes: number): void => {
+    signal?.throwIfAborted();
+    onBytes?.(bytes);
+  };
+  if (published !== undefined) {
+    const bytes = await file.size();
+    if (published.bytes !== undefined && bytes !== published.bytes) {
+      return [{ part: 'file', message: `has ${bytes} bytes, ${published.bytes} were published` }];
+    }
+    let done = 0;
+    const { md5 } = await digestFile(file, path, (total) => {
+      watched(total - done);
+      done = total;
+    });
+    if (md5 === published.md5) return [];
+    const parts = await damagedParts(file, path, () => signal?.throwIfAborted());
+    if (parts.length > 0) return parts;
+    if ((await isHeaderIntact(await readSafetensors(file, path))) === undefined) {
+      return [{ part: 'header', message: `its MD5 is ${md5}, ${published.md5} was published; the tensors are sound` }];
+    }
+    return [{ part: 'file', message: `whole, but another one: its MD5 is ${md5}, ${published.md5} was published` }];
+  }
+  return damagedParts(file, path, watched);
+}
+
+/** The header, or the tensors that are not as they were written. */
+async function damagedParts(file: DiskFile, path: string, onBytes: (bytes: number) => void): Promise<Problem[]> {
+  try {
+    const source = await readSafetensors(file, path);
+    const isIntact = await isHeaderIntact(source);
+    const isNameDamaged = isIntact === undefined && ![...source.metadata.keys()].every((key) => UNSEALED_KEYS.has(key));
+    if (isIntact === false || isNameDamaged) return [{ part: 'header', message: 'is not as it was written (CRC-32)' }];
+    const damaged = await damagedTensors(source, onBytes);
+    return damaged.map((part) => ({ part, message: 'is not as it was written (CRC-32)' }));
+  } catch (error) {
+    if (!isPaddletError(error, 'CheckpointCorrupt')) throw error;
+    return [{ part: 'header', message: error.message }];
+  }
+}

@@ -1,0 +1,84 @@
+/** A model as its published checkpoints hold it: all shards in this process's memory, to be read. */
+
+import { assert } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { type ExpectedJob, loadNewestUsable } from '../../checkpoint/load/load.ts';
+import { commonRound, readEntries } from '../../checkpoint/registry/discover.ts';
+import { type CheckpointEntry, generationsOf } from '../../checkpoint/registry/entry.ts';
+import type { PulledValues } from '../../model/model.ts';
+import type { Keys } from '../../store/keys.ts';
+import type { Store } from '../../store/store.ts';
+import { blockCount, elementCount } from '../../tensor/blocks.ts';
+import type { Parameters } from '../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import { createParameters } from '../../tensor/wasm-parameters.ts';
+import { type JobRecord, modelOf } from '../job/job-record.ts';
+import type { IdList, ParameterClient } from './parameter-client.ts';
+
+export interface StoredModelOptions {
+  readonly host: Host;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly record: JobRecord;
+  /** Where the pservers' folders are. */
+  readonly folder: string;
+}
+
+/** Throws `CheckpointMissing` when a shard is in no usable checkpoint. */
+export async function openStoredModel(options: StoredModelOptions): Promise<Pick<ParameterClient, 'pull'>> {
+  const { host, store, keys, record, folder } = options;
+  const { optimizer, training, cluster } = record.job;
+  const spec = modelOf(record).parameters;
+  const { shards } = cluster;
+  const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
+  const expected: ExpectedJob = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
+  for (const complaint of complaints) host.log.warn(complaint);
+  const round = commonRound(published);
+  for (const one of published) {
+    const { index } = one;
+    const entry = round === undefined ? one.entry : onlyOfRound(one.entry, round);
+    const outcome = await loadNewestUsable(entry, {
+      disk: host.disk,
+      place: { folder, index },
+      expected,
+      into: parameters,
+    });
+    for (const error of outcome.complaints) host.log.warn(error.message);
+  }
+  const missing = Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !parameters.hasShard(shard));
+  if (missing.length > 0) {
+    throw new PaddletError(
+      'CheckpointMissing',
+      `${missing.length} of ${shards} shards are in no usable checkpoint under ${folder}`,
+      {
+        hint: 'checkpoints are written at the end of a job and on a clean stop; --dir names the folder of the job',
+      },
+    );
+  }
+  return { pull: async (ids) => pullLocally(parameters, spec, ids) };
+}
+
+/** Mode sync: files of other rounds do not belong to those of the other pservers. */
+function onlyOfRound(entry: CheckpointEntry, round: number): CheckpointEntry {
+  const [newest, ...generations] = generationsOf(entry).filter((one) => one.round === round);
+  assert(newest !== undefined, 'every pserver has a file of that round');
+  return { ...newest, generations };
+}
+
+function pullLocally(parameters: Parameters, spec: ParameterSpec, { ids, count }: IdList): PulledValues {
+  const dense = spec.dense.map((one, parameter) => {
+    const values = new Float32Array(elementCount(one));
+    const blocks = Uint32Array.from({ length: blockCount(one) }, (_, block) => block);
+    parameters.pullDense(parameter, blocks, new Uint8Array(values.buffer));
+    return values;
+  });
+  const sparse = spec.sparse.map(({ width }, table) => {
+    const values = new Float32Array(count * width);
+    parameters.pullSparse(table, ids.subarray(0, count * 8), new Uint8Array(values.buffer));
+    return values;
+  });
+  return { dense, sparse };
+}

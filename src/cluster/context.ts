@@ -1,0 +1,42 @@
+/** What a command hands to a role: the world, the store, and how this process is reached. */
+import type { Registry } from 'prom-client';
+import type { Host } from '../base/seams.ts';
+import type { Model } from '../model/model.ts';
+import type { ListenOptions, Network } from '../protocol/messages/channel.ts';
+import type { Keys } from '../store/keys.ts';
+import type { Store } from '../store/store.ts';
+import type { JobRecord } from './job/job-record.ts';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What it waits for, when not ready. */
+  readonly reason?: string;
+}
+
+/** Enough to reach the processes of a job. */
+export interface ClusterContext {
+  readonly host: Host;
+  readonly network: Network;
+  readonly store: Store;
+  readonly keys: Keys;
+}
+
+export interface RoleContext extends ClusterContext {
+  /** `host:port` to bind; port 0 takes a free one. */
+  readonly listen: string;
+  /** Host that others reach this process by, when it is not the one bound. */
+  readonly advertise: string | undefined;
+  readonly registry: Registry;
+  /** Answers /healthz, /readyz and /metrics. */
+  readonly health: (isReady: () => Readiness) => ListenOptions['http'];
+  /** Aborts when the process is asked to end (SIGINT, SIGTERM): drain, save, leave. */
+  readonly stop: AbortSignal;
+  readonly hostName: string;
+  readonly pid: number;
+  readonly version: string;
+  /** Makes the models of jobs whose model is not built in; absent: all are. */
+  readonly makeModel?: (record: JobRecord) => Model;
+}
+
+/** How a role ended well. Failures are thrown as PaddletErrors. */
+export type RoleEnd = 'finished' | 'stopped';

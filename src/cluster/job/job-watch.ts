@@ -1,0 +1,134 @@
+/** Follows what ends a role from outside: the job's result, and a request to stop the job. */
+import * as z from 'zod';
+import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { Cancel } from '../../base/seams.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import { follow } from '../../store/follow.ts';
+import type { KeyValue } from '../../store/store.ts';
+import type { RoleContext } from '../context.ts';
+import { retryStore } from '../ownership.ts';
+import { interrupted } from '../waiting.ts';
+import { type JobResult, jobResultSchema } from './job-result.ts';
+
+const failureSchema = z.strictObject({
+  failed: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional(), by: z.string() }),
+});
+
+/** The value of `/result`. */
+export type JobEnd = { readonly result: JobResult } | { readonly failure: PaddletError };
+
+export function parseJobEnd(key: string, value: string): JobEnd {
+  const parsed = parseStoreValue(z.union([failureSchema, jobResultSchema]), key, value);
+  if (!('failed' in parsed)) return { result: parsed };
+  const { code, message, hint } = parsed.failed;
+  return {
+    failure: new PaddletError(isErrorCode(code) ? code : 'JobFailed', message, hint === undefined ? {} : { hint }),
+  };
+}
+
+export interface JobWatch {
+  /** Aborts when the job has ended, was asked to stop, or this process was. */
+  readonly over: AbortSignal;
+  /** Resolves when the store has told whether the job has ended; rejects when interrupted. */
+  readonly known: Promise<void>;
+  /** How the job ended, once it has. */
+  end(): JobEnd | undefined;
+  /** True when the whole job was asked to stop. */
+  stopRequested(): boolean;
+  cancel: Cancel;
+}
+
+/** The `modRevision` of a `/stop` that stands; 0n when there is none. */
+export async function standingStop(context: RoleContext): Promise<bigint> {
+  const entry = await retryStore(context, () => context.store.get(context.keys.stop));
+  return entry?.modRevision ?? 0n;
+}
+
+/**
+ * An old `/stop` does not stop a job that was started again: only one that is put after `oldStop`, or, without that, after
+ * the watch began.
+ */
+export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
+  const { keys } = context;
+  let old = oldStop;
+  const over = new AbortController();
+  let end: JobEnd | undefined;
+  let stopping = false;
+  const known = Promise.withResolvers<void>();
+  // Who does not wait for it hears of the interruption elsewhere.
+  known.promise.catch(() => {});
+  over.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
+  const onStop = (): void => over.abort();
+  if (context.stop.aborted) over.abort();
+  context.stop.addEventListener('abort', onStop, { once: true });
+  const crash = (error: Error): void => over.abort(error);
+
+  const sawResult = (value: string): void => {
+    end = parseJobEnd(keys.result, value);
+    over.abort();
+  };
+  const sawStop = (entry: KeyValue | undefined): void => {
+    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || stopping) return;
+    stopping = true;
+    context.host.log.info('the job was asked to stop');
+    over.abort();
+  };
+  const cancels = [
+    follow(
+      context.store,
+      keys.result,
+      {
+        onSnapshot: (entries) => {
+          const entry = entries.find(({ key }) => key === keys.result);
+          if (entry !== undefined) sawResult(entry.value);
+          known.resolve();
+        },
+        onEvents: (events) => {
+          for (const event of events) {
+            if (event.type === 'put' && event.entry.key === keys.result) sawResult(event.entry.value);
+          }
+        },
+        onEnd: crash,
+      },
+      context.host.clock,
+    ),
+    follow(
+      context.store,
+      keys.stop,
+      {
+        onSnapshot: (entries) => {
+          const found = entries.find(({ key }) => key === keys.stop);
+          old ??= found?.modRevision ?? 0n;
+          sawStop(found);
+        },
+        onEvents: (events) => {
+          for (const event of events) if (event.type === 'put') sawStop(event.entry);
+        },
+        onEnd: crash,
+      },
+      context.host.clock,
+    ),
+  ];
+  return {
+    known: known.promise,
+    over: over.signal,
+    end: () => end,
+    stopRequested: () => stopping,
+    cancel: () => {
+      context.stop.removeEventListener('abort', onStop);
+      for (const cancel of cancels) cancel();
+    },
+  };
+}
+
+/** Ends the job as failed, for all roles; the first reason wins. */
+export async function failJob(context: RoleContext, fence: Fence, by: string, error: PaddletError): Promise<void> {
+  const failed = { code: error.code, message: error.message, ...(error.hint && { hint: error.hint }), by };
+  await retryStore(context, () =>
+    fencedTxn(context.store, fence, {
+      if: [{ key: context.keys.result, createRevision: 0n }],
+      then: [{ put: context.keys.result, value: JSON.stringify({ failed }) }],
+    }),
+  );
+}

@@ -1,0 +1,52 @@
+/** A role started before its job waits for it: any start order works (DESIGN §2). */
+import { assert } from '../../base/assert.ts';
+import { follow } from '../../store/follow.ts';
+import type { RoleContext } from '../context.ts';
+import { retryStore } from '../ownership.ts';
+import { createSignal, sayWaiting } from '../waiting.ts';
+import { type JobRecord, readJobRecord } from './job-record.ts';
+
+export async function waitForJob(context: RoleContext): Promise<JobRecord> {
+  const { keys, store } = context;
+  const { clock, log } = context.host;
+  const changed = createSignal();
+  let found: true | undefined;
+  let ended: Error | undefined;
+  let loaded = false;
+  const saw = (entry: { key: string; value: string } | undefined): void => {
+    loaded = true;
+    if (entry?.key === keys.job) found = true;
+    changed.notify();
+  };
+  const cancel = follow(
+    store,
+    keys.job,
+    {
+      onSnapshot: (entries) => saw(entries.find(({ key }) => key === keys.job)),
+      onEvents: (events) => {
+        for (const event of events) if (event.type === 'put') saw(event.entry);
+      },
+      onEnd: (error) => {
+        ended = error;
+        changed.notify();
+      },
+      onWaiting: () => changed.notify(),
+    },
+    clock,
+  );
+  const quiet = sayWaiting(clock, log, () =>
+    loaded ? `a job: no master has published one at ${keys.job}` : `the store ${store.url}`,
+  );
+  try {
+    await changed.until(() => {
+      if (ended !== undefined) throw ended;
+      return found;
+    }, context.stop);
+    const record = await retryStore(context, () => readJobRecord(store, keys));
+    assert(record !== undefined, 'a job that was published stays');
+    return record;
+  } finally {
+    quiet();
+    cancel();
+  }
+}

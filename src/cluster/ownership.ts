@@ -1,0 +1,126 @@
+/**
+ * A key that this process owns under a lease: the master's lock, a pserver's index, a trainer's registration. The lease
+ * is a hint; the fencing token (the key's create revision) is the proof that goes into every write (DESIGN §2).
+ */
+import { isPaddletError, type PaddletError } from '../base/errors.ts';
+import type { Log } from '../base/seams.ts';
+import type { Fence } from '../store/fence.ts';
+import { type KeptLease, keepLease } from '../store/lease-keeper.ts';
+import { retryWhileAway } from '../store/retry-store.ts';
+import type { KeyValue, Op, Store } from '../store/store.ts';
+import type { RoleContext } from './context.ts';
+import { createSignal, type Signal } from './waiting.ts';
+
+/** A lease that is being kept, before and after it owns a key. */
+export interface HeldLease {
+  readonly leaseId: bigint;
+  isHeld(): boolean;
+  /** Aborts, with the store's error as reason, when the store says that the lease is gone. */
+  readonly lost: AbortSignal;
+  /** Notified on suspension and on resumption. */
+  readonly changed: Signal;
+  onResume(run: () => void): void;
+  /** Ends the lease and with it the keys that hang on it. */
+  release(): Promise<void>;
+}
+
+/** Grants a lease, waiting for the store as long as it takes. */
+export async function holdLease(context: RoleContext, ttlMs: number): Promise<HeldLease> {
+  const { clock, log } = context.host;
+  const changed = createSignal();
+  const lost = new AbortController();
+  const resumed: (() => void)[] = [];
+  const { sentAtMs, grant } = await grantPatiently(context, ttlMs);
+  const kept: KeptLease = keepLease({
+    store: context.store,
+    clock,
+    leaseId: grant.leaseId,
+    grantedTtlMs: grant.grantedTtlMs,
+    sentAtMs,
+    onSuspend: () => {
+      log.warn('suspended: the store did not renew the lease in time; serving nothing until it answers', {
+        store: context.store.url,
+      });
+      changed.notify();
+    },
+    onResume: () => {
+      log.info('resumed: the store still had the lease');
+      for (const run of resumed) run();
+      changed.notify();
+    },
+    onLost: (error) => {
+      lost.abort(error);
+      changed.notify();
+    },
+  });
+  return {
+    leaseId: grant.leaseId,
+    isHeld: () => kept.isHeld(),
+    lost: lost.signal,
+    changed,
+    onResume: (run) => resumed.push(run),
+    async release() {
+      kept.stop();
+      await revoke(context.store, grant.leaseId, log);
+    },
+  };
+}
+
+async function grantPatiently(context: RoleContext, ttlMs: number) {
+  const { clock } = context.host;
+  const sent = { atMs: 0 };
+  const grant = await retryStore(context, async () => {
+    sent.atMs = clock.monotonicMs();
+    return context.store.leaseGrant(ttlMs);
+  });
+  return { sentAtMs: sent.atMs, grant };
+}
+
+/** The lease runs out by itself when the store cannot be told: leaving is not worth failing for. */
+async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
+  try {
+    await store.leaseRevoke(leaseId);
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    log.warn(`the lease could not be given back and will run out by itself: ${error.message}`);
+  }
+}
+
+/** Repeats an idempotent call while the store is away, until it answers or the signal aborts. */
+export function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
+  return retryWhileAway({ ...context.host, store: context.store, signal }, call);
+}
+
+export interface ClaimOptions {
+  readonly key: string;
+  readonly value: string;
+  readonly lease: HeldLease;
+  /** Written with the key, when it is free. */
+  readonly also?: readonly Op[];
+}
+
+export type Claim =
+  | { readonly outcome: 'owned'; readonly fence: Fence }
+  | { readonly outcome: 'taken'; readonly by: KeyValue };
+
+/** Creates the key if it does not exist. A try with unknown outcome is told from the key's lease, which is ours alone. */
+export async function claimKey(context: RoleContext, options: ClaimOptions): Promise<Claim> {
+  const { key, value, lease } = options;
+  return retryStore(context, async () => {
+    const answer = await context.store.txn({
+      if: [{ key, createRevision: 0n }],
+      then: [{ put: key, value, leaseId: lease.leaseId }, ...(options.also ?? [])],
+      else: [{ get: key }],
+    });
+    if (answer.succeeded) return { outcome: 'owned', fence: { key, token: answer.revision } };
+    const owner = answer.results[0];
+    if (owner === undefined) throw new Error(`${key}: refused as taken, yet absent in the same revision`);
+    if (owner.leaseId === lease.leaseId) return { outcome: 'owned', fence: { key, token: owner.createRevision } };
+    return { outcome: 'taken', by: owner };
+  });
+}
+
+/** The reason of `lost`, typed. */
+export function lossOf(lease: HeldLease): PaddletError {
+  return lease.lost.reason as PaddletError;
+}

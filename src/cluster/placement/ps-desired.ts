@@ -1,0 +1,18 @@
+/** `/ps_desired`: the number of pservers. A restore may change it, while no pserver is there (src/checkpoint/registry/publish-restored.ts). */
+import * as z from 'zod';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { parseStoreValue } from '../../core/tasks/state.ts';
+import type { KeyValue } from '../../store/store.ts';
+
+export const parseDesired = ({ key, value }: KeyValue): number =>
+  parseStoreValue(z.int().min(1).max(LIMITS.pservers), key, value);
+
+/** Throws `Resized` when it is not what this process began with. */
+export function checkDesired(entry: KeyValue, pservers: number): void {
+  const desired = parseDesired(entry);
+  if (desired === pservers) return;
+  throw new PaddletError('Resized', `the job has ${desired} pservers now; when this process began it had ${pservers}`, {
+    hint: 'it was restored to another number of pservers: start this process again',
+  });
+}

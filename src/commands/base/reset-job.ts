@@ -1,0 +1,163 @@
+/** `--fresh`: forgets what a store has of a job, and the job's checkpoint files. Only when nobody is at work on it. */
+import * as z from 'zod';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Disk } from '../../base/seams.ts';
+import { readEntries } from '../../checkpoint/registry/discover.ts';
+import { generationsOf } from '../../checkpoint/registry/entry.ts';
+import { askInfoAt } from '../../cluster/job/ask-info.ts';
+import { interrupted, sayWaiting } from '../../cluster/waiting.ts';
+import type { Network } from '../../protocol/messages/channel.ts';
+import type { Keys } from '../../store/keys.ts';
+import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-store.ts';
+import { settle } from '../../store/settle.ts';
+import type { Compare, KeyValue, Store } from '../../store/store.ts';
+import { liveRoles, waitUntil } from './job-wait.ts';
+import { type ForgottenFiles, removeCheckpoints } from './remove-checkpoints.ts';
+
+export interface BeginAnewOptions extends RetryOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly disk: Disk;
+  readonly network: Network;
+  /** Of the checkpoints. */
+  readonly folder: string;
+  /** Of the job that is to begin; that of the job that is there counts when it is longer. */
+  readonly leaseTtlMs: number;
+}
+
+/**
+ * Throws `JobConflict`, and has removed nothing, while processes of the job live and answer. Leases of dead ones are waited
+ * for: in an embedded store none runs out as long as nobody looks.
+ */
+export async function resetJob(options: BeginAnewOptions): Promise<void> {
+  const { store, keys, disk, folder } = options;
+  await untilAllHaveLeft(options);
+  const before = await retryWhileAway(options, () => readJob(store, keys));
+  await forget(options, before);
+  await removeCheckpoints(disk, folder, before.files);
+}
+
+interface JobBefore {
+  readonly entry: KeyValue | undefined;
+  readonly pservers: number;
+  readonly files: ForgottenFiles;
+}
+
+/** A job of another version of paddlet can be forgotten too: only what is needed is read. */
+const recordSchema = z.object({ id: z.string(), job: z.object({ cluster: z.object({ leaseTtlMs: z.number() }) }) });
+
+const recordOf = (value: string | undefined): z.infer<typeof recordSchema> | undefined => parsed(recordSchema, value);
+
+function parsed<T>(schema: z.ZodType<T>, value: string | undefined): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(value ?? 'null')).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+async function readJob(store: Store, keys: Keys): Promise<JobBefore> {
+  const { results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
+  const [entry, desired] = results;
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const names = published.flatMap((one) => generationsOf(one.entry)).map(({ uuid }) => uuid);
+  return {
+    entry,
+    pservers: Number(desired?.value ?? 0),
+    files: { jobId: recordOf(entry?.value)?.id, names: new Set(names) },
+  };
+}
+
+/** Keys of live processes, with their values. */
+type Alive = ReadonlyMap<string, string>;
+
+async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
+  const { keys, log, network } = options;
+  for (;;) {
+    const alive = await stillAlive(options);
+    if (alive.size === 0) return;
+    const answers = await Promise.all(
+      [...alive].map(async ([key, value]) => {
+        const address = addressOf(keys, key, value);
+        return address === undefined ? undefined : askInfoAt(network, address);
+      }),
+    );
+    if (answers.some((answer) => answer !== undefined)) throw workedOn(textOf(alive));
+    log.info(`${textOf(alive)}: nobody answers; waiting for the leases to end`);
+  }
+}
+
+/** Those whose leases have not run out after as long as a pserver waits for its index; none as soon as there are none. */
+async function stillAlive(options: BeginAnewOptions): Promise<Alive> {
+  const { clock, log, store, keys, signal } = options;
+  const limit = new AbortController();
+  let patienceMs: number | undefined;
+  let alive: Alive = new Map();
+  const start = (leaseTtlMs: number): void => {
+    // An embedded store is watched for a whole lease time before it ends one.
+    patienceMs = 1.5 * leaseTtlMs + 500;
+    cancels.push(
+      clock.after(patienceMs, () => limit.abort()),
+      sayWaiting(clock, log, () => `the leases of ${textOf(alive)}: in case these processes are dead`),
+    );
+  };
+  const cancels: (() => void)[] = [];
+  try {
+    await waitUntil({ clock, store, keys, signal: AbortSignal.any([signal, limit.signal]) }, (entries) => {
+      alive = new Map(liveRoles(keys, entries).map((key) => [key, entries.get(key)!]));
+      if (alive.size === 0) return true;
+      const { leaseTtlMs = 0 } = recordOf(entries.get(keys.job))?.job.cluster ?? {};
+      if (patienceMs === undefined) start(Math.max(leaseTtlMs, options.leaseTtlMs));
+      return false;
+    });
+    return alive;
+  } catch (error) {
+    if (signal.aborted) throw interrupted();
+    if (limit.signal.aborted) return alive;
+    throw error;
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
+const textOf = (alive: Alive): string => [...alive].map(([key, value]) => `${key} = ${value}`).join(', ');
+
+const lockSchema = z.object({ address: z.string() });
+
+/** The lock says more than where its holder is reached; undefined when it is of another version. */
+const addressOf = (keys: Keys, key: string, value: string): string | undefined =>
+  key === keys.masterLock ? parsed(lockSchema, value)?.address : value;
+
+/**
+ * A try that was given up may land later: it must not hit the job that has begun since. So it finds no master, no pserver,
+ * and the job as it was read.
+ */
+async function forget(options: BeginAnewOptions, { entry, pservers }: JobBefore): Promise<void> {
+  const { store, keys } = options;
+  const unchanged: Compare[] = [
+    { key: keys.job, modRevision: entry?.modRevision ?? 0n },
+    { key: keys.masterLock, createRevision: 0n },
+  ];
+  // Of more pservers than there is room for, the first ones: each takes the first index that is free.
+  for (let index = 0; index < pservers && unchanged.length < LIMITS.storeTxnOps; index++) {
+    unchanged.push({ key: keys.ps(index), createRevision: 0n });
+  }
+  const { succeeded } = await settle({
+    ...options,
+    run: () => store.txn({ if: unchanged, then: [{ deletePrefix: `${keys.chroot}/` }] }),
+    happened: async () => {
+      if (entry !== undefined) return (await store.get(keys.job))?.modRevision !== entry.modRevision;
+      return (await store.range({ prefix: `${keys.chroot}/`, limit: 1 })).entries.length === 0;
+    },
+    onWaiting: sayStoreWaiting(options),
+  });
+  if (!succeeded) throw workedOn(`${keys.chroot} changed meanwhile`);
+}
+
+const workedOn = (what: string): PaddletError =>
+  new PaddletError('JobConflict', `the job is being worked on: ${what}`, {
+    hint: 'stop it first (paddlet stop); nothing was removed',
+  });

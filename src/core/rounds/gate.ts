@@ -1,0 +1,91 @@
+/**
+ * What a pserver in sync mode does with the lanes of a round and with pulls that name a version (DESIGN §6): a pure machine
+ * without the values. All shards of a pserver are at the same version, since every lane is pushed to every pserver.
+ *
+ * Version `r` is what the rounds below `r` have made. A round is complete when all its lanes are there; then, and not
+ * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives: such a
+ * push proves that every pserver has confirmed `r + 1`, so nobody will ever have to compute round `r` again.
+ */
+import { assert } from '../../base/assert.ts';
+
+export interface LanePosition {
+  readonly timeline: number;
+  readonly round: number;
+  readonly lane: number;
+}
+
+export interface VersionWanted {
+  readonly timeline: number;
+  readonly version: number;
+}
+
+export type LaneVerdict =
+  /** Keep it: the round wants it. */
+  | 'take'
+  /** The round has it, or is past. */
+  | 'duplicate'
+  /** The round has not begun here: this pserver is behind what the trainer has seen of it. */
+  | 'ahead'
+  | 'otherTimeline';
+
+export type PullVerdict =
+  | 'current'
+  /** The version before the current one, from what was kept of it. */
+  | 'previous'
+  /** It is still to come: wait. */
+  | 'wait'
+  /** It is past and was not kept. */
+  | 'gone'
+  | 'otherTimeline';
+
+export interface RoundGate {
+  readonly timeline: number;
+  version(): number;
+  /** The lowest version that can be read: the current one or the one before. */
+  oldest(): number;
+  /** Lanes that the current round still wants, ascending. */
+  missing(): number[];
+  judgeLane(position: LanePosition): LaneVerdict;
+  judgePull(wanted: VersionWanted): PullVerdict;
+  /** After `take`. True when it was the last lane of the round. */
+  took(lane: number): boolean;
+  /** The complete round was applied: one version further. */
+  advance(): void;
+}
+
+export function createRoundGate(start: { timeline: number; version: number; lanes: number }): RoundGate {
+  const { timeline, lanes } = start;
+  const here = new Set<number>();
+  let version = start.version;
+  let keepsPrevious = false;
+  return {
+    timeline,
+    version: () => version,
+    oldest: () => (keepsPrevious ? version - 1 : version),
+    missing: () => Array.from({ length: lanes }, (_, lane) => lane).filter((lane) => !here.has(lane)),
+    judgeLane(position) {
+      if (position.timeline !== timeline) return 'otherTimeline';
+      if (position.round > version) return 'ahead';
+      if (position.round < version || here.has(position.lane)) return 'duplicate';
+      return 'take';
+    },
+    judgePull(wanted) {
+      if (wanted.timeline !== timeline) return 'otherTimeline';
+      if (wanted.version === version) return 'current';
+      if (wanted.version > version) return 'wait';
+      return keepsPrevious && wanted.version === version - 1 ? 'previous' : 'gone';
+    },
+    took(lane) {
+      assert(lane >= 0 && lane < lanes && !here.has(lane), 'a lane is taken once a round');
+      here.add(lane);
+      keepsPrevious = false;
+      return here.size === lanes;
+    },
+    advance() {
+      assert(here.size === lanes, 'a round is applied when all its lanes are there');
+      here.clear();
+      version += 1;
+      keepsPrevious = true;
+    },
+  };
+}

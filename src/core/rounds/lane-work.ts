@@ -1,0 +1,105 @@
+/**
+ * What a trainer in sync mode does next with the lanes dealt to it (DESIGN §6): a pure machine. It knows where the rounds
+ * stand, which lanes are this trainer's, and what it keeps of the round in work: a computed lane is kept, to be pushed again,
+ * until every pserver has confirmed the next version.
+ */
+import { assert } from '../../base/assert.ts';
+
+export interface RoundStanding {
+  readonly timeline: number;
+  /** The lowest of any pserver: the round in work. */
+  readonly version: number;
+  /** The lowest version that every pserver can still give. */
+  readonly oldest: number;
+}
+
+export type LaneStep =
+  /** Nothing to do before lanes are dealt. */
+  | { readonly do: 'standBy' }
+  /** Ask where the rounds stand. */
+  | { readonly do: 'look' }
+  /** All rounds are done. */
+  | { readonly do: 'finished' }
+  /** Compute these lanes from the version of the round, and push them. */
+  | { readonly do: 'compute'; readonly lanes: readonly number[] }
+  /** Lanes are wanted that nobody can compute any more: a pserver cannot give the version. */
+  | { readonly do: 'reportStuck' }
+  /** See to it that every pserver has what is kept, and wait for the next version. */
+  | { readonly do: 'exchange' };
+
+export interface LaneWork<Kept> {
+  /** Undefined while it has to be asked for. */
+  at(): RoundStanding | undefined;
+  assigned(lanes: readonly number[]): void;
+  stood(standing: RoundStanding): void;
+  /** Where the rounds stand is in doubt. */
+  disturbed(): void;
+  computed(lane: number, kept: Kept): void;
+  /** It could not be computed; it is left alone until `retry` or the next round. */
+  failed(lane: number): void;
+  retry(): void;
+  hasFailed(): boolean;
+  /** Every pserver has the next version. */
+  confirmed(): void;
+  /** In lane order. */
+  kept(): readonly Kept[];
+  next(): LaneStep;
+}
+
+/** `rounds`: of all passes together. */
+export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
+  let mine: readonly number[] = [];
+  let standing: RoundStanding | undefined;
+  /** The round that `kept` and `failures` are of. */
+  let round: { readonly timeline: number; readonly version: number } | undefined;
+  const kept = new Map<number, Kept>();
+  const failures = new Set<number>();
+
+  const moveTo = (next: RoundStanding): void => {
+    if (next.timeline !== round?.timeline || next.version !== round.version) {
+      kept.clear();
+      failures.clear();
+    }
+    round = { timeline: next.timeline, version: next.version };
+    standing = next;
+  };
+
+  return {
+    at: () => standing,
+    assigned: (lanes) => {
+      mine = lanes;
+    },
+    stood: moveTo,
+    disturbed: () => {
+      standing = undefined;
+    },
+    computed(lane, one) {
+      assert(standing !== undefined, 'a lane is computed at a known version');
+      kept.set(lane, one);
+    },
+    failed(lane) {
+      kept.delete(lane);
+      failures.add(lane);
+    },
+    retry: () => failures.clear(),
+    hasFailed: () => failures.size > 0,
+    confirmed() {
+      assert(standing !== undefined, 'a version is confirmed from a known one on');
+      const { timeline, version } = standing;
+      moveTo({ timeline, version: version + 1, oldest: version + 1 });
+    },
+    kept: () => [...kept].sort(([a], [b]) => a - b).map(([, one]) => one),
+    next() {
+      if (mine.length === 0 && kept.size === 0) {
+        // The others go on meanwhile.
+        standing = undefined;
+        return { do: 'standBy' };
+      }
+      if (standing === undefined) return { do: 'look' };
+      if (standing.version >= rounds) return { do: 'finished' };
+      const open = mine.filter((lane) => !kept.has(lane) && !failures.has(lane));
+      if (open.length === 0) return { do: 'exchange' };
+      return standing.oldest > standing.version ? { do: 'reportStuck' } : { do: 'compute', lanes: open };
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * The ledgers of all shards of one pserver. Mostly they are one and the same; after a load from a checkpoint taken shard
+ * by shard they differ, and a push is applied to some shards and dropped as a duplicate by others, until the repair has
+ * made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
+ */
+import { assert } from '../../base/assert.ts';
+import { CLOSED, createLedger, type Ledger, type LedgerAccount, type PushPosition } from './ledger.ts';
+
+export type ShardJudgement =
+  /** `shards` are those that take it; undefined means all. The others have it already. */
+  | { readonly outcome: 'apply'; readonly shards: readonly number[] | undefined }
+  | { readonly outcome: 'duplicate' }
+  | { readonly outcome: 'early'; readonly want: number };
+
+export interface ShardLedgers {
+  judge(push: PushPosition): ShardJudgement;
+  /** Records a push that `judge` answered with `apply`. */
+  advance(push: PushPosition): void;
+  close(pass: number, task: number, records: number): void;
+  /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
+  position(pass: number, task: number): number;
+  /** Of the shards that applied least. */
+  account(): LedgerAccount;
+  /** Passes that every shard has complete. */
+  watermark(): number;
+  /** For each distinct ledger the closed tasks of a pass; those below its watermark are left out. */
+  closedTasks(pass: number): string[];
+  /** Equal ledgers give the same array until one of them changes. */
+  encode(shard: number): Uint8Array;
+  /** Distinct ledgers: 1 unless a repair is under way. */
+  groups(): number;
+}
+
+interface Group {
+  readonly ledger: Ledger;
+  shards: number[];
+  encoded: Uint8Array | undefined;
+}
+
+/** `saved` has the encoded ledger of each shard that was loaded; shards without one begin empty. */
+export function createShardLedgers(
+  tasks: number,
+  shards: readonly number[],
+  saved: ReadonlyMap<number, Uint8Array>,
+): ShardLedgers {
+  let groups = groupEqual(tasks, shards, saved);
+
+  /** After a task was closed: ledgers that have become equal are one again. */
+  function merge(): void {
+    if (groups.length === 1) return;
+    const kept: Group[] = [];
+    for (const group of groups) {
+      const same = kept.find((other) => isEqual(other, group));
+      if (same === undefined) kept.push(group);
+      else same.shards.push(...group.shards);
+    }
+    groups = kept;
+  }
+
+  return {
+    judge(push) {
+      const verdicts = groups.map((group) => ({ group, verdict: group.ledger.judge(push) }));
+      const wants = verdicts.flatMap(({ verdict }) => (verdict.outcome === 'early' ? [verdict.want] : []));
+      if (wants.length > 0) return { outcome: 'early', want: Math.min(...wants) };
+      const applying = verdicts.filter(({ verdict }) => verdict.outcome === 'apply');
+      if (applying.length === 0) return { outcome: 'duplicate' };
+      if (applying.length === groups.length) return { outcome: 'apply', shards: undefined };
+      return { outcome: 'apply', shards: applying.flatMap(({ group }) => group.shards) };
+    },
+    advance(push) {
+      for (const group of groups) {
+        if (group.ledger.judge(push).outcome !== 'apply') continue;
+        group.ledger.advance(push);
+        group.encoded = undefined;
+      }
+      if (push.last) merge();
+    },
+    close(pass, task, records) {
+      for (const group of groups) {
+        group.ledger.close(pass, task, records);
+        group.encoded = undefined;
+      }
+      merge();
+    },
+    position(pass, task) {
+      const open = groups.map(({ ledger }) => ledger.position(pass, task)).filter((next) => next !== CLOSED);
+      return open.length === 0 ? CLOSED : Math.min(...open);
+    },
+    account() {
+      const accounts = groups.map(({ ledger }) => ledger.account());
+      return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+    },
+    watermark: () => Math.min(...groups.map(({ ledger }) => ledger.watermark())),
+    closedTasks: (pass) =>
+      groups.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined),
+    encode(shard) {
+      const group = groups.find((one) => one.shards.includes(shard));
+      assert(group !== undefined, `shard ${shard} is one of these`);
+      group.encoded ??= group.ledger.encode();
+      return group.encoded;
+    },
+    groups: () => groups.length,
+  };
+}
+
+function groupEqual(tasks: number, shards: readonly number[], saved: ReadonlyMap<number, Uint8Array>): Group[] {
+  const groups = new Map<string, Group>();
+  for (const shard of shards) {
+    const bytes = saved.get(shard);
+    const key = bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { ledger: createLedger(tasks, bytes), shards: [shard], encoded: bytes });
+    else group.shards.push(shard);
+  }
+  if (groups.size === 0) groups.set('', { ledger: createLedger(tasks), shards: [], encoded: undefined });
+  return [...groups.values()];
+}
+
+function isEqual(a: Group, b: Group): boolean {
+  if (a.ledger.outline() !== b.ledger.outline()) return false;
+  a.encoded ??= a.ledger.encode();
+  b.encoded ??= b.ledger.encode();
+  return Buffer.compare(a.encoded, b.encoded) === 0;
+}

@@ -1,0 +1,105 @@
+/** What the master's queue keeps in the store, in small values: one per 256 tasks, one per pass, one per discard. */
+import * as z from 'zod';
+import { PaddletError } from '../../base/errors.ts';
+
+/** Tasks that share one store value. */
+export const BLOCK_TASKS = 256;
+
+/** Of the error and the place in the report of a discarded task: a task of many small files has a long list of them. */
+export const DISCARD_TEXT_LENGTH = 4096;
+
+const count = z.int().min(0);
+
+/** What trainers reported, added up. `read` and `duplicate` are observations, lower bounds when processes die. */
+export const sumsSchema = z.strictObject({
+  read: count,
+  good: count,
+  bad: count,
+  duplicate: count,
+  metrics: z.strictObject({ records: count, loss: z.number(), correct: count, squaredError: z.number() }),
+});
+export type TaskSums = z.infer<typeof sumsSchema>;
+
+export const noSums = (): TaskSums => ({
+  read: 0,
+  good: 0,
+  bad: 0,
+  duplicate: 0,
+  metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+});
+
+export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
+  read: a.read + b.read,
+  good: a.good + b.good,
+  bad: a.bad + b.bad,
+  duplicate: a.duplicate + b.duplicate,
+  metrics: {
+    records: a.metrics.records + b.metrics.records,
+    loss: a.metrics.loss + b.metrics.loss,
+    correct: a.metrics.correct + b.metrics.correct,
+    squaredError: a.metrics.squaredError + b.metrics.squaredError,
+  },
+});
+
+export const stateSchema = z.strictObject({ phase: z.enum(['train', 'ended']), pass: count });
+export type QueueState = z.infer<typeof stateSchema>;
+
+export const blockSchema = z.strictObject({
+  /** Bitmap of done tasks, from the block's first task on. */
+  done: z.string(),
+  /** Tasks that are neither untouched nor done, by their number in the pass. */
+  open: z.record(
+    z.string().regex(/^\d+$/),
+    z.strictObject({
+      /** Number of the newest attempt. */
+      last: count,
+      failures: count,
+      attempts: z.array(z.strictObject({ attempt: z.int().min(1), trainer: z.string() })),
+    }),
+  ),
+  sums: sumsSchema,
+});
+export type TaskBlock = z.infer<typeof blockSchema>;
+
+export const totalsSchema = z.strictObject({ tasks: count, done: count, discarded: count, sums: sumsSchema });
+export type PassTotals = z.infer<typeof totalsSchema>;
+
+export const discardSchema = z.strictObject({
+  task: count,
+  pass: count,
+  records: count,
+  trainer: z.string(),
+  code: z.string(),
+  error: z.string(),
+  where: z.string(),
+});
+export type DiscardedTask = z.infer<typeof discardSchema>;
+
+export type QueueChange =
+  | { readonly kind: 'state'; readonly value: QueueState }
+  | { readonly kind: 'block'; readonly pass: number; readonly block: number; readonly value: TaskBlock }
+  | { readonly kind: 'totals'; readonly pass: number; readonly value: PassTotals }
+  | { readonly kind: 'discarded'; readonly task: number; readonly value: DiscardedTask }
+  | { readonly kind: 'dropBlocks'; readonly pass: number };
+
+/** Everything that a master finds in the store when it takes over. */
+export interface SavedQueue {
+  readonly state: QueueState;
+  readonly blocks: ReadonlyMap<number, TaskBlock>;
+  readonly totals: ReadonlyMap<number, PassTotals>;
+  readonly discarded: readonly DiscardedTask[];
+}
+
+/** Reads a store value of ours; `StoreValueInvalid` names the key and the field. */
+export function parseStoreValue<T>(schema: z.ZodType<T>, key: string, value: string): T {
+  let json: unknown;
+  try {
+    json = JSON.parse(value);
+  } catch (cause) {
+    throw new PaddletError('StoreValueInvalid', `${key}: not JSON`, { cause });
+  }
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PaddletError('StoreValueInvalid', `${key}: ${issue?.path.join('.') || 'value'}: ${issue?.message}`);
+}

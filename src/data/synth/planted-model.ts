@@ -1,0 +1,95 @@
+/**
+ * A model to make data from, so that it is known how well any model can do on it. Records look like those of click logs:
+ * a fixed number of fields with one value each, of which few are frequent and most are rare.
+ */
+import { sigmoid } from '../../tensor/math.ts';
+import { createRandomStream, type RandomStream } from './random-stream.ts';
+
+export interface PlantedOptions {
+  /** Distinct feature ids, over all fields. */
+  readonly features: number;
+  /** Fields of a record; each has one feature with value 1. */
+  readonly perRecord: number;
+  /** Width of the planted vectors; 0 plants a linear model. */
+  readonly factors: number;
+  /** Standard deviation of what is added to each record's logit and no feature explains. */
+  readonly noise: number;
+  readonly seed: number;
+}
+
+export interface PlantedRecord {
+  /** Ascending; ids begin at 1. */
+  readonly ids: Uint32Array;
+  readonly label: 0 | 1;
+  /** Of the planted model, without the noise. */
+  readonly logit: number;
+}
+
+/** Makes one record after the other. `ids` is overwritten by the next one. */
+export type PlantedSource = () => PlantedRecord;
+
+// Of logits: the linear part has about this variance, and so have all pairs together. The result is a planted AUC near 0.8.
+const LINEAR_VARIANCE = 1.5;
+const PAIR_VARIANCE = 0.7;
+const BIAS = -0.5;
+
+export function createPlantedSource(options: PlantedOptions): PlantedSource {
+  const { features, perRecord, factors, noise, seed } = options;
+  const random = createRandomStream(seed);
+  const vocabulary = Math.floor(features / perRecord);
+  const pairs = Math.max(1, (perRecord * (perRecord - 1)) / 2);
+  const weights = normals(random, features, Math.sqrt(LINEAR_VARIANCE / perRecord));
+  // The product of two vectors of deviation d has variance factors × d⁴.
+  const deviation = factors === 0 ? 0 : Math.sqrt(Math.sqrt(PAIR_VARIANCE / (pairs * factors)));
+  const vectors = normals(random, features * factors, deviation);
+  const cumulative = zipfTable(vocabulary);
+  const ids = new Uint32Array(perRecord);
+  const totals = new Float64Array(factors);
+
+  return () => {
+    let logit = BIAS;
+    let squares = 0;
+    totals.fill(0);
+    for (let field = 0; field < perRecord; field++) {
+      const feature = field * vocabulary + rankOf(cumulative, random.uniform());
+      ids[field] = feature + 1;
+      logit += weights[feature]!;
+      for (let f = 0; f < factors; f++) {
+        const value = vectors[feature * factors + f]!;
+        totals[f] = totals[f]! + value;
+        squares += value * value;
+      }
+    }
+    let sum = -squares;
+    for (const total of totals) sum += total * total;
+    logit += sum / 2;
+    const label = random.uniform() < sigmoid(logit + noise * random.normal()) ? 1 : 0;
+    return { ids, label, logit };
+  };
+}
+
+const normals = (random: RandomStream, count: number, deviation: number): Float64Array =>
+  Float64Array.from({ length: count }, () => deviation * random.normal());
+
+/** Sums of 1, 1/2, 1/3, … (Zipf's law), divided by the last. */
+function zipfTable(size: number): Float64Array {
+  const table = new Float64Array(size);
+  let sum = 0;
+  for (let rank = 0; rank < size; rank++) {
+    sum += 1 / (rank + 1);
+    table[rank] = sum;
+  }
+  return table.map((value) => value / sum);
+}
+
+/** The first rank whose cumulative share is above `share`. */
+function rankOf(cumulative: Float64Array, share: number): number {
+  let low = 0;
+  let high = cumulative.length - 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (cumulative[middle]! > share) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

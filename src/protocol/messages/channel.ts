@@ -1,0 +1,125 @@
+/**
+ * What the roles see of the network: typed requests and replies with raw segments. The real network (WebSocket) and the
+ * simulated one both implement `Network`. Frames are described in docs/protocol.md.
+ */
+import type { Cancel } from '../../base/seams.ts';
+import type { ReplyHeader, RequestHeader } from './messages.ts';
+
+/** Memory that a payload landed in. `bytes()` is made at each use; `free()` gives the memory back, once. */
+export interface Landing {
+  readonly byteLength: number;
+  /** True for memory that stays where it is until it is freed: it can be filled by the operating system. */
+  readonly fixed?: boolean;
+  bytes(): Uint8Array;
+  /**
+   * For memory that may move: `run` is called, until `free`, as soon as it has, before anybody can write to where it was. With that
+   * it can be filled by the operating system, too. To be called once.
+   */
+  readonly onMoved?: ((run: () => void) => void) | undefined;
+  /** Called as the payload comes: its first `byteLength` bytes are there, and the last of them still in the cache. */
+  arrived?(byteLength: number): void;
+  free(): void;
+}
+
+/**
+ * Hands out the memory that payloads of one connection or server land in; undefined leaves it to the network. May throw
+ * `OutOfMemory` or `Overloaded`.
+ */
+export type LandingAllocator = (byteLength: number) => Landing | undefined;
+
+/**
+ * A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await.
+ * Who gets an answer frees it. A request is freed by the network when its answer was sent; its handler may do it earlier.
+ */
+export interface Received<H> {
+  readonly header: H;
+  readonly segmentCount: number;
+  segment(index: number): Uint8Array;
+  free(): void;
+  /**
+   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and uses
+   * it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
+   */
+  readonly answerMemory?: (byteLength: number) => Uint8Array;
+}
+
+export interface Outgoing<H> {
+  readonly header: H;
+  /**
+   * Ordinary memory, not kernel memory (which moves when it grows). Not copied: a caller must not change them before the
+   * promise of the call settles, a handler never after it has answered with them (views of its request are fine).
+   */
+  readonly segments?: readonly Uint8Array[];
+}
+
+export interface RequestOptions {
+  /** The whole request, reconnection included; then `RequestTimeout`. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * The client's end of one connection. It connects at the first request, and again by itself, with back-off, while requests
+ * wait, until closed.
+ */
+export interface Channel {
+  readonly address: string;
+  /**
+   * Sends and waits for the answer. Requests on one channel are delivered and handled in the order of the calls, one
+   * after the other; those of WAITING_REQUESTS begin in that order too but do not hold up the ones behind them.
+   * Waits while the connection is down or has no room (LIMITS.requestsInFlight, sendQueueBytes); `Overloaded` when
+   * LIMITS.requestsWaiting calls wait already, `FrameTooLarge` at once for what no frame may hold.
+   * A connection that breaks fails its unanswered requests with `ConnectionLost` (they may or may not have been
+   * handled: repeat them under the same ids). An error answer is thrown as its PaddletError.
+   */
+  request<T extends RequestHeader['type']>(
+    message: Outgoing<Extract<RequestHeader, { type: T }>>,
+    options: RequestOptions,
+  ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
+  /**
+   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing is. Sending
+   * stands still while the thread is busy: who is about to keep it busy for long waits for this first.
+   */
+  sending(): Promise<void> | undefined;
+  close(): void;
+}
+
+/** What a role does with one request. A thrown PaddletError is answered as such; anything else is a bug and crashes. */
+export type RequestHandler = (
+  request: Received<RequestHeader>,
+  session: Session,
+) => Promise<Outgoing<ReplyHeader>> | Outgoing<ReplyHeader>;
+
+/** One accepted connection. `peer` may be set by the handler and is shown in messages. */
+export interface Session {
+  readonly remoteAddress: string;
+  peer: { readonly role: string; readonly id: string } | undefined;
+  /** Runs when the connection ends, at once if it has. */
+  onClosed(run: () => void): Cancel;
+}
+
+export interface ListenOptions {
+  /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
+  readonly listen: string;
+  readonly handler: RequestHandler;
+  readonly landing?: LandingAllocator;
+  /** Answers GET requests on the same port; undefined is 404. */
+  readonly http: (path: string) => Promise<HttpAnswer | undefined>;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface Server {
+  /** The port that was bound. */
+  readonly port: number;
+  /** Stops accepting, ends connections after their running requests were answered. */
+  close(): Promise<void>;
+}
+
+export interface Network {
+  listen(options: ListenOptions): Promise<Server>;
+  connect(address: string, options?: { readonly landing?: LandingAllocator }): Channel;
+}

@@ -1,0 +1,19 @@
+/** Errors on the wire: a PaddletError as an error header and back. */
+import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import { type ErrorHeader, parseError } from './messages.ts';
+
+const MAX_TEXT = 8192;
+const shorten = (text: string): string => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`);
+
+export function toErrorHeader(error: PaddletError): ErrorHeader {
+  const header = { type: 'error' as const, code: error.code, message: shorten(error.message), details: error.details };
+  return error.hint === undefined ? header : { ...header, hint: shorten(error.hint) };
+}
+
+/** What a peer answered. A code that this version does not know is an `Internal` error naming it. */
+export function fromErrorHeader(header: unknown, peer: string): PaddletError {
+  const { code, message, hint, details } = parseError(header);
+  const options = hint === undefined ? { details } : { hint, details };
+  if (isErrorCode(code)) return new PaddletError(code, message, options);
+  return new PaddletError('Internal', `${peer} answered with the unknown code ${code}: ${message}`, options);
+}

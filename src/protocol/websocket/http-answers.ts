@@ -1,0 +1,33 @@
+/** Plain HTTP on a role's port: GET and HEAD go to the role's `http`, everything else is refused. One request a connection. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpAnswer, ListenOptions } from '../messages/channel.ts';
+
+const TEXT = 'text/plain; charset=utf-8';
+
+/** Answers one request. What `http` throws is a bug: 500, and it goes to `onBug`. */
+export async function answerHttp(
+  request: IncomingMessage,
+  response: ServerResponse,
+  http: ListenOptions['http'],
+  onBug: (error: unknown) => void,
+): Promise<void> {
+  const say = ({ status, contentType, body }: HttpAnswer): void => {
+    // A body that the client sends is never read.
+    response.writeHead(status, {
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  };
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    return say({ status: 405, contentType: TEXT, body: 'only GET\n' });
+  }
+  const path = (request.url ?? '/').split('?', 1)[0]!;
+  try {
+    say((await http(path)) ?? { status: 404, contentType: TEXT, body: 'not found\n' });
+  } catch (error) {
+    say({ status: 500, contentType: TEXT, body: 'internal error\n' });
+    onBug(error);
+  }
+}

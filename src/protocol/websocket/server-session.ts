@@ -1,0 +1,277 @@
+/**
+ * One accepted connection: handles its requests in the order they came, one after the other, and answers each. Bounds
+ * what it holds for a peer that asks too much or does not read its answers.
+ */
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { Cancel } from '../../base/seams.ts';
+import { bad, type Frame, type FrameHead } from '../frames/frame.ts';
+import { FrameSender, prepare } from '../frames/frame-sender.ts';
+import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
+import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
+import { toErrorHeader } from '../messages/error-header.ts';
+import { parseRequest, type ReplyHeader } from '../messages/messages.ts';
+import { watchLiveness } from './liveness.ts';
+import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
+
+export interface SessionOptions {
+  readonly handler: RequestHandler;
+  readonly landing: LandingAllocator | undefined;
+}
+
+export class ServerSession implements Session {
+  readonly remoteAddress: string;
+  peer: { readonly role: string; readonly id: string } | undefined;
+  readonly #wire: Wire;
+  readonly #link: Link;
+  readonly #options: SessionOptions;
+  readonly #sender: FrameSender;
+  /** Received, not begun. */
+  readonly #queue: ReceivedFrame[] = [];
+  /** Memory lent for the answers of requests. */
+  readonly #lent = new Map<ReceivedFrame, Landing[]>();
+  /** Begun or queued, not answered. */
+  #requests = 0;
+  #requestBytes = 0;
+  /** A request that holds up the ones behind it. */
+  #busy = false;
+  #draining = false;
+  #closed = false;
+  readonly #stopFirstFrame: Cancel;
+  /** Of a drain or a close that must not take for ever. */
+  #stopEnd: Cancel = () => {};
+  readonly #stopLiveness: Cancel;
+  readonly #onClosed = new Set<() => void>();
+
+  constructor(wire: Wire, open: OpenLink, remoteAddress: string, options: SessionOptions) {
+    this.#wire = wire;
+    this.remoteAddress = remoteAddress;
+    this.#options = options;
+    const { firstFrameTimeoutMs } = wire.timing;
+    this.#stopFirstFrame = wire.clock.after(firstFrameTimeoutMs, () =>
+      this.#cut(`silent for ${firstFrameTimeoutMs} ms`),
+    );
+    const link = open({
+      place: (head) => this.#place(head),
+      onFrame: (frame) => this.#receive(frame),
+      onBadFrame: (error) => this.#refuseConnection(error),
+      onViolation: (reason) => {
+        wire.log.debug('connection failed', { remoteAddress, reason });
+        // Its close frame has been sent where it could.
+        this.#endBy(wire.timing.closeTimeoutMs, 'peer did not close');
+      },
+      onClosed: () => this.#ended(),
+    });
+    this.#link = link;
+    this.#sender = new FrameSender(link);
+    this.#stopLiveness = watchLiveness(link, wire, () => this.#cut('peer is silent'));
+    link.start();
+  }
+
+  onClosed(run: () => void): Cancel {
+    if (this.#closed) {
+      run();
+      return () => {};
+    }
+    this.#onClosed.add(run);
+    return () => void this.#onClosed.delete(run);
+  }
+
+  /** Refuses what has not begun, lets what runs be answered, then says goodbye. */
+  drain(): void {
+    this.#draining = true;
+    this.#endBy(this.#wire.timing.drainTimeoutMs, 'drain took too long');
+    this.#pump();
+    this.#closeWhenIdle();
+  }
+
+  #place(head: FrameHead): Place {
+    const { requestId, frameBytes } = head.preamble;
+    try {
+      if (!this.#hasRoom(frameBytes)) throw this.#overloaded();
+      return this.#options.landing?.(head.payloadBytes) ?? 'any';
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      this.#answerError(requestId, error);
+      return 'skip';
+    }
+  }
+
+  #receive(frame: ReceivedFrame): void {
+    this.#stopFirstFrame();
+    if (frame.kind !== 'request') {
+      frame.free();
+      this.#refuseConnection(bad('kind', 'a client sends requests only', frame.requestId));
+      return;
+    }
+    if (!this.#hasRoom(frame.byteLength)) {
+      frame.free();
+      this.#answerError(frame.requestId, this.#overloaded());
+      return;
+    }
+    this.#requests++;
+    this.#requestBytes += frame.byteLength;
+    this.#queue.push(frame);
+    this.#pump();
+  }
+
+  #hasRoom(byteLength: number): boolean {
+    const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
+    return this.#requests < requestsInFlight && this.#requestBytes + byteLength <= sendQueueBytes;
+  }
+
+  #overloaded(): PaddletError {
+    const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
+    const message = `a connection may have ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered`;
+    return new PaddletError('Overloaded', message);
+  }
+
+  /** Begins requests while there is room for their answers, whose size is not known before they are made. */
+  #pump(): void {
+    while (!this.#busy && !this.#closed && this.#sender.queuedBytes <= this.#wire.limits.sendQueueBytes / 2) {
+      const frame = this.#queue.shift();
+      if (frame === undefined) return;
+      if (this.#draining) {
+        this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), frame);
+      } else {
+        this.#handle(frame);
+      }
+    }
+  }
+
+  #handle(frame: ReceivedFrame): void {
+    try {
+      const header = parseRequest(frame.header);
+      const request = {
+        header,
+        segmentCount: frame.segmentCount,
+        segment: (index: number) => frame.segment(index),
+        free: () => frame.free(),
+        answerMemory: (byteLength: number) => this.#lend(frame, byteLength),
+      };
+      const result = this.#options.handler(request, this);
+      if (!(result instanceof Promise)) {
+        this.#answer(frame, result);
+        return;
+      }
+      const holdsUp = !WAITING_REQUESTS.has(header.type);
+      if (holdsUp) this.#busy = true;
+      void result
+        .then(
+          (outgoing) => this.#answer(frame, outgoing),
+          (error: unknown) => this.#answerFailure(frame, error),
+        )
+        .catch(this.#wire.onBug)
+        .finally(() => {
+          if (holdsUp) this.#busy = false;
+          this.#pump();
+        });
+    } catch (error) {
+      this.#answerFailure(frame, error);
+    }
+  }
+
+  #lend(frame: ReceivedFrame, byteLength: number): Uint8Array {
+    const landing = this.#wire.pool.allocate(byteLength);
+    const lent = this.#lent.get(frame);
+    if (lent === undefined) this.#lent.set(frame, [landing]);
+    else lent.push(landing);
+    return landing.bytes();
+  }
+
+  #takeBack(frame: ReceivedFrame): void {
+    for (const landing of this.#lent.get(frame) ?? []) landing.free();
+    this.#lent.delete(frame);
+  }
+
+  #answer(frame: ReceivedFrame, { header, segments = [] }: Outgoing<ReplyHeader>): void {
+    try {
+      this.#send({ kind: 'reply', requestId: frame.requestId, header, segments }, frame);
+    } catch (error) {
+      this.#answerFailure(frame, error);
+    }
+  }
+
+  #answerFailure(frame: ReceivedFrame, error: unknown): void {
+    if (isPaddletError(error)) {
+      this.#answerError(frame.requestId, error, frame);
+      return;
+    }
+    this.#answerError(
+      frame.requestId,
+      new PaddletError('Internal', 'the peer met a bug; its log has the stack'),
+      frame,
+    );
+    this.#wire.onBug(error);
+  }
+
+  #answerError(requestId: number, error: PaddletError, frame?: ReceivedFrame): void {
+    const header = toErrorHeader(error);
+    try {
+      this.#send({ kind: 'error', requestId, header, segments: [] }, frame);
+    } catch (tooLarge) {
+      if (!isPaddletError(tooLarge, 'FrameTooLarge')) throw tooLarge;
+      this.#send({ kind: 'error', requestId, header: { ...header, details: {} }, segments: [] }, frame);
+    }
+  }
+
+  /** Sends, and lets go of the request that this answers once its memory cannot be needed for the answer any more. */
+  #send(answer: Frame, frame: ReceivedFrame | undefined): void {
+    const encoded = prepare(answer, this.#wire.limits);
+    const done = (): void => {
+      if (frame === undefined) return;
+      frame.free();
+      this.#takeBack(frame);
+      this.#pump();
+      this.#closeWhenIdle();
+    };
+    if (frame !== undefined) {
+      this.#requests--;
+      this.#requestBytes -= frame.byteLength;
+    }
+    if (this.#closed) {
+      done();
+      return;
+    }
+    this.#sender.send(encoded, done);
+    // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
+    if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
+  }
+
+  /** The stream of frames cannot be trusted any more. */
+  #refuseConnection(error: PaddletError): void {
+    const { remoteAddress } = this;
+    this.#wire.log.warn('bad frame, connection closed', { remoteAddress, peer: this.peer?.id, reason: error.message });
+    const { requestId } = error.details;
+    this.#answerError(typeof requestId === 'number' ? requestId : 0, error);
+    this.#close(error.code === 'FrameTooLarge' ? 1009 : 1002, error.code);
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#draining && this.#requests === 0 && this.#sender.queuedFrames === 0) this.#close(1001, 'Draining');
+  }
+
+  #close(code: number, reason: string): void {
+    this.#link.close(code, reason);
+    this.#endBy(this.#wire.timing.closeTimeoutMs, 'peer did not close');
+  }
+
+  #endBy(delayMs: number, reason: string): void {
+    this.#stopEnd();
+    this.#stopEnd = this.#wire.clock.after(delayMs, () => this.#cut(reason));
+  }
+
+  #cut(reason: string): void {
+    this.#wire.log.debug('connection cut', { remoteAddress: this.remoteAddress, reason });
+    this.#link.terminate();
+  }
+
+  #ended(): void {
+    this.#closed = true;
+    this.#stopFirstFrame();
+    this.#stopEnd();
+    this.#stopLiveness();
+    for (const frame of this.#queue.splice(0)) frame.free();
+    for (const run of [...this.#onClosed]) run();
+    this.#onClosed.clear();
+  }
+}

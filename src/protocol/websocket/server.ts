@@ -1,0 +1,202 @@
+/** One port of a role: WebSocket connections of subprotocol `paddlet.v1`, and plain HTTP for probes and metrics. */
+import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';
+import {
+  type AddressInfo,
+  createServer as createSocketServer,
+  type Socket,
+  type Server as SocketServer,
+} from 'node:net';
+import { WebSocketServer } from 'ws';
+import { PaddletError } from '../../base/errors.ts';
+import type { ListenOptions, Server } from '../messages/channel.ts';
+import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
+import { accept, chooseSubprotocol } from './handshake.ts';
+import { answerHttp } from './http-answers.ts';
+import { ServerSession } from './server-session.ts';
+import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
+import { SUBPROTOCOL, type Wire } from './wire-options.ts';
+
+/** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
+const SPARE_CONNECTIONS = 64;
+
+export async function listen(wire: Wire, options: ListenOptions): Promise<Server> {
+  const { host, port } = parseAddress(options.listen, { allowPortZero: true });
+  const server = new WebSocketRoleServer(wire, options);
+  await server.bind({ host, port });
+  if (wire.unixSockets) await server.bindUnixSocket(host);
+  return server;
+}
+
+class WebSocketRoleServer implements Server {
+  readonly #wire: Wire;
+  readonly #options: ListenOptions;
+  readonly #http: HttpServer;
+  readonly #upgrades: WebSocketServer;
+  readonly #sessions = new Set<ServerSession>();
+  /** Hands its connections to `#http`. */
+  #unix: SocketServer | undefined;
+  readonly #unixSockets = new WeakSet<Socket>();
+  #unixConnections = 0;
+  /** Connections that are no sessions yet, whatever they talk. */
+  readonly #sockets = new Set<Socket>();
+  #closing: Promise<void> | undefined;
+
+  constructor(wire: Wire, options: ListenOptions) {
+    this.#wire = wire;
+    this.#options = options;
+    this.#upgrades = new WebSocketServer({
+      noServer: true,
+      perMessageDeflate: false,
+      clientTracking: false,
+      maxPayload: wire.limits.frameBytes,
+      handleProtocols: (offered, { socket }) =>
+        chooseSubprotocol(wire, offered, this.#isLocal(socket as Socket)) ?? false,
+    });
+    // Node's own time limits are off: `#limitHandshake` has one for everything before the first whole request.
+    this.#http = createServer({ headersTimeout: 0, requestTimeout: 0, connectionsCheckingInterval: 2 ** 30 });
+    this.#http.maxConnections = wire.limits.connectionsPerRole + SPARE_CONNECTIONS;
+    this.#http.on('connection', (socket: Socket) => this.#accept(socket));
+    this.#http.on('request', (request, response) => {
+      void answerHttp(request, response, options.http, wire.onBug);
+    });
+    this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head));
+    this.#http.on('clientError', (_error, socket) => refuse(socket as Socket, 400, 'Bad Request'));
+    this.#http.on('drop', () => wire.log.warn('connection refused: too many', { limit: this.#http.maxConnections }));
+  }
+
+  get port(): number {
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  bind({ host, port }: Address): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const failed = (error: NodeJS.ErrnoException): void => reject(listenError(error, formatAddress({ host, port })));
+      this.#http.once('error', failed);
+      this.#http.listen({ host, port }, () => {
+        this.#http.off('error', failed);
+        // After it was bound an error means that accepting failed once (too many open files): the role lives on.
+        this.#http.on('error', (error) => this.#wire.log.error('accepting failed', { reason: error.message }));
+        resolve();
+      });
+    });
+  }
+
+  /** A second door for clients on this host; without it they use TCP. */
+  async bindUnixSocket(host: string): Promise<void> {
+    const path = claimUnixSocket(host, this.port);
+    if (path === undefined) return;
+    const unix = createSocketServer((socket) => {
+      this.#unixSockets.add(socket);
+      this.#http.emit('connection', socket);
+    });
+    unix.maxConnections = this.#http.maxConnections;
+    this.#unix = unix;
+    await new Promise<void>((resolve) => {
+      unix.on('error', (error) => {
+        this.#wire.log.warn('no Unix socket', { path, reason: error.message });
+        resolve();
+      });
+      unix.listen({ path }, resolve);
+    });
+    if (unix.listening) await sweepUnixSockets(path);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      // First, and with its file: while the port is bound nobody else makes one of this name.
+      const unixClosed = new Promise<void>((closed) => {
+        if (this.#unix?.listening === true) this.#unix.close(() => closed());
+        else closed();
+      });
+      this.#http.close(() => void unixClosed.then(resolve));
+      for (const session of [...this.#sessions]) session.drain();
+      // What has not become a session has nothing running; a probe that is being answered loses little.
+      for (const socket of this.#sockets) socket.destroySoon();
+    });
+    return this.#closing;
+  }
+
+  /** A connection has to bring one whole HTTP request in time, slowly dripping bytes or not. */
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    // Also when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close' follows.
+    socket.on('error', () => {});
+    const { handshakeTimeoutMs } = this.#wire.timing;
+    const stop = this.#wire.clock.after(handshakeTimeoutMs, () => {
+      if (this.#sockets.has(socket)) socket.destroy();
+    });
+    socket.once('close', () => {
+      stop();
+      this.#sockets.delete(socket);
+    });
+  }
+
+  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const onError = (): void => void socket.destroy();
+    socket.on('error', onError);
+    const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+    if (chooseSubprotocol(this.#wire, new Set(protocols), this.#isLocal(socket)) === undefined) {
+      refuse(socket, 400, 'Bad Request', `subprotocol must be ${SUBPROTOCOL}\n`);
+      return;
+    }
+    if (this.#closing !== undefined) {
+      refuse(socket, 503, 'Service Unavailable', 'closing\n');
+      return;
+    }
+    if (this.#sessions.size >= this.#wire.limits.connectionsPerRole) {
+      this.#wire.log.warn('connection refused: too many', { limit: this.#wire.limits.connectionsPerRole });
+      refuse(socket, 503, 'Service Unavailable', 'too many connections\n');
+      return;
+    }
+    if (this.#unixSockets.has(socket) && !(request.headers.host ?? '').endsWith(`:${this.port}`)) {
+      refuse(socket, 421, 'Misdirected Request', 'this is another role\n');
+      return;
+    }
+    // Asked for while the socket still knows.
+    const remote = this.#nameOf(socket);
+    accept(this.#wire, this.#upgrades, { request, socket, head }, (open) => {
+      socket.off('error', onError);
+      this.#sockets.delete(socket);
+      const { handler, landing } = this.#options;
+      const session = new ServerSession(this.#wire, open, remote, { handler, landing });
+      this.#sessions.add(session);
+      session.onClosed(() => this.#sessions.delete(session));
+    });
+  }
+
+  #nameOf(socket: Socket): string {
+    if (this.#unixSockets.has(socket)) return `unix:${++this.#unixConnections}`;
+    return formatAddress({ host: socket.remoteAddress ?? 'unknown', port: socket.remotePort ?? 0 });
+  }
+
+  /** From this machine. */
+  #isLocal(socket: Socket): boolean {
+    return this.#unixSockets.has(socket) || isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
+  }
+}
+
+function refuse(socket: Socket, status: number, reason: string, body = ''): void {
+  if (!socket.writable) return void socket.destroy();
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+}
+
+function listenError(error: NodeJS.ErrnoException, address: string): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new PaddletError('PortInUse', `${address} is in use by another process`, {
+        hint: 'choose another port, or port 0 for a free one',
+        cause: error,
+      });
+    case 'EACCES':
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new PaddletError('Usage', `cannot listen on ${address}: ${error.code}`, {
+        hint: 'choose an address of this machine and a port above 1023',
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,125 @@
+/** What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs. */
+import { assert } from '../../base/assert.ts';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { Clock, Log, Random } from '../../base/seams.ts';
+import type { BackoffOptions } from '../backoff.ts';
+import type { FrameLimits } from '../frames/frame.ts';
+import { LandingPool } from '../frames/landing-pool.ts';
+import type { RequestHeader } from '../messages/messages.ts';
+import type { LivenessOptions } from './liveness.ts';
+
+export const SUBPROTOCOL = 'paddlet.v1';
+/** The same; a server that chooses it has agreed that this client's masks are zeros. */
+export const ZERO_MASK_SUBPROTOCOL = 'paddlet.v1.zero-mask';
+
+/** Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them. */
+export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
+  'getTask',
+  'checkpoint',
+  'pullVersion',
+  'rounds',
+  'cut',
+  'getLanes',
+]);
+
+export interface WireLimits extends FrameLimits {
+  readonly requestsInFlight: number;
+  readonly requestsWaiting: number;
+  readonly sendQueueBytes: number;
+  readonly connectionsPerRole: number;
+}
+
+export interface WireTiming extends LivenessOptions {
+  /** Client: TCP and WebSocket handshake together. */
+  readonly connectTimeoutMs: number;
+  /** Server: from the TCP connection to a whole HTTP request. */
+  readonly handshakeTimeoutMs: number;
+  /** Server: from the handshake to the first whole frame. */
+  readonly firstFrameTimeoutMs: number;
+  readonly backoff: BackoffOptions;
+  /** Server, on close: for running requests to end. */
+  readonly drainTimeoutMs: number;
+  /** For the peer to answer a close frame, before the socket is cut. */
+  readonly closeTimeoutMs: number;
+}
+
+/**
+ * How clients mask what they send. RFC 6455 wants unpredictable masks, against proxies that could be made to mistake
+ * payload for HTTP; masking costs most of the speed. Both ends have to agree on zeros. `auto`: between loopback
+ * addresses, where there is no proxy, else not. `zero`: always, for networks known to have no intermediaries.
+ */
+export type Masking = 'auto' | 'random' | 'zero';
+
+/**
+ * Who reads the sockets. `direct`: paddlet, payloads straight to where they are used. `data`: paddlet, by `data` events,
+ * where Node's `onread` cannot be had. `ws`: the library, collecting and copying. The environment variable PADDLET_RECEIVE sets the default.
+ */
+export const RECEIVE = ['direct', 'data', 'ws'] as const;
+export type Receive = (typeof RECEIVE)[number];
+
+export interface WebSocketNetworkOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly masking?: Masking;
+  /** Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies. */
+  readonly onBug?: (error: unknown) => void;
+  readonly limits?: Partial<WireLimits>;
+  readonly timing?: Partial<WireTiming>;
+  readonly receive?: Receive;
+  /** Between roles on one host; PADDLET_UNIX_SOCKETS=off turns them off. */
+  readonly unixSockets?: boolean;
+}
+
+/** The options with nothing left open. */
+export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 'timing'>> {
+  readonly limits: WireLimits;
+  readonly timing: WireTiming;
+  /** For payloads without a landing. */
+  readonly pool: LandingPool;
+}
+
+const DEFAULT_TIMING: WireTiming = {
+  connectTimeoutMs: 5_000,
+  handshakeTimeoutMs: 10_000,
+  firstFrameTimeoutMs: 10_000,
+  pingIntervalMs: 3_000,
+  missedPings: 3,
+  backoff: { firstMs: 50, capMs: 2_000 },
+  drainTimeoutMs: 10_000,
+  closeTimeoutMs: 1_000,
+};
+
+const crash = (error: unknown): void => {
+  setImmediate(() => {
+    throw error;
+  });
+};
+
+export function resolveWire(options: WebSocketNetworkOptions): Wire {
+  const limits: WireLimits = { ...LIMITS, ...options.limits };
+  assert(limits.frameBytes * 2 <= limits.sendQueueBytes, 'a send queue has room for two frames');
+  return {
+    clock: options.clock,
+    log: options.log,
+    random: options.random,
+    masking: options.masking ?? 'auto',
+    onBug: options.onBug ?? crash,
+    receive: options.receive ?? choice('PADDLET_RECEIVE', RECEIVE, 'direct'),
+    unixSockets: options.unixSockets ?? choice('PADDLET_UNIX_SOCKETS', ['on', 'off'], 'on') === 'on',
+    limits,
+    timing: { ...DEFAULT_TIMING, ...options.timing },
+    pool: new LandingPool(limits.frameBytes),
+  };
+}
+
+function choice<T extends string>(variable: string, choices: readonly T[], otherwise: T): T {
+  const text = process.env[variable];
+  if (text === undefined || text === '') return otherwise;
+  const chosen = choices.find((one) => one === text);
+  if (chosen !== undefined) return chosen;
+  throw new PaddletError('Usage', `${variable} is ${JSON.stringify(text)}`, {
+    hint: `set it to ${choices.join(' or ')}`,
+  });
+}

@@ -1,0 +1,54 @@
+/** Scores a data set with a model, task after task, in this process. */
+
+import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
+import { type JobRecord, labelRuleOf, modelOf } from '../../cluster/job/job-record.ts';
+import type { Metrics } from '../../cluster/job/job-result.ts';
+import type { DataPlace } from '../../data/place.ts';
+import { createTaskReader } from '../../data/task-reader.ts';
+import { type Dataset, loadDataset } from '../master/dataset.ts';
+import { createEvaluationResults } from '../master/evaluation.ts';
+import { evaluateTask } from '../trainer/tasks/evaluate-task.ts';
+
+export interface EvaluateOptions {
+  readonly place: DataPlace;
+  readonly record: JobRecord;
+  readonly client: Pick<ParameterClient, 'pull'>;
+  readonly files: readonly string[];
+  /** Label files of idx data. */
+  readonly labels: readonly string[];
+  readonly signal: AbortSignal;
+  readonly onTask: (done: number, total: number) => void;
+}
+
+export interface Evaluated {
+  readonly metrics: Metrics;
+  readonly bad: number;
+  readonly dataset: Dataset;
+}
+
+export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated> {
+  const { place, record, client, signal } = options;
+  const model = modelOf(record);
+  const dataset = await loadDataset(place, record.job, options.files, options.labels);
+  const results = createEvaluationResults(model.task, dataset.tasks.length);
+  const reader = createTaskReader(place, {
+    format: record.job.data.format,
+    files: dataset.index.files,
+    labels: labelRuleOf(record, model),
+    inputWidth: record.train.featureBound,
+  });
+  let bad = 0;
+  try {
+    for (const [task, chunks] of dataset.tasks.entries()) {
+      const records = await reader.read(chunks);
+      for (const { file, line, reason } of records.bad) place.host.log.warn(`bad record: ${file}:${line}: ${reason}`);
+      bad += records.bad.length;
+      const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
+      results.add(task, metrics, scores, labels);
+      options.onTask(task + 1, dataset.tasks.length);
+    }
+  } finally {
+    await reader.close();
+  }
+  return { metrics: results.finish(), bad, dataset };
+}

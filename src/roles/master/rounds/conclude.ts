@@ -1,0 +1,72 @@
+/** The end of a job in mode sync: the account from the ledgers, the digests, and the result. The last cut is its checkpoint. */
+
+import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import type { JobResult } from '../../../cluster/job/job-result.ts';
+import type { Model } from '../../../model/model.ts';
+import { digestModel } from '../digest.ts';
+import { makeResult, type PserverAccount, takeAccounts } from '../tasks/conclude.ts';
+import type { ConcludeOptions } from '../training.ts';
+import type { TakenCut } from './cuts.ts';
+
+export interface ConcludeRoundsOptions extends ConcludeOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly model: Model;
+  readonly group: PserverGroup;
+  readonly cut: TakenCut;
+}
+
+export async function concludeRounds(options: ConcludeRoundsOptions): Promise<JobResult> {
+  const { record, group, model, over, cut } = options;
+  const { tasks } = record.train;
+  const { passes } = record.job.training;
+  const accounts = await takeAccounts(group, over);
+  const complete = await completePasses(options);
+  const digests = await digestModel(group, {
+    spec: model.parameters,
+    shards: record.job.cluster.shards,
+    signal: over,
+  });
+  const counts = countRecords(accounts, record.train.records, passes);
+  const checkpoints = cut.files.map(({ index, uuid, md5, bytes }) => ({ index, uuid, md5, bytes }));
+  return makeResult(options, {
+    tasks: { total: passes * tasks, done: complete * tasks, discarded: 0 },
+    records: counts.records,
+    train: counts.lastPass,
+    ...digests,
+    checkpoints,
+  });
+}
+
+/** Passes of which every shard has closed every task. */
+async function completePasses({ group, record, over }: ConcludeRoundsOptions): Promise<number> {
+  const pass = record.job.training.passes - 1;
+  const watermarks = await group.withPlacement(
+    'complete passes',
+    ({ pservers }) =>
+      allSettledOrThrow(
+        pservers.map(async (pserver) => {
+          const reply = await group.ask(pserver, 'closed', { pass });
+          reply.free();
+          return reply.header.watermark;
+        }),
+      ),
+    over,
+  );
+  return Math.min(...watermarks);
+}
+
+/**
+ * Bad records are those that the last pass left out, times the passes: the data is the same in each. What else is missing
+ * from the ledgers' count is lost.
+ */
+export function countRecords(accounts: readonly PserverAccount[], indexed: number, passes: number) {
+  const applied = Math.min(...accounts.map((one) => one.applied));
+  const duplicate = Math.max(...accounts.map((one) => one.rounds?.duplicate ?? 0));
+  const lastPass = accounts[0]?.rounds?.metrics.find(({ pass }) => pass === passes - 1);
+  const bad = lastPass === undefined ? 0 : passes * (indexed - lastPass.records);
+  const lost = passes * indexed - applied - bad;
+  return { records: { read: applied + bad + duplicate, applied, duplicate, bad, discarded: 0, lost }, lastPass };
+}

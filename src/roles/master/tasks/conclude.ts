@@ -1,0 +1,178 @@
+/**
+ * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints published, the
+ * account taken from the shards' ledgers, the digests, and the result.
+ */
+import { assert } from '../../../base/assert.ts';
+import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
+import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import { elapsedSeconds, type JobRecord } from '../../../cluster/job/job-record.ts';
+import type { JobResult } from '../../../cluster/job/job-result.ts';
+import type { DiscardedTask } from '../../../core/tasks/state.ts';
+import { addSums, noSums } from '../../../core/tasks/state.ts';
+import { finishMetrics } from '../../../model/metrics.ts';
+import type { MetricSums, Model } from '../../../model/model.ts';
+import type { ReplyHeader } from '../../../protocol/messages/messages.ts';
+import { digestModel } from '../digest.ts';
+import type { ConcludeOptions } from '../training.ts';
+import type { TaskService } from './service.ts';
+
+export interface ConcludeTasksOptions extends ConcludeOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly model: Model;
+  readonly group: PserverGroup;
+  readonly desk: TaskService;
+  /** The recovery number under which all tasks are done. */
+  readonly recovery: number;
+}
+
+/** What one message may name. */
+const CLOSED_AT_ONCE = 10_000;
+
+/** A checkpoint of many gigabytes takes its time. */
+const CHECKPOINT_TIMEOUT_MS = 3_600_000;
+
+export async function conclude(options: ConcludeTasksOptions): Promise<JobResult> {
+  const { record, group, model, over } = options;
+  const checkpoints = await group.withPlacement(
+    'final checkpoint',
+    (placement) =>
+      allSettledOrThrow(
+        placement.pservers.map(async (pserver) => {
+          const reply = await group.ask(
+            pserver,
+            'checkpoint',
+            { final: true, recovery: options.recovery },
+            [],
+            CHECKPOINT_TIMEOUT_MS,
+          );
+          reply.free();
+          const { saved } = reply.header;
+          assert(saved !== undefined, 'a final checkpoint is never one that was running already');
+          return { index: pserver.index, ...saved };
+        }),
+      ),
+    over,
+  );
+  const accounts = await takeAccounts(group, over);
+  const digests = await digestModel(group, {
+    spec: model.parameters,
+    shards: record.job.cluster.shards,
+    signal: over,
+  });
+  // Of the pserver that applied least: a record counts when every shard has it.
+  const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+  const { ended } = options.desk.queue.totals();
+  const sums = ended.map((totals) => totals.sums).reduce(addSums, noSums());
+  const { passes, staleness } = record.job.training;
+  const lost = passes * record.train.records - applied - sums.bad - discarded;
+  return makeResult(options, {
+    tasks: {
+      total: passes * record.train.tasks,
+      done: ended.reduce((sum, totals) => sum + totals.done, 0),
+      discarded: ended.reduce((sum, totals) => sum + totals.discarded, 0),
+    },
+    records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
+    train: ended.at(-1)?.sums.metrics,
+    ...(staleness === undefined ? {} : { staleness: mergedStaleness(accounts.map((one) => one.staleness)) }),
+    ...digests,
+    checkpoints,
+  });
+}
+
+/** Each discarded task in the pass it was discarded in and in all after it, where it was left out. */
+export async function closeDiscarded(
+  group: PserverGroup,
+  record: JobRecord,
+  discarded: readonly DiscardedTask[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (discarded.length === 0) return;
+  const { passes } = record.job.training;
+  const tasks = discarded.flatMap(({ task, pass, records }) =>
+    Array.from({ length: passes - pass }, (_, i) => ({ pass: pass + i, task, records })),
+  );
+  for (let first = 0; first < tasks.length; first += CLOSED_AT_ONCE) {
+    const some = tasks.slice(first, first + CLOSED_AT_ONCE);
+    await group.withPlacement(
+      'closing discarded tasks',
+      (placement) =>
+        allSettledOrThrow(
+          placement.pservers.map(async (pserver) => (await group.ask(pserver, 'closeTasks', { tasks: some })).free()),
+        ),
+      signal,
+    );
+  }
+}
+
+export type PserverAccount = Extract<ReplyHeader, { type: 'account' }>;
+
+export async function takeAccounts(group: PserverGroup, signal: AbortSignal): Promise<PserverAccount[]> {
+  return group.withPlacement(
+    'account',
+    (placement) =>
+      allSettledOrThrow(
+        placement.pservers.map(async (pserver) => {
+          const reply = await group.ask(pserver, 'account', {});
+          reply.free();
+          return reply.header;
+        }),
+      ),
+    signal,
+  );
+}
+
+const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
+  from,
+  job,
+  loaded: loaded.map(({ name, rows, bytes }) => ({ name, rows, bytes })),
+});
+
+function mergedStaleness(counts: readonly { counted: number; sum: number; max: number; refused: number }[]) {
+  const total = (pick: (one: (typeof counts)[number]) => number): number =>
+    counts.reduce((sum, one) => sum + pick(one), 0);
+  const mean =
+    total((one) => one.sum) /
+    Math.max(
+      1,
+      total((one) => one.counted),
+    );
+  return {
+    mean: Math.round(100 * mean) / 100,
+    max: Math.max(...counts.map((one) => one.max)),
+    refused: total((one) => one.refused),
+  };
+}
+
+/** What differs between the modes, and what was made of the model. */
+export interface ResultParts
+  extends Pick<JobResult, 'tasks' | 'records' | 'staleness' | 'modelDigest' | 'stateDigest' | 'checkpoints'> {
+  /** Of the last pass. */
+  readonly train: MetricSums | undefined;
+}
+
+export function makeResult(
+  options: Pick<ConcludeTasksOptions, 'context' | 'record' | 'model' | 'testMetrics' | 'recordsPerSecond'>,
+  parts: ResultParts,
+): JobResult {
+  const { context, record, model, testMetrics } = options;
+  const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = parts;
+  const none = new Float32Array(0);
+  const train = parts.train && finishMetrics(model.task, parts.train, none, none);
+  return {
+    job: record.job.name,
+    mode: record.job.training.mode,
+    passes: record.job.training.passes,
+    tasks,
+    records,
+    metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
+    ...(staleness === undefined ? {} : { staleness }),
+    ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
+    modelDigest,
+    stateDigest,
+    recordsPerSecond: options.recordsPerSecond,
+    elapsedSeconds: elapsedSeconds(record, context.host.clock.wallSeconds()),
+    checkpoints,
+  };
+}

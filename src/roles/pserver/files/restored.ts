@@ -1,0 +1,35 @@
+/**
+ * What a restore left for the pservers that start after it: the heads from before it count as those of its files
+ * (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
+ */
+import { type RestoredRecord, restoredSchema } from '../../../checkpoint/registry/publish-restored.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
+import { type Head, parseHead } from '../../../cluster/placement/heads.ts';
+import { plannedPrimary } from '../../../core/placement.ts';
+import { parseStoreValue } from '../../../core/tasks/state.ts';
+import type { KeyValue } from '../../../store/store.ts';
+
+export interface Restored {
+  /** The head that counts, of a shard whose key is `entry`. */
+  headOf(shard: number, entry: KeyValue | undefined): Head | undefined;
+}
+
+/** Read after the claim of an index: from then on no restore can happen. */
+export async function readRestored(context: RoleContext): Promise<Restored> {
+  const key = context.keys.restored;
+  const found = await retryStore(context, () => context.store.get(key));
+  const record = found && parseStoreValue(restoredSchema, key, found.value);
+  return {
+    headOf(shard, entry) {
+      const head = entry === undefined ? undefined : parseHead(entry.key, entry.value);
+      if (found === undefined || record === undefined) return head;
+      return entry !== undefined && entry.modRevision > found.modRevision ? head : restoredHead(shard, head, record);
+    },
+  };
+}
+
+function restoredHead(shard: number, head: Head | undefined, { token, pservers, epoch }: RestoredRecord): Head {
+  const owner = { index: plannedPrimary(shard, pservers), token };
+  return { epoch: Math.max(epoch, head?.epoch ?? 0, 1), primary: owner, inSync: [owner] };
+}

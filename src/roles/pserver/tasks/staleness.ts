@@ -1,0 +1,165 @@
+/** A pserver's side of staleness: its version, the judgement of each push, the gate of policy `wait`, and what is counted. */
+import { assert } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import type { Cancel, Clock, Log } from '../../../base/seams.ts';
+import { judgeStaleness, type PulledVersion, type StalenessRule } from '../../../core/shard/staleness.ts';
+import { createStalenessGate, type GateEffect, type GateEvent } from '../../../core/shard/staleness-gate.ts';
+import type { Session } from '../../../protocol/messages/channel.ts';
+import type { PserverMetrics } from '../metrics.ts';
+
+/** What a trainer says of a pull that gradients will be pushed of. */
+export interface Hold {
+  readonly trainer: string;
+  readonly pushes: number;
+  readonly since?: number | undefined;
+}
+
+export interface StalenessCounts {
+  /** Applied pushes whose staleness is known; their sum and the greatest. */
+  readonly counted: number;
+  readonly sum: number;
+  readonly max: number;
+  readonly refused: number;
+}
+
+export interface Staleness {
+  /** Updates applied: the version of the shards. */
+  version(): number;
+  /** The factor for the learning rate. Throws `TooStale`. */
+  judge(revision: string, used: PulledVersion | undefined, push: number): number;
+  /** Resolves when the trainer may pull; undefined: at once. Throws `NotReady` when others hold it up for too long. */
+  enter(hold: Hold | undefined, session: Session): Promise<void> | undefined;
+  /** A push of this connection was applied, or dropped as a duplicate. */
+  pushed(session: Session): void;
+  counts(): StalenessCounts;
+  close(): void;
+}
+
+export interface StalenessOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly rule: StalenessRule | undefined;
+  /** A trainer silent for so long is not waited for. */
+  readonly patienceMs: number;
+  readonly version: () => number;
+  readonly metrics: PserverMetrics;
+}
+
+/** Below the time after which a trainer gives up a request. */
+const ANSWER_WITHIN_MS = 8_000;
+
+export function createStaleness(options: StalenessOptions): Staleness {
+  const { rule, version, metrics } = options;
+  const gate = rule?.policy === 'wait' ? createGateKeeper(options, rule.bound) : undefined;
+  let counted = 0;
+  let sum = 0;
+  let max = 0;
+  let refused = 0;
+  return {
+    version,
+    judge(revision, used, push) {
+      const verdict = judgeStaleness(rule, { revision, version: version() }, used);
+      const { staleness } = verdict;
+      if (verdict.outcome === 'refuse') {
+        refused += 1;
+        metrics.tooStale();
+        const age = staleness === undefined ? 'another state of the shards' : `${staleness} updates ago`;
+        throw new PaddletError('TooStale', `push ${push} was computed from ${age}, the bound is ${rule?.bound}`, {
+          details: { push, ...(staleness === undefined ? {} : { staleness }) },
+        });
+      }
+      if (staleness !== undefined) {
+        counted += 1;
+        sum += staleness;
+        max = Math.max(max, staleness);
+        metrics.staleness(staleness);
+      }
+      return verdict.rateScale;
+    },
+    enter: (hold, session) => (hold === undefined ? undefined : gate?.enter(hold, session)),
+    pushed: (session) => gate?.pushed(session),
+    counts: () => ({ counted, sum, max, refused }),
+    close: () => gate?.close(),
+  };
+}
+
+interface Caller {
+  readonly resolve: () => void;
+  readonly reject: (error: PaddletError) => void;
+  readonly askedMs: number;
+}
+
+function createGateKeeper({ clock, log, version, patienceMs, metrics }: StalenessOptions, bound: number) {
+  const gate = createStalenessGate({ bound, patienceMs, answerWithinMs: ANSWER_WITHIN_MS });
+  /** A trainer has one connection: who is at its other end holds what it pulled over it. */
+  const holders = new WeakMap<Session, number>();
+  const names = new Map<number, string>();
+  const callers = new Map<number, Caller>();
+  let lastHolder = 0;
+  let lastRequest = 0;
+  let cancelTick: Cancel = () => {};
+  let closed = false;
+
+  function submit(event: GateEvent): void {
+    if (closed) return;
+    const now = clock.monotonicMs();
+    for (const effect of gate.step(event, version(), now)) carryOut(effect, now);
+    cancelTick();
+    const due = gate.nextDeadline();
+    if (due !== undefined) cancelTick = clock.after(Math.max(0, due - now), () => submit({ type: 'tick' }));
+  }
+
+  function carryOut(effect: GateEffect, now: number): void {
+    if (effect.type === 'lapsed') {
+      log.warn(`trainer ${names.get(effect.holder)} has pushed nothing for ${patienceMs} ms: it is not waited for`);
+      return;
+    }
+    const caller = callers.get(effect.request);
+    assert(caller !== undefined, 'an answer is for one who asked');
+    callers.delete(effect.request);
+    metrics.waitedForStaleness(now - caller.askedMs);
+    if (effect.type === 'admit') caller.resolve();
+    else caller.reject(heldUp());
+  }
+
+  const heldUp = (): PaddletError =>
+    new PaddletError('NotReady', `the staleness bound: ${gate.holders()} trainers compute from older values`);
+
+  function holderOf(session: Session, trainer: string): number {
+    const known = holders.get(session);
+    if (known !== undefined) return known;
+    lastHolder += 1;
+    const holder = lastHolder;
+    holders.set(session, holder);
+    names.set(holder, trainer);
+    session.onClosed(() => {
+      names.delete(holder);
+      submit({ type: 'left', holder });
+    });
+    return holder;
+  }
+
+  return {
+    enter({ trainer, pushes, since }: Hold, session: Session): Promise<void> {
+      if (closed) return Promise.reject(heldUp());
+      const holder = holderOf(session, trainer);
+      lastRequest += 1;
+      const request = lastRequest;
+      return new Promise((resolve, reject) => {
+        callers.set(request, { resolve, reject, askedMs: clock.monotonicMs() });
+        submit({ type: 'ask', holder, request, pushes, since });
+      });
+    },
+    pushed(session: Session): void {
+      const holder = holders.get(session);
+      if (holder !== undefined) submit({ type: 'pushed', holder });
+    },
+    /** Those who wait are to try elsewhere. */
+    close(): void {
+      closed = true;
+      cancelTick();
+      for (const { reject } of callers.values()) reject(heldUp());
+      callers.clear();
+    },
+  };
+}

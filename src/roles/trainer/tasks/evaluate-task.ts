@@ -1,0 +1,47 @@
+/** Scores the records of one task with the parameters as they are. Changes nothing. */
+
+import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
+import { throwIfAborted } from '../../../cluster/waiting.ts';
+import type { TaskRecords } from '../../../data/source.ts';
+import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
+import type { MetricSums, Model } from '../../../model/model.ts';
+
+/** Large enough to make few requests, small enough to bound a pull. */
+const EVALUATION_BATCH = 4096;
+
+export interface EvaluatedTask {
+  readonly metrics: MetricSums;
+  /** One each a good record, in their order. */
+  readonly scores: Float32Array;
+  readonly labels: Float32Array;
+}
+
+export async function evaluateTask(
+  model: Model,
+  client: Pick<ParameterClient, 'pull'> & Partial<Pick<ParameterClient, 'recycle'>>,
+  records: TaskRecords,
+  signal: AbortSignal,
+): Promise<EvaluatedTask> {
+  const good = records.goodBefore(records.records);
+  const scores = new Float32Array(good);
+  const labels = new Float32Array(good);
+  let metrics = noMetrics;
+  let at = 0;
+  for (let from = 0; from < records.records; from += EVALUATION_BATCH) {
+    throwIfAborted(signal);
+    const batch = records.batch(from, Math.min(from + EVALUATION_BATCH, records.records));
+    if (batch.data.records === 0) continue;
+    const ids =
+      batch.kind === 'sparse'
+        ? { ids: batch.data.ids, count: batch.data.distinct }
+        : { ids: new Uint8Array(0), count: 0 };
+    const values = await client.pull(ids, signal);
+    const result = model.evaluate(batch, values);
+    client.recycle?.(values);
+    scores.set(result.scores, at);
+    labels.set(batch.data.labels.subarray(0, batch.data.records), at);
+    at += batch.data.records;
+    metrics = mergeMetrics(metrics, result.metrics);
+  }
+  return { metrics, scores, labels };
+}

@@ -1,0 +1,236 @@
+/**
+ * Asks the master for tasks and works them, one at a time, with the next one read meanwhile. What goes wrong with a task
+ * is reported under its attempt; only what concerns the whole job, or a stop, ends the loop.
+ */
+import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import type { MasterClient } from '../../../cluster/client/master-client.ts';
+import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
+import type { DataPlace } from '../../../data/place.ts';
+import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
+import type { Model } from '../../../model/model.ts';
+import type { DealtTask } from '../../../protocol/messages/messages.ts';
+import { backoffMs } from '../../../store/backoff.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
+import type { Activity } from '../activity.ts';
+import { SAVE_BUSY_MS } from '../model/model-saver.ts';
+import { beginReading, DATA_CODES, type HeldTask } from './dealt-task.ts';
+import { evaluateTask } from './evaluate-task.ts';
+import { trainTask } from './train-task.ts';
+
+const LONG_POLL_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+export interface WorkLoopOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly id: string;
+  readonly model: Model;
+  readonly place: DataPlace;
+  readonly master: MasterClient;
+  readonly client: ParameterClient;
+  readonly router: IdRouter;
+  readonly activity: Activity;
+  /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
+  readonly report: () => void;
+  /** The master wants the model to be saved. False: this trainer cannot see to it yet. */
+  readonly onSaveWanted: () => boolean;
+  /** The job is over: nobody wants anything back. */
+  readonly isEnded: () => boolean;
+  /** Aborts when the trainer is to end. */
+  readonly over: AbortSignal;
+}
+
+export async function workLoop(options: WorkLoopOptions): Promise<void> {
+  const held: HeldTask[] = [];
+  const fetching = new AbortController();
+  const { over } = options;
+  const stopFetching = (): void => fetching.abort();
+  over.addEventListener('abort', stopFetching, { once: true });
+  // Over before it began: no event comes any more.
+  if (over.aborted) stopFetching();
+  const fetch = async (): Promise<HeldTask | undefined> => {
+    const dealt = await nextTask(options, held, fetching.signal);
+    if (dealt === undefined) return undefined;
+    failPoint('trainer.dealt');
+    const task = beginReading(options.place, options.record, options.model, dealt);
+    held.push(task);
+    return task;
+  };
+  try {
+    let upcoming = quietly(fetch());
+    for (;;) {
+      const task = await upcoming;
+      if (task === undefined) return;
+      upcoming = quietly(fetch());
+      await work(options, task);
+      held.splice(held.indexOf(task), 1);
+    }
+  } finally {
+    over.removeEventListener('abort', stopFetching);
+    fetching.abort();
+    await handBack(options, held);
+  }
+}
+
+/** A rejection is seen when the promise is awaited in its turn, not before. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+const refOf = ({ pass, task, attempt }: DealtTask) => ({ pass, task, attempt });
+const jobOf = (record: JobRecord) => ({ job: record.id, batchPlanId: record.batchPlanId });
+
+/** Undefined when the job needs no more work. */
+async function nextTask(
+  options: WorkLoopOptions,
+  held: readonly HeldTask[],
+  signal: AbortSignal,
+): Promise<DealtTask | undefined> {
+  const { master, record, id } = options;
+  for (;;) {
+    const reply = await master.request(
+      {
+        header: {
+          type: 'getTask',
+          ...jobOf(record),
+          trainer: id,
+          held: held.map(({ dealt }) => refOf(dealt)),
+          maxWaitMs: LONG_POLL_MS,
+        },
+      },
+      { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal },
+    );
+    reply.free();
+    const { state, task, saveModel } = reply.header;
+    const isSeenTo = saveModel !== true || options.onSaveWanted();
+    if (state === 'finished') return undefined;
+    if (task !== undefined) return task;
+    // As long as nobody sees to it the master answers at once.
+    if (!isSeenTo) await pauseOrAborted(options.context.host.clock, SAVE_BUSY_MS, signal);
+  }
+}
+
+async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
+  const { dealt, records } = task;
+  const { activity, context, over } = options;
+  const { log } = context.host;
+  const notLive = activity.begin(refOf(dealt));
+  options.report();
+  const until = AbortSignal.any([over, notLive]);
+  const before = activity.report().records;
+  try {
+    activity.enter('read');
+    const parsed = await records;
+    for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
+    await (dealt.kind === 'train' ? train(options, dealt, parsed, until) : evaluate(options, dealt, parsed, until));
+  } catch (error) {
+    task.read = activity.report().records - before;
+    if (!isPaddletError(error)) throw error;
+    // What else went wrong with the task is nobody's business any more.
+    if (over.aborted) throw interrupted();
+    if (notLive.aborted) {
+      log.info(
+        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or this one was given up; dropped`,
+      );
+      await options.master.tell(returned(options, task));
+      return;
+    }
+    if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
+      log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
+      return;
+    }
+    await reportFailure(options, task, error);
+  } finally {
+    activity.end();
+  }
+}
+
+type Records = Awaited<HeldTask['records']>;
+
+async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
+  const { master, record, id } = options;
+  const { batchSize, pushEvery, pullEvery, staleness } = record.job.training;
+  const gated = staleness?.policy === 'wait';
+  const bad = records.bad.length;
+  let read = 0;
+  let duplicate = 0;
+  let metrics = noMetrics;
+  for (let tries = 0; ; tries++) {
+    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, gated, signal }, dealt, records);
+    read += trained.read;
+    duplicate += trained.duplicate;
+    metrics = mergeMetrics(metrics, trained.metrics);
+    options.activity.enter('wait');
+    failPoint('trainer.finishing');
+    const { recovery, good } = trained;
+    const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
+    const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), ...sums };
+    try {
+      (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
+      failPoint('trainer.finished');
+      return;
+    } catch (error) {
+      // A pserver was restored since: look again what its shards have of this task.
+      if (!isPaddletError(error, 'StaleRecovery')) throw error;
+    }
+    await pauseOrAborted(options.context.host.clock, backoffMs(tries), signal);
+  }
+}
+
+async function evaluate(
+  options: WorkLoopOptions,
+  dealt: DealtTask,
+  records: Records,
+  signal: AbortSignal,
+): Promise<void> {
+  const { master, record, id, model, client } = options;
+  options.activity.enter('compute');
+  const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
+  options.activity.enter('wait');
+  const header = {
+    type: 'finishEvaluation' as const,
+    ...jobOf(record),
+    trainer: id,
+    ...refOf(dealt),
+    bad: records.bad.length,
+    metrics,
+  };
+  const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
+  (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
+}
+
+async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
+  const { master, record, id, over, context } = options;
+  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
+  const header = {
+    type: 'failTask' as const,
+    ...jobOf(record),
+    trainer: id,
+    ...refOf(dealt),
+    code: error.code,
+    error: error.message.slice(0, 4000),
+    data: DATA_CODES.has(error.code),
+    read,
+  };
+  try {
+    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  } catch (refused) {
+    // The attempt ended meanwhile: nobody waits for the report.
+    if (!isPaddletError(refused, 'AttemptNotLive', 'PassBefore')) throw refused;
+  }
+}
+
+/** On the way out: what was not worked goes back at once, without waiting for the lease. */
+async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
+  if (options.isEnded()) return;
+  await Promise.all(held.map((task) => options.master.tell(returned(options, task))));
+}
+
+function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
+  return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), read } };
+}

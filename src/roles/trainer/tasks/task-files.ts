@@ -1,0 +1,65 @@
+/**
+ * Reads tasks one after the other with the files of the last one left open: in mode sync a trainer reads a task every few
+ * rounds, mostly of the same file.
+ */
+
+import { type JobRecord, labelRuleOf } from '../../../cluster/job/job-record.ts';
+import type { DataPlace } from '../../../data/place.ts';
+import type { TaskRecords } from '../../../data/source.ts';
+import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';
+import type { Model } from '../../../model/model.ts';
+import type { TaskChunks } from '../../../protocol/messages/messages.ts';
+
+export interface TaskFiles {
+  /** Throws as `TaskReader.read` does. Calls may overlap. */
+  read(task: TaskChunks): Promise<TaskRecords>;
+  close(): Promise<void>;
+}
+
+interface Open {
+  readonly key: string;
+  readonly reader: TaskReader;
+  reads: number;
+}
+
+export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model): TaskFiles {
+  /** Whose files are left open; others are closed when their last read has ended. */
+  let kept: Open | undefined;
+
+  function open(files: TaskChunks['files']): Open {
+    const key = JSON.stringify(files);
+    if (kept?.key === key) return kept;
+    const reader = createTaskReader(place, {
+      format: record.job.data.format,
+      files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
+      labels: labelRuleOf(record, model),
+      inputWidth: record.train.featureBound,
+    });
+    return { key, reader, reads: 0 };
+  }
+
+  async function keep(next: Open | undefined): Promise<void> {
+    const before = kept;
+    kept = next;
+    if (before !== undefined && before !== next && before.reads === 0) await before.reader.close();
+  }
+
+  return {
+    async read({ files, chunks }) {
+      const opened = open(files);
+      opened.reads += 1;
+      await keep(opened);
+      try {
+        return await opened.reader.read(chunks);
+      } catch (error) {
+        // What is open may be an old file of that name.
+        if (kept === opened) kept = undefined;
+        throw error;
+      } finally {
+        opened.reads -= 1;
+        if (opened !== kept && opened.reads === 0) await opened.reader.close();
+      }
+    },
+    close: () => keep(undefined),
+  };
+}

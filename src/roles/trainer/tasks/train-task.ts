@@ -1,0 +1,162 @@
+/**
+ * Works one training task: asks the ledgers where to begin, then batch after batch pull, compute and push, until every
+ * pserver has acknowledged the last push. Push `j` is the same records for any trainer (DESIGN §5), so an attempt can
+ * begin anywhere and be repeated.
+ */
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-client.ts';
+import { throwIfAborted } from '../../../cluster/waiting.ts';
+import type { TaskRecords } from '../../../data/source.ts';
+import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
+import type { Batch, MetricSums, Model, PulledValues } from '../../../model/model.ts';
+import { gatherRows, type IdRouter } from '../../../tensor/id-router.ts';
+import type { Activity } from '../activity.ts';
+import { type Contribution, combine, isFiniteGradient, oldestVersions } from './accumulator.ts';
+import { createWindow, type Window } from './window.ts';
+
+export interface TrainTaskOptions {
+  readonly model: Model;
+  readonly client: ParameterClient;
+  /** The trainer's id. */
+  readonly id: string;
+  readonly router: IdRouter;
+  readonly batchSize: number;
+  readonly pushEvery: number;
+  readonly pullEvery: number;
+  readonly activity: Activity;
+  /** The job has a staleness bound of policy `wait`. */
+  readonly gated: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface TrainedTask {
+  /** The lowest recovery number under which the task was seen to be closed. */
+  readonly recovery: number;
+  readonly read: number;
+  readonly good: number;
+  readonly duplicate: number;
+  readonly metrics: MetricSums;
+}
+
+interface Progress {
+  recovery: number;
+  read: number;
+  duplicate: number;
+  metrics: MetricSums;
+}
+
+export async function trainTask(
+  options: TrainTaskOptions,
+  task: { pass: number; task: number },
+  records: TaskRecords,
+): Promise<TrainedTask> {
+  // A pserver that is away is no work of this trainer's: the clock of the task stands still.
+  options.activity.enter('wait');
+  const { next, recovery } = await options.client.position(task.pass, task.task, options.signal);
+  const progress: Progress = { recovery, read: 0, duplicate: 0, metrics: noMetrics };
+  let from = next;
+  while (from >= 0) {
+    try {
+      await trainFrom(options, task, records, from, progress);
+      break;
+    } catch (error) {
+      const again = pushToRepeat(error);
+      if (again === undefined) {
+        await options.client.releaseHold(options.id);
+        throw error;
+      }
+      from = again;
+    }
+  }
+  if (next >= 0) await options.client.releaseHold(options.id);
+  return { ...progress, good: records.goodBefore(records.records) };
+}
+
+/** The push to go on from: the one that a ledger wants, or the one that came too late, to be computed from fresh values. */
+function pushToRepeat(error: unknown): number | undefined {
+  if (!isPaddletError(error, 'PushOutOfOrder', 'TooStale')) return undefined;
+  const push = error.code === 'TooStale' ? error.details.push : error.details.want;
+  return typeof push === 'number' ? push : undefined;
+}
+
+async function trainFrom(
+  options: TrainTaskOptions,
+  { pass, task }: { pass: number; task: number },
+  records: TaskRecords,
+  firstPush: number,
+  progress: Progress,
+): Promise<void> {
+  const { client, router, batchSize, pushEvery, pullEvery, activity, signal, model } = options;
+  const batches = Math.max(1, Math.ceil(records.records / batchSize));
+  const first = firstPush * pushEvery;
+  const batchAt = (b: number): Batch =>
+    records.batch(Math.min(b * batchSize, records.records), Math.min((b + 1) * batchSize, records.records));
+  let pulled: (Pulled & { window: Window; batches: Batch[] }) | undefined;
+  let contributions: Contribution[] = [];
+  /** One push is on its way while the next batch is pulled and computed. */
+  let pushing: Promise<void> = Promise.resolve();
+  for (let b = first; b < batches; b++) {
+    throwIfAborted(signal);
+    const inWindow = (b - first) % pullEvery;
+    if (inWindow === 0) {
+      activity.enter('pull');
+      const ahead = Array.from({ length: Math.min(pullEvery, batches - b) }, (_, i) => batchAt(b + i));
+      const window = createWindow(router, ahead);
+      const pushes = Math.floor((b + ahead.length - 1) / pushEvery) - Math.floor(b / pushEvery) + 1;
+      const holding = contributions.length === 0 ? undefined : oldestVersions(contributions);
+      const pull = { trainer: options.id, pushes, holding };
+      // Under a bound that others wait for, asking says that all pushes have arrived.
+      if (options.gated) await pushing;
+      const [fresh] = await Promise.all([client.pullToTrain(window.ids, pull, signal), pushing]);
+      if (pulled !== undefined) client.recycle(pulled.values);
+      pulled = { window, batches: ahead, ...fresh };
+    }
+    activity.enter('compute');
+    const { window, batches: ahead, values, versions } = pulled!;
+    const batch = ahead[inWindow]!;
+    const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOf(model, window, inWindow, values));
+    contributions.push({ batch, step, versions });
+    if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
+    const last = b === batches - 1;
+    if ((b + 1) % pushEvery !== 0 && !last) continue;
+
+    const push = Math.floor(b / pushEvery);
+    const end = Math.min((b + 1) * batchSize, records.records);
+    const gradients = combine(router, model.parameters, contributions);
+    const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
+    const used = oldestVersions(contributions);
+    contributions = [];
+    if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));
+    activity.enter('push');
+    await pushing;
+    const header = { pass, task, push, last, good: records.goodBefore(end), used };
+    pushing = client.push(header, gradients, signal).then(({ duplicate, recovery }) => {
+      progress.recovery = recovery;
+      if (duplicate) progress.duplicate += count;
+      activity.position(push + 1);
+      failPoint('trainer.pushed');
+    });
+    // Awaited before the next one; a failure in between is not unhandled.
+    pushing.catch(() => {});
+    progress.read += count;
+    activity.trained(count, step?.metrics);
+  }
+  await pushing;
+  if (pulled !== undefined) client.recycle(pulled.values);
+}
+
+/** The pulled rows of one batch of the window. */
+export function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
+  const places = window.places[index];
+  if (places === undefined) return values;
+  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, places));
+  return { dense: values.dense, sparse };
+}
+
+/** `records`: which they are, for people. */
+export function badGradient(records: string): PaddletError {
+  return new PaddletError('BadGradient', `the gradient of ${records} has NaN or infinite values`, {
+    hint: 'the learning rate is too high, or a value in these records is far out of range',
+  });
+}

@@ -1,0 +1,181 @@
+/**
+ * Group commit: writes that are asked for while another turn of the event loop is busy share one SQLite transaction, and
+ * so one fsync. Each has its own savepoint: it applies whole or not at all, and makes its own revision.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { PaddletError } from '../../base/errors.ts';
+import type { Cancel, Clock } from '../../base/seams.ts';
+import { asStoreError, isBusy, isSqliteError, lockedTooLong } from './file.ts';
+import type { HistoryLimits, SqliteTables, WritePosition } from './tables.ts';
+
+const CALL_LIMIT_MS = 2_000;
+const LOCK_RETRY_MS = 3;
+const QUEUE_LIMIT = 10_000;
+const GROUP_LIMIT = 256;
+/** History is trimmed after so many revisions of this process; it exceeds its limits by no more than that. */
+const REVISIONS_PER_TRIM = 256n;
+
+interface Write {
+  readonly run: (at: WritePosition) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly limitMs: number;
+}
+
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+export interface SqliteWriterOptions {
+  readonly db: DatabaseSync;
+  readonly tables: SqliteTables;
+  readonly path: string;
+  readonly clock: Clock;
+  readonly history: HistoryLimits;
+  /** Throws what every call is to answer when the file is no longer the one that was opened. */
+  readonly checkFile: () => void;
+  readonly onCommitted: () => void;
+  /** Before the writes that had to wait for the lock are run. */
+  readonly onLockedOut: (sinceMs: number, nowMs: number) => void;
+}
+
+export class SqliteWriter {
+  readonly #options: SqliteWriterOptions;
+  #queue: Write[] = [];
+  #cancelFlush: Cancel | undefined;
+  #untrimmed = 0n;
+  /** Since when the lock has been refused. */
+  #lockedSinceMs: number | undefined;
+
+  constructor(options: SqliteWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `run` in a transaction. `StoreUnavailable` when other processes hold the lock for too long. */
+  write<T>(run: (at: WritePosition) => T): Promise<T> {
+    if (this.#queue.length >= QUEUE_LIMIT) {
+      const error = new PaddletError('StoreUnavailable', `store ${this.#options.path}: too many writes are waiting`);
+      return Promise.reject(error);
+    }
+    const limitMs = this.#options.clock.monotonicMs() + CALL_LIMIT_MS;
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject, limitMs });
+      this.#planFlush();
+    });
+  }
+
+  /** Drops the writes that wait; none of them has happened. */
+  close(): void {
+    this.#cancelFlush?.();
+    const error = new PaddletError('StoreUnavailable', `store ${this.#options.path} was closed`);
+    for (const write of this.#queue.splice(0)) write.reject(error);
+  }
+
+  #planFlush(): void {
+    if (this.#cancelFlush !== undefined || this.#queue.length === 0) return;
+    const immediate = setImmediate(() => this.#flush());
+    this.#cancelFlush = () => clearImmediate(immediate);
+  }
+
+  #flush(): void {
+    this.#cancelFlush = undefined;
+    try {
+      this.#options.checkFile();
+      this.#options.db.exec('BEGIN IMMEDIATE');
+    } catch (error) {
+      this.#failedToBegin(error);
+      return;
+    }
+    this.#hasLock();
+    const group = this.#queue.splice(0, GROUP_LIMIT);
+    let outcomes: Outcome[];
+    try {
+      outcomes = this.#runGroup(group);
+    } catch (error) {
+      this.#rollBack();
+      for (const write of group) write.reject(this.#failureOf(error));
+      this.#planFlush();
+      return;
+    }
+    this.#commit(group, outcomes);
+    this.#planFlush();
+  }
+
+  #failedToBegin(error: unknown): void {
+    if (!isSqliteError(error) || !isBusy(error)) {
+      for (const write of this.#queue.splice(0)) write.reject(this.#failureOf(error));
+      return;
+    }
+    const now = this.#options.clock.monotonicMs();
+    this.#lockedSinceMs ??= now;
+    const late = this.#queue.filter((write) => write.limitMs <= now);
+    this.#queue = this.#queue.filter((write) => write.limitMs > now);
+    for (const write of late) write.reject(lockedTooLong(this.#options.path, error));
+    this.#cancelFlush = this.#options.clock.after(LOCK_RETRY_MS, () => this.#flush());
+  }
+
+  #hasLock(): void {
+    const sinceMs = this.#lockedSinceMs;
+    this.#lockedSinceMs = undefined;
+    if (sinceMs !== undefined) this.#options.onLockedOut(sinceMs, this.#options.clock.monotonicMs());
+  }
+
+  #runGroup(group: readonly Write[]): Outcome[] {
+    const { db, tables } = this.#options;
+    const first = tables.revision();
+    const at: WritePosition = { revision: first };
+    const outcomes = group.map((write) => this.#runOne(db, write, at));
+    if (at.revision !== first) {
+      tables.setRevision(at.revision);
+      this.#trim(at.revision - first);
+    }
+    return outcomes;
+  }
+
+  #runOne(db: DatabaseSync, write: Write, at: WritePosition): Outcome {
+    const before = at.revision;
+    db.exec('SAVEPOINT write');
+    try {
+      const value = write.run(at);
+      db.exec('RELEASE write');
+      return { value };
+    } catch (error) {
+      // SQLite's own failures (disk full, input/output) concern the whole group.
+      if (isSqliteError(error)) throw error;
+      db.exec('ROLLBACK TO write; RELEASE write');
+      at.revision = before;
+      return { error };
+    }
+  }
+
+  #trim(revisions: bigint): void {
+    this.#untrimmed += revisions;
+    if (this.#untrimmed < REVISIONS_PER_TRIM) return;
+    this.#untrimmed = 0n;
+    this.#options.tables.trimHistory(this.#options.history);
+  }
+
+  #commit(group: readonly Write[], outcomes: readonly Outcome[]): void {
+    try {
+      this.#options.db.exec('COMMIT');
+    } catch (error) {
+      this.#rollBack();
+      const { path } = this.#options;
+      const unknown = new PaddletError('StoreUnknownOutcome', `store ${path}: the commit failed`, { cause: error });
+      for (const write of group) write.reject(isSqliteError(error) ? unknown : error);
+      return;
+    }
+    outcomes.forEach((outcome, i) => {
+      if ('error' in outcome) group[i]!.reject(outcome.error);
+      else group[i]!.resolve(outcome.value);
+    });
+    this.#options.onCommitted();
+  }
+
+  #rollBack(): void {
+    // Some failures have rolled back by themselves.
+    if (this.#options.db.isTransaction) this.#options.db.exec('ROLLBACK');
+  }
+
+  #failureOf(error: unknown): unknown {
+    return isSqliteError(error) ? asStoreError(this.#options.path, error) : error;
+  }
+}

@@ -1,0 +1,209 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isPaddletError } from '../../../src/base/errors.ts';
+import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
+import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
+import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header.ts';
+import { digestFile } from '../../../src/checkpoint/file/scan.ts';
+import { type LoadOptions, loadGeneration, loadNewestUsable } from '../../../src/checkpoint/load/load.ts';
+import { type CheckpointEntry, type Generation, parseEntry } from '../../../src/checkpoint/registry/entry.ts';
+import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { contentOf, emptyParameters, filledParameters, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
+
+/** Small, so that every part of it is hit often. */
+const JOB = jobOf({
+  parameters: {
+    dense: [{ name: 'w', shape: [40], initializer: { type: 'zeros' } }],
+    sparse: [{ name: 'emb', width: 2, initializer: { type: 'zeros' } }],
+  },
+});
+const IDS = Array.from({ length: 60 }, (_, at) => BigInt(at) * 3n);
+
+const pathOf = ({ uuid }: Pick<Generation, 'uuid'>): string => checkpointPath(PLACE, uuid);
+const optionsOf = (disk: SimulatedDisk, changes: Partial<LoadOptions> = {}): LoadOptions => ({
+  disk,
+  place: PLACE,
+  expected: JOB,
+  into: emptyParameters(JOB),
+  ...changes,
+});
+
+async function saved(number = 1, salt = 1, disk = createSimulatedDisk()) {
+  const parameters = filledParameters(JOB, IDS, salt);
+  const generation = await save({ disk, parameters, job: JOB, meta: { uuid: uuidOf(number) }, extentBytes: 600 });
+  return { disk, generation, parameters, bytes: disk.content(pathOf(generation))! };
+}
+
+describe('a damaged file', () => {
+  it.each([
+    { how: 'before it is loaded', isBeside: false },
+    { how: 'while it is loaded', isBeside: true },
+  ])('is noticed whichever byte was flipped, and the part is named: MD5 $how', async ({ isBeside }) => {
+    const { disk, generation, bytes } = await saved();
+    if (isBeside) Object.assign(disk, { md5: async (path: string) => digestFile(await disk.open(path), path) });
+    const reader = await openCheckpoint(disk, pathOf(generation));
+    const { dataStart } = reader.source;
+    const tensors = [...reader.source.tensors.values()];
+    const partAt = (offset: number): TensorInfo | undefined =>
+      tensors.find(({ begin, end }) => offset - dataStart >= begin && offset - dataStart < end);
+    const into = emptyParameters(JOB);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 1), fc.nat(7), async (offset, bit) => {
+        disk.flip(pathOf(generation), offset, 1 << bit);
+        const error = await loadGeneration(generation, optionsOf(disk, { into })).catch((reason: unknown) => reason);
+        disk.flip(pathOf(generation), offset, 1 << bit);
+        expect(error).toMatchObject({ code: 'CheckpointCorrupt', message: expect.stringContaining(generation.uuid) });
+        const part = partAt(offset);
+        if (part !== undefined) expect((error as Error).message).toContain(part.name);
+        expect(into.shards()).toEqual([]);
+      }),
+      { numRuns: 400 },
+    );
+    await loadGeneration(generation, optionsOf(disk, { into }));
+  });
+
+  it('is refused at any length but its own', async () => {
+    const { disk, generation, bytes } = await saved();
+    for (const length of [0, 1, 7, 8, 9, 1000, bytes.length - 8, bytes.length - 1, bytes.length + 1]) {
+      const changed = new Uint8Array(length);
+      changed.set(bytes.subarray(0, length));
+      disk.place(pathOf(generation), changed);
+      await expect(loadGeneration(generation, optionsOf(disk))).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
+    }
+  });
+
+  it('never does more than fail when it is read without its MD5', async () => {
+    const { generation, bytes } = await saved();
+    const mutation = fc.record({ offset: fc.nat(bytes.length - 1), value: fc.nat(255) });
+    const cut = fc.option(fc.nat(bytes.length - 1), { freq: 5, nil: undefined });
+    await fc.assert(
+      fc.asyncProperty(fc.array(mutation, { minLength: 1, maxLength: 4 }), cut, async (mutations, length) => {
+        const disk = createSimulatedDisk();
+        const changed = bytes.slice();
+        for (const { offset, value } of mutations) changed[offset] = value;
+        disk.place(pathOf(generation), changed.subarray(0, length));
+        await readEverything(disk, pathOf(generation)).catch((error: unknown) => {
+          if (!isPaddletError(error, 'CheckpointCorrupt')) throw error;
+        });
+      }),
+      { numRuns: 600 },
+    );
+  });
+});
+
+async function readEverything(disk: SimulatedDisk, path: string): Promise<void> {
+  const reader = await openCheckpoint(disk, path);
+  for (const { shard } of reader.positions) {
+    await reader.ledgerOf(shard);
+    for (const table of reader.facts.parameters.sparse.keys()) for await (const _ of reader.rowsOf(shard, table));
+    for await (const _ of reader.blocksOf(shard));
+  }
+}
+
+describe('a file that is not the one wanted', () => {
+  it('is refused when it is of another job, pserver, name or model', async () => {
+    const { disk, generation } = await saved();
+    const others: [Partial<LoadOptions>, RegExp][] = [
+      [{ expected: { ...JOB, jobId: 'other' } }, /of job small/],
+      [{ expected: { ...JOB, seed: 8 } }, /other seed/],
+      [{ expected: { ...JOB, shards: 9 } }, /other shards/],
+      [{ expected: { ...JOB, optimizer: { type: 'sgd', learningRate: 1, l2: 0 } } }, /other optimizer/],
+      [{ expected: { ...JOB, parameters: { dense: [], sparse: [] } } }, /other parameters/],
+    ];
+    for (const [changes, message] of others) {
+      const attempt = loadGeneration(generation, optionsOf(disk, changes));
+      await expect(attempt).rejects.toMatchObject({
+        code: 'CheckpointCorrupt',
+        message: expect.stringMatching(message),
+      });
+    }
+    const moved = { ...generation, uuid: uuidOf(9) };
+    disk.place(pathOf(moved), disk.content(pathOf(generation))!);
+    await expect(loadGeneration(moved, optionsOf(disk))).rejects.toThrow(/moved here/);
+  });
+
+  it('is refused when it is safetensors of another program, or of a later format', async () => {
+    const { disk, generation } = await saved();
+    const metadata = (value: string): Uint8Array => {
+      const json = Buffer.from(`{"__metadata__":${value}}`);
+      return Buffer.concat([Uint8Array.of(json.length, 0, 0, 0, 0, 0, 0, 0), json]);
+    };
+    const later = '{"format":"paddlet.checkpoint","formatVersion":"2"}';
+    for (const [json, message] of [
+      ['{"format":"pt"}', /not a checkpoint of paddlet/],
+      [later, /format version 2/],
+    ] as const) {
+      disk.place(pathOf(generation), metadata(json));
+      await expect(openCheckpoint(disk, pathOf(generation))).rejects.toThrow(message);
+    }
+  });
+
+  it('is never looked for outside the folder', async () => {
+    const { disk, generation } = await saved();
+    for (const uuid of [
+      '../1/x',
+      '../../etc/passwd',
+      '/etc/passwd',
+      `${generation.uuid}/..`,
+      uuidOf(10).toUpperCase(),
+      '',
+    ]) {
+      await expect(loadGeneration({ ...generation, uuid }, optionsOf(disk))).rejects.toThrow(/is not a UUID/);
+      const { entry, complaint } = parseEntry('/k', {
+        value: JSON.stringify({ ...generation, uuid }),
+        modRevision: 1n,
+      });
+      expect(entry).toBeUndefined();
+      expect(complaint).toMatch(/\/k: uuid/);
+    }
+  });
+});
+
+describe('the newest usable generation', () => {
+  async function threeGenerations() {
+    const disk = createSimulatedDisk();
+    const [oldest, middle, newest] = [await saved(1, 1, disk), await saved(2, 2, disk), await saved(3, 3, disk)];
+    const generations = [middle.generation, oldest.generation];
+    const entry: CheckpointEntry = { ...newest.generation, generations };
+    return { disk, entry, oldest, middle, newest };
+  }
+
+  it('is the newest', async () => {
+    const { disk, entry, newest } = await threeGenerations();
+    const options = optionsOf(disk);
+    const outcome = await loadNewestUsable(entry, options);
+    expect(outcome).toMatchObject({ age: 0, complaints: [], generation: newest.generation });
+    expect(contentOf(options.into, JOB)).toEqual(contentOf(newest.parameters, JOB));
+  });
+
+  it('is the one before a corrupt and a missing one, and says what was wrong with each', async () => {
+    const { disk, entry, oldest, middle, newest } = await threeGenerations();
+    disk.flip(pathOf(newest.generation), newest.bytes.length - 200);
+    await disk.remove(pathOf(middle.generation));
+    const options = optionsOf(disk);
+    const outcome = await loadNewestUsable(entry, options);
+    expect(outcome).toMatchObject({ age: 2, generation: oldest.generation });
+    expect(outcome.complaints.map(({ code }) => code)).toEqual(['CheckpointCorrupt', 'CheckpointMissing']);
+    expect(outcome.complaints[0]!.message).toContain(newest.generation.uuid);
+    expect(outcome.complaints[1]!.message).toContain(middle.generation.uuid);
+    expect(contentOf(options.into, JOB)).toEqual(contentOf(oldest.parameters, JOB));
+  });
+
+  it('is none when all are bad, and the memory is left empty', async () => {
+    const { disk, entry } = await threeGenerations();
+    const into = emptyParameters(JOB);
+    for (const uuid of [1, 2, 3].map(uuidOf)) disk.flip(pathOf({ uuid }), 3000);
+    const outcome = await loadNewestUsable(entry, optionsOf(disk, { into }));
+    expect(outcome).toMatchObject({ loaded: undefined, generation: undefined, age: -1 });
+    expect(outcome.complaints).toHaveLength(3);
+    expect(into.shards()).toEqual([]);
+  });
+
+  it('is not looked for when the machine, not the file, is in trouble', async () => {
+    const { disk, entry } = await threeGenerations();
+    disk.failNext('open', 'EMFILE');
+    await expect(loadNewestUsable(entry, optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
+    disk.failNext('open', 'EACCES');
+    await expect(loadNewestUsable(entry, optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
+  });
+});

@@ -1,0 +1,246 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import {
+  entrySchema,
+  type Generation,
+  generationsOf,
+  isClean,
+  readEntry,
+} from '../../../src/checkpoint/registry/entry.ts';
+import {
+  deleteDropped,
+  markOpened,
+  type PublishOptions,
+  publish,
+  publishParting,
+  removeUnpublished,
+} from '../../../src/checkpoint/registry/publish.ts';
+import type { Fence } from '../../../src/store/fence.ts';
+import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { createSimulatedDisk } from '../../simulated-disk.ts';
+import { FakeClock, put } from '../../store/support.ts';
+import { PLACE, uuidOf } from '../fixture.ts';
+
+const KEY = '/paddlet/small/checkpoints/1';
+const PS = '/paddlet/small/ps/1';
+
+const generation = (number: number, changes: Partial<Generation> = {}): Generation => ({
+  uuid: uuidOf(number),
+  md5: 'd41d8cd98f00b204e9800998ecf8427e',
+  timestamp: 1_700_000_000.5 + number,
+  bytes: 100,
+  token: '5',
+  clean: false,
+  shards: [{ epoch: 1, seq: [number, number], shards: '0-7' }],
+  ...changes,
+});
+
+class World {
+  readonly clock = new FakeClock();
+  readonly data = new MemoryStoreData({ clock: this.clock });
+  readonly store = new MemoryStore(this.data);
+  readonly disk = createSimulatedDisk();
+
+  /** Claims the index anew: the key's owner before is no longer. */
+  async claim(): Promise<Fence> {
+    await this.store.txn({ if: [], then: [{ delete: PS }] });
+    await put(this.store, PS, 'host:1');
+    return { key: PS, token: (await this.store.get(PS))!.createRevision };
+  }
+
+  options(fence: Fence, number: number, changes: Partial<PublishOptions> = {}): PublishOptions {
+    const { store, clock } = this;
+    return { store, clock, fence, key: KEY, keep: 1, generation: generation(number), ...changes };
+  }
+
+  async entry() {
+    const { entry } = await readEntry(this.store, KEY);
+    return entry!;
+  }
+
+  uuids = async (): Promise<string[]> => generationsOf(await this.entry()).map(({ uuid }) => uuid);
+
+  /** The next transaction fails like this; `lands` says whether it took effect. */
+  failTxn(code: 'StoreUnavailable' | 'StoreUnknownOutcome', lands: boolean, then?: () => Promise<unknown>): void {
+    const { txn } = this.store;
+    this.store.txn = async (request) => {
+      if (request.then.every((op) => 'get' in op)) return txn(request);
+      this.store.txn = txn;
+      if (lands) await txn(request);
+      await then?.();
+      throw new PaddletError(code, 'cut off');
+    };
+  }
+
+  /** Runs time until the promise is settled. */
+  async run<T>(promise: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = promise.finally(() => {
+      isDone = true;
+    });
+    done.catch(() => undefined);
+    while (!isDone) await this.clock.advance(100);
+    return done;
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
+describe('publish', () => {
+  it('writes the key as the protocol has it, with what more is needed', async () => {
+    await publish(world.options(await world.claim(), 1));
+    const value = JSON.parse((await world.store.get(KEY))!.value);
+    expect(value).toMatchObject({ uuid: uuidOf(1), md5: generation(1).md5, timestamp: 1_700_000_001.5 });
+    expect(value).toMatchObject({ keep: 1, bytes: 100, token: '5', generations: [] });
+  });
+
+  it('keeps as many earlier generations as asked for, and drops the others by name', async () => {
+    const fence = await world.claim();
+    const dropped: (readonly string[])[] = [];
+    for (const number of [1, 2, 3, 4]) dropped.push((await publish(world.options(fence, number))).dropped);
+    expect(dropped).toEqual([[], [], [uuidOf(1)], [uuidOf(2)]]);
+    expect(await world.uuids()).toEqual([uuidOf(4), uuidOf(3)]);
+    const last = await publish(world.options(fence, 5, { keep: 0 }));
+    expect(last.dropped).toEqual([uuidOf(4), uuidOf(3)]);
+  });
+
+  it('drops no file that is protected or holds a shard of which nobody has a newer file', async () => {
+    const fence = await world.claim();
+    const shards = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '0-3' }];
+    const moved = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '4-7' }];
+    await publish(world.options(fence, 1));
+    const changes = { keep: 0, generation: generation(2, { shards }) };
+    expect((await publish(world.options(fence, 2, changes))).dropped).toEqual([]);
+    // Shards 4 to 7 went to another pserver, whose file first is older, then newer.
+    const other = entrySchema.parse(generation(8, { shards: [{ epoch: 1, seq: [0, 5], shards: '4-7' }] }));
+    const third = { keep: 0, generation: generation(3, { shards }), others: [other] };
+    expect((await publish(world.options(fence, 3, third))).dropped).toEqual([uuidOf(2)]);
+    const newer = entrySchema.parse(generation(8, { shards: moved }));
+    const isProtected = ({ uuid }: { uuid: string }): boolean => uuid === uuidOf(1);
+    const fourth = { keep: 0, generation: generation(4, { shards }), others: [newer], isProtected };
+    expect((await publish(world.options(fence, 4, fourth))).dropped).toEqual([uuidOf(3)]);
+    const fifth = { keep: 0, generation: generation(5, { shards }), others: [newer] };
+    expect((await publish(world.options(fence, 5, fifth))).dropped).toEqual([uuidOf(4), uuidOf(1)]);
+  });
+
+  it('is refused to an owner that lost its index, whose file then goes', async () => {
+    const old = await world.claim();
+    await publish(world.options(old, 1));
+    const mine = await world.claim();
+    await publish(world.options(mine, 2));
+    await expect(publish(world.options(old, 3))).rejects.toMatchObject({ code: 'LeaseGone' });
+    expect(await world.uuids()).toEqual([uuidOf(2), uuidOf(1)]);
+
+    const { store, clock, disk } = world;
+    const cleanup = (number: number) => ({
+      store,
+      clock,
+      disk,
+      fence: old,
+      key: KEY,
+      place: PLACE,
+      uuid: uuidOf(number),
+    });
+    disk.place(`/data/checkpoints/1/${uuidOf(3)}`, Uint8Array.of(1));
+    disk.place(`/data/checkpoints/1/${uuidOf(1)}`, Uint8Array.of(1));
+    expect(await removeUnpublished(cleanup(3))).toBe(true);
+    expect(await removeUnpublished(cleanup(1))).toBe(false);
+    expect(await disk.list('/data/checkpoints/1')).toEqual([uuidOf(1)]);
+  });
+
+  it.each([true, false])('reads back when the outcome is unknown (landed: %s)', async (lands) => {
+    const fence = await world.claim();
+    await publish(world.options(fence, 1, { keep: 0 }));
+    world.failTxn('StoreUnknownOutcome', lands);
+    const waiting: string[] = [];
+    const options = world.options(fence, 2, { keep: 0, onWaiting: ({ code }) => waiting.push(code) });
+    const { dropped } = await world.run(publish(options));
+    expect({ dropped, waiting }).toEqual({ dropped: [uuidOf(1)], waiting: ['StoreUnknownOutcome'] });
+    expect(await world.uuids()).toEqual([uuidOf(2)]);
+  });
+
+  it('waits for a store that is away', async () => {
+    const fence = await world.claim();
+    world.failTxn('StoreUnavailable', false);
+    await world.run(publish(world.options(fence, 1)));
+    expect(await world.uuids()).toEqual([uuidOf(1)]);
+  });
+
+  it('counts its own file once when it landed unseen and was opened meanwhile', async () => {
+    const fence = await world.claim();
+    const { store, clock } = world;
+    await publish(world.options(fence, 1, { keep: 0 }));
+    world.failTxn('StoreUnknownOutcome', true, () => markOpened({ store, clock, fence, key: KEY }));
+    const { dropped } = await world.run(publish(world.options(fence, 2, { keep: 0 })));
+    expect(dropped).toEqual([uuidOf(1)]);
+    expect(await world.uuids()).toEqual([uuidOf(2)]);
+  });
+
+  it('replaces a value that cannot be understood, and says so', async () => {
+    const fence = await world.claim();
+    for (const value of ['nonsense', '{"uuid":"../../x","md5":"","timestamp":1}', '[]']) {
+      await put(world.store, KEY, value);
+      const { complaint, dropped } = await publish(world.options(fence, 1, { keep: 0 }));
+      expect(complaint).toContain(KEY);
+      expect(dropped).toEqual([]);
+    }
+  });
+
+  it('reads an entry that has only what the protocol writes, and never drops its file unproven', async () => {
+    const fence = await world.claim();
+    await put(world.store, KEY, JSON.stringify({ uuid: uuidOf(1), md5: generation(1).md5, timestamp: 3 }));
+    const { dropped } = await publish(world.options(fence, 2, { keep: 0 }));
+    expect(dropped).toEqual([]);
+    expect(await world.uuids()).toEqual([uuidOf(2), uuidOf(1)]);
+  });
+
+  it('is interrupted by its signal', async () => {
+    const fence = await world.claim();
+    const signal = AbortSignal.abort();
+    await expect(publish(world.options(fence, 1, { signal }))).rejects.toMatchObject({ code: 'Interrupted' });
+  });
+});
+
+describe('a clean file', () => {
+  it('is clean until it is opened, and again when a new clean one is published', async () => {
+    const { store, clock } = world;
+    const fence = await world.claim();
+    await markOpened({ store, clock, fence, key: KEY });
+    expect(await store.get(KEY)).toBeUndefined();
+    await publish(world.options(fence, 1, { generation: generation(1, { clean: true }) }));
+    expect(isClean(await world.entry())).toBe(true);
+    await markOpened({ store, clock, fence, key: KEY });
+    expect(isClean(await world.entry())).toBe(false);
+    expect(await world.entry()).toMatchObject({ uuid: uuidOf(1), opened: fence.token.toString() });
+    await publish(world.options(fence, 2, { generation: generation(2, { clean: true }) }));
+    expect(isClean(await world.entry())).toBe(true);
+    await world.claim();
+    await expect(markOpened({ store, clock, fence, key: KEY })).rejects.toMatchObject({ code: 'LeaseGone' });
+  });
+});
+
+describe('deleting what was dropped', () => {
+  it('goes on after a failure, and reports it', async () => {
+    const { disk } = world;
+    for (const number of [1, 2]) disk.place(`/data/checkpoints/1/${uuidOf(number)}`, Uint8Array.of(1));
+    disk.failNext('remove', 'EIO');
+    const failures = await deleteDropped(disk, PLACE, [1, 2, 3].map(uuidOf));
+    expect(failures.map(({ path }) => path)).toEqual([`/data/checkpoints/1/${uuidOf(1)}`]);
+    expect(await disk.list('/data/checkpoints/1')).toEqual([uuidOf(1)]);
+  });
+});
+
+describe('a parting snapshot', () => {
+  it('is published once, under its own key, also when the first answer was lost', async () => {
+    const { store, clock } = world;
+    const key = '/paddlet/small/parting/5';
+    world.failTxn('StoreUnknownOutcome', true);
+    await world.run(publishParting({ store, clock, key, generation: generation(1) }));
+    expect((await readEntry(store, key)).entry).toMatchObject({ uuid: uuidOf(1), token: '5' });
+    const again = publishParting({ store, clock, key, generation: generation(2) });
+    await expect(again).rejects.toMatchObject({ code: 'StoreInvalid' });
+  });
+});

@@ -1,0 +1,42 @@
+/** What goes out before what. */
+import { expect, it } from 'vitest';
+import { createParameterClient } from '../../../src/cluster/client/parameter-client.ts';
+import type { PserverGroup } from '../../../src/cluster/client/pserver-group.ts';
+import { createIdRouter } from '../../../src/tensor/id-router.ts';
+import type { ParameterSpec } from '../../../src/tensor/spec.ts';
+
+const SHARDS = 2;
+const spec: ParameterSpec = { dense: [], sparse: [{ name: 'v', width: 1, initializer: { type: 'zeros' } }] };
+const ids = { ids: new Uint8Array(new BigUint64Array([1n, 2n, 3n]).buffer), count: 3 };
+const header = { pass: 0, task: 0, push: 0, last: false, good: 1 };
+const never = new AbortController().signal;
+const placement = {
+  version: 1,
+  primaryOf: new Int32Array(SHARDS),
+  pservers: [{ index: 0, address: 'nowhere', token: 1n, stamp: { revision: '1', shards: SHARDS } }],
+};
+
+it('a pull is routed when the push before it has left, though that was asked for in the same turn', async () => {
+  const asked: string[] = [];
+  const leaving = Promise.withResolvers<void>();
+  let isLeaving = false;
+  const group: PserverGroup = {
+    withPlacement: async (_what, attempt) => attempt(await Promise.resolve(placement)),
+    ask: ((_pserver: unknown, type: string) => {
+      asked.push(type);
+      isLeaving = type === 'push';
+      return new Promise(() => {});
+    }) as PserverGroup['ask'],
+    sending: () => (isLeaving ? leaving.promise : undefined),
+    current: () => placement,
+    close: () => {},
+  };
+  const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
+  void client.push(header, { dense: [], sparse: [new Float32Array(3)], ids }, never);
+  void client.pull(ids, never);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(asked).toEqual(['push']);
+  leaving.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(asked).toEqual(['push', 'pull']);
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test, vi } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import { errorJson, errorText, exitCodeOf } from '../../../src/commands/base/errors.ts';
+import { abortOnSignals, type SignalSource } from '../../../src/commands/base/interruption.ts';
+import { renderTable } from '../../../src/commands/base/table.ts';
+import { bar } from '../../../src/commands/base/waiting.ts';
+import { nearest } from '../../../src/job/complaints.ts';
+
+describe('interruption', () => {
+  function source() {
+    const handlers = new Map<string, () => void>();
+    const exit = vi.fn();
+    const signals = { on: (name: string, run: () => void) => handlers.set(name, run), exit } as unknown as SignalSource;
+    return { signal: abortOnSignals(signals), send: (name: string) => handlers.get(name)?.(), exit };
+  }
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])('%s aborts with an error that names it', (name) => {
+    const { signal, send, exit } = source();
+    expect(signal.aborted).toBe(false);
+    send(name);
+    expect(signal.reason).toMatchObject({ code: 'Interrupted', message: `stopped by ${name}`, exitCode: 130 });
+    expect(exit).not.toHaveBeenCalled();
+  });
+
+  test('the second one ends the process at once', () => {
+    const { send, exit } = source();
+    send('SIGINT');
+    send('SIGTERM');
+    expect(exit).toHaveBeenCalledWith(130);
+  });
+});
+
+describe('errors', () => {
+  test('an expected one: code, message, hint, its own exit code', () => {
+    const error = new PaddletError('DataMissing', 'no such data file: x', {
+      hint: 'look in y',
+      details: { path: 'x' },
+    });
+    expect(errorText(error, false)).toBe('error DataMissing: no such data file: x\nhint: look in y');
+    expect(errorJson(error)).toEqual({
+      error: {
+        code: 'DataMissing',
+        message: 'no such data file: x',
+        hint: 'look in y',
+        exit: 3,
+        details: { path: 'x' },
+      },
+    });
+  });
+
+  test('a bug: its stack, exit code 1', () => {
+    const error = new TypeError('x is undefined');
+    expect(exitCodeOf(error)).toBe(1);
+    expect(errorText(error, false)).toMatch(/^bug: TypeError: x is undefined\n\s+at /);
+    expect(errorJson(error)).toEqual({ error: { code: 'Bug', message: 'x is undefined', exit: 1 } });
+  });
+});
+
+test('a table off a terminal is plain, aligned text', () => {
+  const columns = [{ head: 'file' }, { head: 'records', align: 'right' }] as const;
+  const stream = { isTTY: false } as NodeJS.WriteStream;
+  expect(
+    renderTable(
+      columns,
+      [
+        ['a.gz', 5],
+        ['long-name.gz', 12_345],
+      ],
+      stream,
+    ),
+  ).toBe(['file          records', 'a.gz                5', 'long-name.gz    12345'].join('\n'));
+});
+
+test.each([
+  [0, 10, '────────────────────────   0%'],
+  [5, 10, '━━━━━━━━━━━━────────────  50%'],
+  [10, 10, '━━━━━━━━━━━━━━━━━━━━━━━━ 100%'],
+  [99_999, 100_000, '━━━━━━━━━━━━━━━━━━━━━━━─  99%'],
+  [3, 0, '────────────────────────   0%'],
+  [12, 10, '━━━━━━━━━━━━━━━━━━━━━━━━ 100%'],
+])('bar %d of %d', (done, total, text) => {
+  expect(bar(done, total)).toBe(text);
+});
+
+test.each([
+  ['learningRat', 'learningRate'],
+  ['LEARNINGRATE', 'learningRate'],
+  ['rnu', undefined],
+  ['rn', 'run'],
+  ['xy', undefined],
+  ['completely-different', undefined],
+])('the nearest to %s is %s', (word, expected) => {
+  expect(nearest(word, ['run', 'learningRate', 'passes'])).toBe(expected);
+});

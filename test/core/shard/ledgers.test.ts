@@ -1,0 +1,105 @@
+/** The ledgers of many shards kept as few: the same as one ledger for each (DESIGN §5). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
+import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
+
+const TASKS = 3;
+const PASSES = 2;
+const PUSHES = 3;
+const SHARDS = [2, 5, 7, 11];
+
+const pushAt = (pass: number, task: number, push: number): PushPosition => ({
+  pass,
+  task,
+  push,
+  last: push === PUSHES - 1,
+  good: 10 * (push + 1),
+});
+
+const place = { pass: fc.nat(PASSES - 1), task: fc.nat(TASKS - 1) };
+/** What each shard had applied when its checkpoint was taken: up to which push, by task. */
+const checkpoints = fc.array(fc.array(fc.record({ ...place, pushes: fc.nat(PUSHES) }), { maxLength: PASSES * TASKS }), {
+  minLength: SHARDS.length,
+  maxLength: SHARDS.length,
+});
+const history = fc.array(
+  fc.record({
+    ...place,
+    push: fc.nat(PUSHES - 1),
+    kind: fc.constantFrom('wanted', 'wanted', 'wanted', 'any', 'close'),
+  }),
+  { maxLength: 60, size: 'max' },
+);
+
+function ledgerOf(applied: readonly { pass: number; task: number; pushes: number }[]): Ledger {
+  const ledger = createLedger(TASKS);
+  for (const { pass, task, pushes } of applied) {
+    for (let push = 0; push < pushes; push++) {
+      if (ledger.judge(pushAt(pass, task, push)).outcome === 'apply') ledger.advance(pushAt(pass, task, push));
+    }
+  }
+  return ledger;
+}
+
+describe('shards loaded from checkpoints taken one by one', () => {
+  it('each take what they lack and drop what they have, as if each had a ledger of its own', () => {
+    fc.assert(
+      fc.property(checkpoints, history, (loaded, acts) => {
+        const own = new Map(SHARDS.map((shard, i) => [shard, ledgerOf(loaded[i]!)]));
+        const saved = new Map([...own].map(([shard, ledger]) => [shard, ledger.encode()]));
+        const all = createShardLedgers(TASKS, SHARDS, saved);
+        for (const { kind, pass, task, push } of acts) {
+          const positions = [...own.values()].map((ledger) => ledger.position(pass, task));
+          const open = positions.filter((next) => next !== CLOSED);
+          const lowest = open.length === 0 ? CLOSED : Math.min(...open);
+          expect(all.position(pass, task)).toBe(lowest);
+          if (kind === 'close') {
+            for (const ledger of own.values()) ledger.close(pass, task, 10 * PUSHES);
+            all.close(pass, task, 10 * PUSHES);
+          } else {
+            const position = pushAt(pass, task, kind === 'wanted' && lowest !== CLOSED ? lowest : push);
+            const takers = SHARDS.filter((shard) => own.get(shard)!.judge(position).outcome === 'apply');
+            const isEarly = open.some((next) => next < position.push);
+            const verdict = all.judge(position);
+            if (isEarly) expect(verdict).toEqual({ outcome: 'early', want: lowest });
+            else if (takers.length === 0) expect(verdict).toEqual({ outcome: 'duplicate' });
+            else {
+              expect(verdict.outcome).toBe('apply');
+              const shards = verdict.outcome === 'apply' ? (verdict.shards ?? SHARDS) : [];
+              expect([...shards].sort((a, b) => a - b)).toEqual(takers);
+              for (const shard of takers) own.get(shard)!.advance(position);
+              all.advance(position);
+            }
+          }
+          for (const shard of SHARDS) expect(all.encode(shard)).toEqual(own.get(shard)!.encode());
+          const least = Math.min(...[...own.values()].map((ledger) => ledger.account().applied));
+          expect(all.account().applied).toBe(least);
+          expect(all.watermark()).toBe(Math.min(...[...own.values()].map((ledger) => ledger.watermark())));
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('are one again when the repair has made them equal', () => {
+    const own = SHARDS.map((_, i) => ledgerOf([{ pass: 0, task: 0, pushes: i % 2 === 0 ? PUSHES : 1 }]));
+    const all = createShardLedgers(TASKS, SHARDS, new Map(SHARDS.map((shard, i) => [shard, own[i]!.encode()])));
+    expect(all.groups()).toBe(2);
+    for (let push = all.position(0, 0); push < PUSHES; push++) {
+      expect(all.judge(pushAt(0, 0, push))).toEqual({ outcome: 'apply', shards: [5, 11] });
+      all.advance(pushAt(0, 0, push));
+    }
+    expect(all.groups()).toBe(1);
+    expect(all.closedTasks(0)).toEqual(['01']);
+    expect(all.judge(pushAt(0, 1, 0))).toEqual({ outcome: 'apply', shards: undefined });
+  });
+
+  it('begin empty without a checkpoint, and refuse a damaged one', () => {
+    expect(createShardLedgers(TASKS, SHARDS, new Map()).groups()).toBe(1);
+    const damaged = new Map([[5, new Uint8Array([1, 2, 3])]]);
+    expect(() => createShardLedgers(TASKS, SHARDS, damaged)).toThrow(
+      expect.objectContaining({ code: 'CheckpointCorrupt' }),
+    );
+  });
+});

@@ -1,0 +1,135 @@
+/** Stragglers get help, and the number of trainers stays within its bounds (DESIGN §4 "Speculation", "Elastic"). */
+import { describe, expect, it } from 'vitest';
+import type { AttemptRef } from '../../../src/core/tasks/events.ts';
+import { QueueRig, type RigOptions, refused } from './queue-rig.ts';
+
+/** Ten tasks that take 500 ms each, but for one that ann does not come to the end of. */
+function aStraggler(options: Partial<RigOptions> = {}): { rig: QueueRig; slow: AttemptRef } {
+  const rig = new QueueRig({ tasks: 10, timeoutMs: 60_000, ...options });
+  rig.joined('ann', 'bob');
+  const slow = rig.take('ann');
+  rig.progress(slow, 0);
+  for (let i = 0; i < 9; i++) {
+    const ref = rig.take('bob');
+    rig.progress(ref, 0);
+    rig.advance(500);
+    expect(rig.finish(ref)).toBe('accept');
+  }
+  return { rig, slow };
+}
+
+describe('a task that is far slower than the rest', () => {
+  it('is dealt to an idle trainer as well, once nothing is left to do', () => {
+    const { rig, slow } = aStraggler();
+    expect(rig.get('bob')).toEqual({ ...slow, trainer: 'bob', attempt: 2 });
+    expect(rig.of('speculated')).toEqual([{ type: 'speculated', task: slow.task, slow: 'ann', trainer: 'bob' }]);
+    expect(rig.queue.counts()).toMatchObject({ pending: 1, todo: 0, speculations: 1 });
+  });
+
+  it('goes to a trainer that waits as soon as it counts as slow', () => {
+    const rig = new QueueRig({ tasks: 4, timeoutMs: 60_000 });
+    rig.joined('ann', 'bob');
+    for (let i = 0; i < 3; i++) {
+      const ref = rig.take('bob');
+      rig.progress(ref, 0);
+      rig.advance(1_000);
+      rig.finish(ref);
+    }
+    rig.progress(rig.take('ann'), 0);
+    expect(rig.get('bob')).toBe('waiting');
+    rig.advance(1_999);
+    expect(rig.of('speculated')).toEqual([]);
+    rig.advance(1);
+    expect(rig.of('speculated')).toHaveLength(1);
+    expect(rig.heldBy('bob')).toHaveLength(1);
+  });
+
+  it('is done by whoever is first; the other is refused, and both have read it', () => {
+    const { rig, slow } = aStraggler();
+    const copy = rig.take('bob');
+    expect(rig.finish(copy)).toBe('accept');
+    expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 10 });
+    expect(rig.finish(slow)).toEqual(refused('PassBefore'));
+  });
+
+  it('counts what the loser read, once, and nothing of it for good', () => {
+    const { rig, slow } = aStraggler({ passes: 1, tasks: 11 });
+    rig.take('bob');
+    const last = rig.heldBy('bob')[0]!;
+    rig.gone('bob');
+    rig.joined('cid');
+    const again = rig.take('cid');
+    expect(again.task).toBe(last.task);
+    const copy = rig.get('bob');
+    expect(copy).toBe('waiting');
+    rig.joined('bob');
+    const bobs = rig.heldBy('bob')[0]!;
+    expect(bobs).toEqual({ ...slow, trainer: 'bob', attempt: 2 });
+    expect(rig.finish(bobs)).toBe('accept');
+    const before = rig.queue.totals().current;
+    expect(rig.finish(slow, 10)).toEqual(refused('AttemptNotLive'));
+    expect(rig.finish(slow, 10)).toEqual(refused('AttemptNotLive'));
+    const { read, good } = rig.queue.totals().current;
+    expect([read - before.read, good - before.good]).toEqual([10, 0]);
+  });
+
+  it('has lost nothing when the copy fails, and no failure is counted for the one that lost', () => {
+    const { rig, slow } = aStraggler({ maxFailures: 0 });
+    rig.take('bob');
+    rig.gone('bob');
+    expect(rig.live()).toEqual([slow]);
+    expect(rig.of('requeued')).toEqual([]);
+    expect(rig.finish(slow)).toBe('accept');
+    expect(rig.of('discarded')).toEqual([]);
+  });
+
+  it('gets one copy at most, and none by its own trainer', () => {
+    const { rig } = aStraggler();
+    rig.joined('cid');
+    rig.take('bob');
+    expect(rig.get('cid')).toBe('waiting');
+    expect(rig.get('ann')).toBe('waiting');
+    rig.advance(50_000);
+    expect(rig.queue.counts()).toMatchObject({ speculations: 1, waiting: 2 });
+  });
+
+  it('survives the master with both its attempts', () => {
+    const { rig, slow } = aStraggler();
+    const copy = rig.take('bob');
+    rig.restart('ann', 'bob');
+    expect(rig.live()).toEqual([slow, copy]);
+    expect(rig.finish(copy)).toBe('accept');
+    expect(rig.queue.counts().phase).toBe('ended');
+  });
+});
+
+describe('the number of trainers', () => {
+  it('must reach the minimum before anything is dealt', () => {
+    const rig = new QueueRig({ tasks: 4, minTrainers: 2 });
+    rig.joined('ann');
+    expect(rig.get('ann')).toBe('waiting');
+    expect(rig.queue.counts()).toMatchObject({ missingTrainers: 1, todo: 4 });
+    rig.joined('bob');
+    expect(rig.of('deal').map(({ attempt }) => attempt.trainer)).toEqual(['ann']);
+    expect(rig.queue.counts().missingTrainers).toBe(0);
+  });
+
+  it('that falls below it stops the dealing, not the work that was dealt', () => {
+    const rig = new QueueRig({ tasks: 4, minTrainers: 2 });
+    rig.joined('ann', 'bob');
+    const ref = rig.take('ann');
+    rig.gone('bob');
+    expect(rig.get('ann')).toBe('waiting');
+    expect(rig.finish(ref)).toBe('accept');
+  });
+
+  it('above the maximum leaves the last ones standing by, until one of the others leaves', () => {
+    const rig = new QueueRig({ tasks: 8, maxTrainers: 2 });
+    rig.joined('ann', 'bob', 'cid');
+    expect(rig.get('cid')).toBe('waiting');
+    rig.take('ann');
+    rig.take('bob');
+    rig.gone('ann');
+    expect(rig.heldBy('cid')).toHaveLength(1);
+  });
+});

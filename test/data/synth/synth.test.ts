@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { evaluateTasks, ReferenceTrainer } from '../../../scripts/reference/trainer.ts';
+import { buildIndex } from '../../../src/data/index-builder.ts';
+import type { TaskRecords } from '../../../src/data/source.ts';
+import { createPlantedSource } from '../../../src/data/synth/planted-model.ts';
+import { createRandomStream } from '../../../src/data/synth/random-stream.ts';
+import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../../src/data/synth/synth.ts';
+import { createTaskReader } from '../../../src/data/task-reader.ts';
+import { cutTasks } from '../../../src/data/tasks.ts';
+import { createModel, type ModelSpec } from '../../../src/model/registry.ts';
+import { type TestPlace, testPlace } from '../place.ts';
+
+const SMALL: SynthOptions = { ...SYNTH_DEFAULTS, records: 5000, testRecords: 1000 };
+
+async function read(place: TestPlace, what: string): Promise<TaskRecords[]> {
+  const index = await buildIndex(place, { what, format: 'libsvm', recordsPerTask: 1000 });
+  const reader = createTaskReader(place, {
+    format: 'libsvm',
+    files: index.files,
+    labels: { task: 'binary' },
+    inputWidth: 0,
+  });
+  const tasks: TaskRecords[] = [];
+  for (const chunks of cutTasks(index, 1000)) tasks.push(await reader.read(chunks));
+  await reader.close();
+  return tasks;
+}
+
+function train(tasks: readonly TaskRecords[], spec: ModelSpec, passes: number): ReferenceTrainer {
+  const optimizer = { type: 'adagrad', learningRate: 0.2, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 } as const;
+  const trainer = new ReferenceTrainer(createModel(spec, { inputWidth: 0, classes: 2 }), optimizer, 1);
+  for (let pass = 0; pass < passes; pass++) trainer.pass(tasks, 128, pass);
+  return trainer;
+}
+
+describe('made data', () => {
+  test('is the same for the same options, and another for another seed', async () => {
+    const [a, b, c] = [testPlace(), testPlace(), testPlace()];
+    await writeSynth(a.host, a.folder, SMALL);
+    await writeSynth(b.host, b.folder, SMALL);
+    await writeSynth(c.host, join(c.folder, 'made', 'anew'), { ...SMALL, seed: 2 });
+    for (const name of ['train.libsvm', 'test.libsvm', 'planted.json']) {
+      expect(readFileSync(join(a.folder, name)).equals(readFileSync(join(b.folder, name)))).toBe(true);
+      expect(readFileSync(join(a.folder, name)).equals(readFileSync(join(c.folder, 'made', 'anew', name)))).toBe(false);
+    }
+  });
+
+  test('has the records, fields and ids that were asked for', async () => {
+    const place = testPlace();
+    const { report } = await writeSynth(place.host, place.folder, { ...SMALL, features: 55, perRecord: 5 });
+    const lines = readFileSync(join(place.folder, 'train.libsvm'), 'utf8').trimEnd().split('\n');
+    expect(lines.length).toBe(5000);
+    const counts = new Map<number, number>();
+    for (const line of lines) {
+      const ids = [...line.matchAll(/ (\d+):1/g)].map(([, id]) => Number(id));
+      expect(ids.map((id) => Math.floor((id - 1) / 11))).toEqual([0, 1, 2, 3, 4]);
+      for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    // Zipf: the first id of a field is met twice as often as the second.
+    expect(counts.get(1)! / counts.get(2)!).toBeGreaterThan(1.8);
+    expect(counts.get(1)! / counts.get(2)!).toBeLessThan(2.2);
+    expect(report.trainPositives).toBe(lines.filter((line) => line.startsWith('1 ')).length);
+    expect(JSON.parse(readFileSync(join(place.folder, 'planted.json'), 'utf8'))).toEqual(report);
+  });
+
+  test('a planted model that is linear, and noise that lowers what can be reached', async () => {
+    const place = testPlace();
+    const linear = { ...SMALL, factors: 0, testRecords: 10_000 };
+    const plain = await writeSynth(place.host, place.folder, linear);
+    const noisy = await writeSynth(place.host, place.folder, { ...linear, noise: 2 });
+    expect(plain.report.test.auc).toBeGreaterThan(0.7);
+    expect(noisy.report.test.auc).toBeLessThan(plain.report.test.auc! - 0.03);
+  });
+
+  test('a factorization machine reaches the planted AUC within 0.01, a linear model does not', async () => {
+    const place = testPlace();
+    const { report } = await writeSynth(place.host, place.folder, SYNTH_DEFAULTS);
+    const [tasks, tests] = [await read(place, 'train.libsvm'), await read(place, 'test.libsvm')];
+    const fm = evaluateTasks(train(tasks, { type: 'fm', factors: 2, initStddev: 0.1 }, 6), tests);
+    const lr = evaluateTasks(train(tasks, { type: 'lr' }, 2), tests);
+    expect(fm.auc).toBeGreaterThan(report.test.auc! - 0.01);
+    expect(fm.auc).toBeLessThan(report.test.auc! + 0.003);
+    expect(fm.logloss).toBeLessThan(report.test.logloss! + 0.012);
+    expect(lr.auc).toBeLessThan(report.test.auc! - 0.03);
+  });
+
+  test.each([
+    [{ records: 0 }, 'records must be'],
+    [{ perRecord: 1.5 }, 'perRecord must be'],
+    [{ features: 9 }, '9 features are too few for 10 a record'],
+    [{ features: 1e9 }, 'at most'],
+    [{ factors: -1 }, 'factors must be'],
+    [{ noise: Number.NaN }, 'noise must be'],
+  ])('options that make no data are refused: %j', async (wrong, message) => {
+    const place = testPlace();
+    const made = writeSynth(place.host, place.folder, { ...SMALL, ...wrong });
+    await expect(made).rejects.toMatchObject({ code: 'Usage', message: expect.stringContaining(message) });
+    expect(readdirSync(place.folder)).toEqual([]);
+  });
+
+  test('records come one at a time', () => {
+    const source = createPlantedSource({ features: 20, perRecord: 4, factors: 2, noise: 0, seed: 3 });
+    const { ids } = source();
+    expect(source().ids).toBe(ids);
+  });
+});
+
+describe('the random stream', () => {
+  test('is uniform and normal by its moments', () => {
+    const random = createRandomStream(11);
+    const count = 100_000;
+    const uniforms = Float64Array.from({ length: count }, () => random.uniform());
+    const normals = Float64Array.from({ length: count }, () => random.normal());
+    const mean = (values: Float64Array, power: number) =>
+      values.reduce((sum, value) => sum + value ** power, 0) / count;
+    expect(mean(uniforms, 1)).toBeCloseTo(1 / 2, 2);
+    expect(mean(uniforms, 2)).toBeCloseTo(1 / 3, 2);
+    expect(Math.min(...uniforms.subarray(0, 1000))).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...uniforms.subarray(0, 1000))).toBeLessThan(1);
+    expect(Math.abs(mean(normals, 1))).toBeLessThan(0.02);
+    expect(mean(normals, 2)).toBeCloseTo(1, 1);
+    expect(mean(normals, 4)).toBeCloseTo(3, 0);
+  });
+
+  test('streams of different seeds differ', () => {
+    const firsts = Array.from({ length: 1000 }, (_, seed) => createRandomStream(seed).uniform());
+    expect(new Set(firsts).size).toBe(1000);
+  });
+});

@@ -1,0 +1,110 @@
+/** The store of a job under test, as a stranger reads it: its keys, how far the tasks are, and waiting for either. */
+import { onTestFinished } from 'vitest';
+import { createBitmap } from '../../src/core/bitmap.ts';
+import { createClock } from '../../src/host/clock.ts';
+import { follow } from '../../src/store/follow.ts';
+import { defaultChroot } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { type RetryOptions, retryWhileAway } from '../../src/store/retry-store.ts';
+import type { KeyValue, Store } from '../../src/store/store.ts';
+import type { Running } from './processes.ts';
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const clock = createClock();
+
+/** The job's keys without its chroot, with their values. */
+export type Entries = ReadonlyMap<string, KeyValue>;
+
+export class JobStore {
+  readonly #store: Store;
+  readonly #chroot: string;
+  /** The store may be away: a fault has just hit it, or the machine is slow. */
+  readonly #retry: RetryOptions;
+
+  constructor(store: Store, chroot: string) {
+    this.#store = store;
+    this.#chroot = chroot;
+    this.#retry = { clock, log: SILENT, store, signal: new AbortController().signal };
+  }
+
+  get url(): string {
+    return this.#store.url;
+  }
+
+  async entries(): Promise<Entries> {
+    const { entries } = await retryWhileAway(this.#retry, () => this.#store.range({ prefix: `${this.#chroot}/` }));
+    return new Map(entries.map((entry) => [this.#short(entry.key), entry]));
+  }
+
+  async get(key: string): Promise<KeyValue | undefined> {
+    return retryWhileAway(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
+  }
+
+  /** Follows the keys until `reached` says so of them; throws when `unless` ends before. */
+  async until(reached: (entries: Entries) => boolean, unless?: Running): Promise<void> {
+    const entries = new Map<string, KeyValue>();
+    const found = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (reached(entries)) found.resolve();
+    };
+    const cancel = follow(
+      this.#store,
+      `${this.#chroot}/`,
+      {
+        onSnapshot: (all) => {
+          entries.clear();
+          for (const entry of all) entries.set(this.#short(entry.key), entry);
+          look();
+        },
+        onEvents: (events) => {
+          for (const event of events) {
+            if (event.type === 'put') entries.set(this.#short(event.entry.key), event.entry);
+            else entries.delete(this.#short(event.key));
+          }
+          look();
+        },
+        onEnd: found.reject,
+      },
+      clock,
+    );
+    try {
+      await Promise.race([found.promise, ...(unless === undefined ? [] : [hasEnded(unless)])]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Until so many passes are over. */
+  async passesOver(passes: number, unless?: Running): Promise<void> {
+    await this.until((entries) => entries.has(`/tasks/passes/${passes - 1}`), unless);
+  }
+
+  /** Tasks done over all passes, as the master has saved it. */
+  async tasksDone(): Promise<number> {
+    let done = 0;
+    for (const [key, { value }] of await this.entries()) {
+      if (key.startsWith('/tasks/passes/')) done += (JSON.parse(value) as { done: number }).done;
+      if (key.startsWith('/tasks/blocks/')) {
+        const bits = Buffer.from((JSON.parse(value) as { done: string }).done, 'hex');
+        done += createBitmap(bits.length * 8, bits).count();
+      }
+    }
+    return done;
+  }
+
+  #short(key: string): string {
+    return key.slice(this.#chroot.length);
+  }
+}
+
+async function hasEnded(running: Running): Promise<never> {
+  const { code, signal } = await running.ended;
+  throw new Error(`${running.name} ended (${signal ?? `exit code ${code}`}) before what was waited for`);
+}
+
+/** Closed when the test is over. */
+export async function openJobStore(url: string, job: string): Promise<JobStore> {
+  const store = await openStore(url, { clock, log: SILENT });
+  onTestFinished(() => store.close());
+  return new JobStore(store, defaultChroot(job));
+}

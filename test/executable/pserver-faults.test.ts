@@ -1,0 +1,118 @@
+/** A pserver dies, or is held up for longer than its lease. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { isPaddletError } from '../../src/base/errors.ts';
+import { createHost } from '../../src/host/host.ts';
+import type { Channel } from '../../src/protocol/messages/channel.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
+import { whyNoEtcd } from '../etcd-server.ts';
+import { HAND_FOLDER, startByHand } from './by-hand.ts';
+import { startEtcd } from './etcd.ts';
+import { openPlace, resultOf } from './harness.ts';
+import type { JobStore } from './job-store.ts';
+import { expectWhole, JOB, PATIENT_JOB, plantedJob } from './planted-job.ts';
+import { freeze } from './processes.ts';
+import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from './run.ts';
+
+const LEASE_LOST = 5;
+const INTERRUPTED = 130;
+
+test.each([
+  { has: 'no checkpoint', checkpoint: {}, says: /died without a checkpoint: 16 shards begin anew and are repaired/ },
+  { has: 'a checkpoint of each pass', checkpoint: { everyPasses: 1 }, says: /what it applied since is repaired/ },
+])('SIGKILL of a pserver that has $has, in mid-run: what is lost with it is repaired, exactly', async (known) => {
+  const place = openPlace();
+  const { running, store } = await startRun(place, await plantedJob(place, { ...JOB, checkpoint: known.checkpoint }));
+  await store.passesOver(3, running);
+  const { index, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
+  process.kill(pid, 'SIGKILL');
+  await expectMidRun(store);
+  await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); starting it again`));
+
+  await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
+  expect(readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8')).toMatch(known.says);
+});
+
+const jobSchema = z.object({ id: z.string(), batchPlanId: z.string() });
+
+/** Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer. */
+async function askPosition(
+  store: JobStore,
+  address: string,
+): Promise<{ channel: Channel; ask: () => Promise<unknown> }> {
+  const { id: job, batchPlanId } = jobSchema.parse(JSON.parse((await store.get('/job'))!.value));
+  const channel = createWebSocketNetwork(createHost({ logLevel: 'error', logFormat: 'text' })).connect(address);
+  onTestFinished(() => channel.close());
+  const header = { type: 'position' as const, job, batchPlanId, tasks: [{ pass: 0, task: 0 }] };
+  return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
+}
+
+/** Holds the process up until its index is free for others; meanwhile somebody asks it, on a connection it has. */
+async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
+  const { ask } = await askPosition(store, pserver.address);
+  expect(await ask()).toMatchObject({ type: 'position' });
+  await freeze(pserver.pid, store.url);
+  const answer = ask().catch((error: unknown) => error);
+  await store.until((entries) => !entries.has(`/ps/${pserver.index}`));
+  await expectMidRun(store);
+  process.kill(pserver.pid, 'SIGCONT');
+  const refused = await answer;
+  expect(isPaddletError(refused, 'Suspended', 'Draining', 'ConnectionLost') ? 'refused' : refused).toBe('refused');
+}
+
+test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, and is started again where it was', async () => {
+  const place = openPlace();
+  const { running, store } = await startRun(place, await plantedJob(place));
+  await store.passesOver(2, running);
+  const { index = -1, pid, address } = oneOf(await liveProcesses(place, ROLES), 'pserver');
+  await holdUp(store, { index, pid, address });
+  await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); starting it again`));
+
+  await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
+  const log = readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8');
+  const [, uuid] = /parting snapshot (\S+) announced/.exec(log) ?? [];
+  expect(log).toContain(`serving 16 shards as index ${index} from=${uuid}`);
+});
+
+const reason = whyNoEtcd();
+describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` (${reason})`}`, () => {
+  test('SIGSTOP of a pserver for longer than its lease: it exits with 5, and the same command takes over', async () => {
+    const place = openPlace();
+    const etcd = await startEtcd();
+    const cluster = await startByHand(place, await plantedJob(place, PATIENT_JOB), etcd.url);
+    const { store, master } = cluster;
+    const [pserver] = cluster.pservers;
+    await store.passesOver(2, master);
+    const address = (await store.get('/ps/0'))!.value;
+    await holdUp(store, { index: 0, pid: pserver.pid, address });
+    const ended = await pserver.ended;
+    expect(ended.code).toBe(LEASE_LOST);
+    expect(ended.err).toMatch(/parting snapshot \S+ announced/);
+    expect(ended.err).toMatch(/^error LeaseGone: /m);
+    const again = cluster.again('pserver 0');
+
+    await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
+    expect((await again.ended).code).toBe(0);
+  });
+
+  test('SIGTERM of a pserver while the store is away: it waits for it, and writes its parameters down', async () => {
+    const place = openPlace();
+    const etcd = await startEtcd();
+    const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });
+    const cluster = await startByHand(place, job, etcd.url);
+    const { store, master } = cluster;
+    const [pserver] = cluster.pservers;
+    await store.passesOver(2, master);
+    await etcd.pause();
+    pserver.kill('SIGTERM');
+    await pserver.said(/leaving: writing the parameters down.*waiting for the store/s);
+    etcd.resume();
+    expect((await pserver.ended).code).toBe(INTERRUPTED);
+    await expectMidRun(store);
+    expect(JSON.parse((await store.get('/checkpoints/0'))!.value)).toMatchObject({ clean: true });
+    cluster.again('pserver 0');
+
+    await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
+  });
+});

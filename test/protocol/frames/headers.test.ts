@@ -1,0 +1,169 @@
+/** Headers that are read and written by hand are read and written as the library does it, or left to it. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../../src/base/limits.ts';
+import { decodeCbor, encodeCbor } from '../../../src/protocol/frames/cbor.ts';
+import { decodeFrame, encodeFrame, type Frame } from '../../../src/protocol/frames/frame.ts';
+import { readHotHeader } from '../../../src/protocol/frames/header-reader.ts';
+import { writeHotHeader } from '../../../src/protocol/frames/header-writer.ts';
+import { asynchronous, mangled, replies, requests } from './header-messages.ts';
+
+const ROOM = new Uint8Array(64 * 1024);
+const BEFORE = 5;
+
+function write(header: unknown, into = ROOM): Uint8Array | undefined {
+  const end = writeHotHeader(header, into, BEFORE);
+  return end === undefined ? undefined : into.slice(BEFORE, end);
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const read = (bytes: Uint8Array): unknown => readHotHeader(bytes, 0, bytes.length);
+
+/** What ordinary jobs send: nothing of it is left to the library. */
+const ORDINARY = {
+  type: 'push',
+  job: 'click-through',
+  batchPlanId: 'c0ffee'.repeat(8),
+  pass: 3,
+  task: 70_000,
+  push: 300,
+  last: true,
+  good: 4_294_967_295,
+  placement: { revision: '18446744073709551615', shards: 256 },
+  used: { revision: '9', version: 24 },
+  dense: [{ parameter: 0 }, { parameter: 23 }, { parameter: 24 }],
+  sparse: [{ table: 0 }],
+};
+const { placement, dense, sparse, job, batchPlanId } = ORDINARY;
+
+describe('headers by hand', () => {
+  it.each([
+    ORDINARY,
+    {
+      type: 'push',
+      job,
+      batchPlanId,
+      pass: 0,
+      task: 0,
+      push: 0,
+      last: false,
+      good: 0,
+      placement,
+      dense: [],
+      sparse: [],
+    },
+    { type: 'pull', job, batchPlanId, placement, dense, sparse },
+    { type: 'pull', version: 65_536 },
+    { type: 'push', outcome: 'applied', recovery: 0 },
+    { type: 'push', outcome: 'duplicate', recovery: 255 },
+  ])('are written and read without the library: %j', (header) => {
+    const written = write(header);
+    expect(written).toEqual(new Uint8Array(encodeCbor(header)));
+    expect(read(written!)).toEqual(header);
+  });
+
+  it('are written as the library writes them', () => {
+    let byHand = 0;
+    fc.assert(
+      fc.property(fc.oneof(asynchronous, requests, replies, mangled), (header) => {
+        const written = write(header);
+        if (written === undefined) return;
+        byHand++;
+        expect(decodeCbor(written)).toEqual(decodeCbor(encodeCbor(header)));
+        expect(hex(encodeCbor(decodeCbor(written)))).toBe(hex(written));
+      }),
+      { numRuns: 3000 },
+    );
+    expect(byHand).toBeGreaterThan(200);
+  });
+
+  it('are read as the library reads them, with any byte changed, left out or put in, or cut anywhere', () => {
+    let understood = 0;
+    const compare = (bytes: Uint8Array): void => {
+      // In the midst of other bytes, as it comes from a socket.
+      const around = new Uint8Array(bytes.length + 16).fill(0x61);
+      around.set(bytes, 8);
+      const byHand = readHotHeader(around, 8, 8 + bytes.length);
+      if (byHand === undefined) return;
+      understood++;
+      expect(byHand).toEqual(decodeCbor(bytes));
+    };
+    for (const header of [
+      ORDINARY,
+      { type: 'pull', version: 300 },
+      { type: 'push', outcome: 'applied', recovery: 7 },
+    ]) {
+      const whole = write(header)!;
+      for (let at = 0; at <= whole.length; at++) {
+        const before = whole.subarray(0, at);
+        compare(before);
+        compare(Uint8Array.from([...before, ...whole.subarray(at + 1)]));
+        for (let byte = 0; byte < 256; byte++) {
+          compare(Uint8Array.from([...before, byte, ...whole.subarray(at + 1)]));
+          compare(Uint8Array.from([...before, byte, ...whole.subarray(at)]));
+        }
+      }
+    }
+    // Other names and numbers make other valid headers.
+    expect(understood).toBeGreaterThan(5_000);
+  });
+
+  it('are read as the library reads them, whatever they hold', () => {
+    fc.assert(
+      fc.property(fc.oneof(asynchronous, mangled), (header) => {
+        const bytes = Uint8Array.from(encodeCbor(header, true));
+        const byHand = read(bytes);
+        if (byHand !== undefined) expect(byHand).toEqual(decodeCbor(bytes));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('are not written where there is too little room, and nothing is written outside', () => {
+    const whole = write(ORDINARY)!;
+    for (let length = 0; length <= BEFORE + whole.length; length++) {
+      const room = new Uint8Array(length + 8).fill(7);
+      const written = write(ORDINARY, room.subarray(0, length));
+      expect(written === undefined).toBe(length < BEFORE + whole.length);
+      expect(room.subarray(0, Math.min(BEFORE, length)).every((byte) => byte === 7)).toBe(true);
+      expect(room.subarray(length).every((byte) => byte === 7)).toBe(true);
+    }
+  });
+
+  it('keep texts apart that follow one another', () => {
+    for (const name of ['one', 'two', 'tw', 'two', 'twofold', 'x'.repeat(256), 'one']) {
+      expect(read(write({ ...ORDINARY, job: name })!)).toEqual({ ...ORDINARY, job: name });
+    }
+  });
+
+  it('stand in frames of any number of segments, each with memory of its own', () => {
+    const segments = (count: number): Uint8Array[] => Array.from({ length: count }, () => new Uint8Array(8));
+    for (const count of [0, 1, 100, 900, 1_000, 1_100, 2_000, 4_000]) {
+      const sent: { readonly push: number; readonly buffers: readonly Uint8Array[] }[] = [];
+      // Twice the slab that heads are cut from.
+      for (let push = 0; push < 1 + 130_000 / (4 * count + 300); push++) {
+        const frame: Frame = {
+          kind: 'request',
+          requestId: 7,
+          header: { ...ORDINARY, push },
+          segments: segments(count),
+        };
+        sent.push({ push, buffers: encodeFrame(frame).buffers });
+      }
+      for (const { push, buffers } of sent) {
+        const decoded = decodeFrame(new Uint8Array(Buffer.concat(buffers)));
+        expect(decoded.header).toEqual({ ...ORDINARY, push });
+        expect(decoded.segments.length).toBe(count);
+      }
+    }
+  });
+
+  it('over the limit of a frame are refused', () => {
+    const limits = { ...LIMITS, frameHeaderBytes: write(ORDINARY)!.length };
+    const frame: Frame = { kind: 'request', requestId: 7, header: ORDINARY, segments: [] };
+    encodeFrame(frame, limits);
+    expect(() => encodeFrame(frame, { ...limits, frameHeaderBytes: limits.frameHeaderBytes - 1 })).toThrowError(
+      expect.objectContaining({ code: 'FrameTooLarge', details: expect.objectContaining({ field: 'header length' }) }),
+    );
+  });
+});

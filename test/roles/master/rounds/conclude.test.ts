@@ -1,0 +1,62 @@
+/** The account of a job in mode sync. */
+import { describe, expect, it } from 'vitest';
+import { describeRecords } from '../../../../src/roles/master/dataset.ts';
+import { countRecords } from '../../../../src/roles/master/rounds/conclude.ts';
+import type { PserverAccount } from '../../../../src/roles/master/tasks/conclude.ts';
+
+const account = (applied: number, lastPass: number, duplicate = 0): PserverAccount =>
+  ({
+    applied,
+    rounds: {
+      received: 0,
+      duplicate,
+      metrics: [
+        { pass: 1, records: 90, loss: 0, correct: 0, squaredError: 0 },
+        { pass: 2, records: lastPass, loss: 0, correct: 0, squaredError: 0 },
+      ],
+    },
+  }) as unknown as PserverAccount;
+
+describe('records of three passes over 100', () => {
+  it('that are all good', () => {
+    const { records, lastPass } = countRecords([account(300, 100, 7), account(300, 100, 9)], 100, 3);
+    expect(records).toEqual({ read: 309, applied: 300, duplicate: 9, bad: 0, discarded: 0, lost: 0 });
+    expect(lastPass!.records).toBe(100);
+  });
+
+  it('of which two are bad in each pass', () => {
+    const { records } = countRecords([account(294, 98)], 100, 3);
+    expect(records).toMatchObject({ applied: 294, bad: 6, lost: 0 });
+  });
+
+  it('that one pserver has not all applied are lost', () => {
+    expect(countRecords([account(294, 98), account(284, 98)], 100, 3).records).toMatchObject({
+      applied: 284,
+      lost: 10,
+    });
+  });
+
+  it('are not called bad when nobody can say so', () => {
+    expect(countRecords([{ ...account(284, 0), rounds: undefined }], 100, 3).records).toMatchObject({
+      bad: 0,
+      lost: 16,
+    });
+  });
+});
+
+it('records of a task are named by file and chunk', () => {
+  const dataset = {
+    index: { files: [{ path: 'a' }, { path: 'b' }] },
+    tasks: [
+      [
+        { file: 0, firstRecord: 5, records: 10 },
+        { file: 0, firstRecord: 15, records: 10 },
+        { file: 1, firstRecord: 0, records: 5 },
+      ],
+    ],
+  } as unknown as Parameters<typeof describeRecords>[0];
+  expect(describeRecords(dataset, 0, 8, 22)).toBe(
+    'a records 14 to 15 (chunk 0), a records 16 to 25 (chunk 1), b records 1 to 2 (chunk 2)',
+  );
+  expect(describeRecords(dataset, 0, 0, 1)).toBe('a records 6 to 6 (chunk 0)');
+});

@@ -1,0 +1,346 @@
+/** What trainers are answered, and when (DESIGN §4). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AttemptRef } from '../../../../src/core/tasks/events.ts';
+import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
+import { noSums } from '../../../../src/core/tasks/state.ts';
+import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
+import { configOf, type RigOptions } from '../../../core/tasks/queue-rig.ts';
+import { aStore, Master, settled, stateOf } from './service-rig.ts';
+
+const OPEN = new AbortController().signal;
+const FAILURE = { code: 'X', error: 'it broke', data: true, read: 0 };
+const WAIT_MS = 20_000;
+
+async function aDesk(options: RigOptions): Promise<{ master: Master; desk: TaskService }> {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const desk = await master.desk(options);
+  desk.tell({ type: 'roster', trainers: ['ann', 'bob'] });
+  return { master, desk };
+}
+
+async function take(desk: TaskService, trainer: string, held: AttemptRef[] = []): Promise<AttemptRef> {
+  const answer = await desk.getTask(trainer, held, WAIT_MS, OPEN);
+  if (typeof answer === 'string') throw new Error(`${trainer} got no task: ${answer}`);
+  return answer.attempt;
+}
+
+const execute = (desk: TaskService, { trainer, ...ref }: AttemptRef, position = 0): void =>
+  desk.tell({ type: 'progress', trainer, executing: { ...ref, position }, phase: 'compute' });
+
+describe('a report', () => {
+  it('is accepted after it is saved', async () => {
+    const { master, desk } = await aDesk({ tasks: 2 });
+    const ref = await take(desk, 'ann');
+    master.troubled.hold();
+    const finished = desk.finish(ref, noSums());
+    expect(await stateOf(finished)).toBe('open');
+    master.troubled.releaseHold();
+    expect(await stateOf(finished)).toBe('done');
+  });
+
+  it('is refused with its code, after what the refusal rests on is saved', async () => {
+    const { master, desk } = await aDesk({ tasks: 2 });
+    const ref = await take(desk, 'ann');
+    master.troubled.hold();
+    const finished = desk.finish(ref, noSums());
+    const again = desk.finish(ref, noSums());
+    expect(await stateOf(again)).toBe('open');
+    master.troubled.releaseHold();
+    expect(await stateOf(finished)).toBe('done');
+    expect(await stateOf(again)).toBe('refused: AttemptNotLive');
+    expect(await stateOf(desk.fail({ ...ref, pass: 1 }, FAILURE))).toBe('refused: PassAfter');
+    expect(await stateOf(desk.giveBack(ref, 0))).toBe('refused: AttemptNotLive');
+  });
+
+  it('is heard through an outage of the store, and answered after it', async () => {
+    const { master, desk } = await aDesk({ tasks: 2 });
+    const ref = await take(desk, 'ann');
+    master.troubled.isAway = true;
+    const finished = desk.finish(ref, noSums());
+    await master.clock.advance(60_000);
+    expect(await stateOf(finished)).toBe('open');
+    master.troubled.isAway = false;
+    await master.clock.advance(2_000);
+    expect(await stateOf(finished)).toBe('done');
+    expect(desk.queue.counts()).toMatchObject({ done: 1, discarded: 0 });
+  });
+
+  it('of which the save fails for good is never accepted', async () => {
+    const { master, desk } = await aDesk({ tasks: 2 });
+    const ref = await take(desk, 'ann');
+    const next = new Master(master.clock, master.troubled.data);
+    const finished = desk.finish(ref, noSums());
+    await settled();
+    expect(master.ends).toMatchObject([{ code: 'LeaseGone' }]);
+    expect(await stateOf(finished)).toBe('open');
+    desk.close();
+    expect(await stateOf(finished)).toBe('refused: NotReady');
+    const other = await next.desk({ tasks: 2 });
+    other.tell({ type: 'roster', trainers: ['ann'] });
+    expect(await stateOf(other.finish(ref, noSums()))).toBe('done');
+  });
+});
+
+describe('a request for a task', () => {
+  it('is dealt one after the deal is saved', async () => {
+    const { master, desk } = await aDesk({ tasks: 2 });
+    master.troubled.hold();
+    const asked = desk.getTask('ann', [], WAIT_MS, OPEN);
+    expect(await stateOf(asked)).toBe('open');
+    master.troubled.releaseHold();
+    expect(await stateOf(asked)).toMatchObject({ attempt: { trainer: 'ann', pass: 0, attempt: 1 } });
+  });
+
+  it('waits for so long, and is then told to ask again', async () => {
+    const { master, desk } = await aDesk({ tasks: 1 });
+    await take(desk, 'ann');
+    const asked = desk.getTask('bob', [], 5_000, OPEN);
+    await master.clock.advance(4_999);
+    expect(await stateOf(asked)).toBe('open');
+    expect(desk.queue.counts().waiting).toBe(1);
+    await master.clock.advance(1);
+    expect(await stateOf(asked)).toBe('wait');
+    expect(desk.queue.counts().waiting).toBe(0);
+  });
+
+  it('is dealt what comes back while it waits, and its waiting is over', async () => {
+    const { master, desk } = await aDesk({ tasks: 1 });
+    const ref = await take(desk, 'ann');
+    const asked = desk.getTask('bob', [], 5_000, OPEN);
+    await desk.giveBack(ref, 0);
+    expect(await stateOf(asked)).toEqual({ attempt: { ...ref, trainer: 'bob', attempt: 2 } });
+    await master.clock.advance(5_000);
+    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(master.clock.pendingTimers).toBe(0);
+  });
+
+  it('is given up when its connection ends: no task is dealt to nobody', async () => {
+    const { desk } = await aDesk({ tasks: 1 });
+    const ref = await take(desk, 'ann');
+    const session = new AbortController();
+    const asked = desk.getTask('bob', [], WAIT_MS, session.signal);
+    session.abort();
+    expect(await stateOf(asked)).toBe('wait');
+    await desk.giveBack(ref, 0);
+    expect(desk.queue.counts()).toMatchObject({ todo: 1, pending: 0, waiting: 0 });
+  });
+
+  it('whose connection has ended already is dealt nothing', async () => {
+    const { desk } = await aDesk({ tasks: 1 });
+    expect(await stateOf(desk.getTask('ann', [], WAIT_MS, AbortSignal.abort()))).toBe('wait');
+    expect(desk.queue.counts()).toMatchObject({ todo: 1, waiting: 0 });
+  });
+
+  it('can no longer be given up when its deal is being saved; the deal comes back by the next request', async () => {
+    const { master, desk } = await aDesk({ tasks: 1 });
+    master.troubled.hold();
+    const session = new AbortController();
+    const asked = desk.getTask('ann', [], 5_000, session.signal);
+    session.abort();
+    await master.clock.advance(5_000);
+    desk.release();
+    expect(await stateOf(asked)).toBe('open');
+    expect(desk.queue.counts().pending).toBe(1);
+    master.troubled.releaseHold();
+    expect(await stateOf(asked)).toMatchObject({ attempt: { attempt: 1 } });
+    expect(await take(desk, 'ann', [])).toMatchObject({ attempt: 2 });
+  });
+
+  it('is told none when all is done, after the end is saved', async () => {
+    const { master, desk } = await aDesk({ tasks: 1 });
+    const ref = await take(desk, 'ann');
+    const waiting = desk.getTask('bob', [], WAIT_MS, OPEN);
+    await settled();
+    master.troubled.hold();
+    void desk.finish(ref, noSums());
+    expect(await stateOf(waiting)).toBe('open');
+    expect(master.events).toEqual([]);
+    master.troubled.releaseHold();
+    expect(await stateOf(waiting)).toBe('none');
+    expect(master.events).toEqual(['pass 0 ended', 'ended']);
+    expect(await stateOf(desk.getTask('ann', [], WAIT_MS, OPEN))).toBe('none');
+  });
+
+  it('is told to ask again when the desk lets all go', async () => {
+    const { desk } = await aDesk({ tasks: 1 });
+    const ref = await take(desk, 'ann');
+    const asked = [desk.getTask('bob', [], WAIT_MS, OPEN), desk.getTask('ann', [ref], WAIT_MS, OPEN)];
+    desk.release();
+    expect(await Promise.all(asked.map(stateOf))).toEqual(['wait', 'wait']);
+  });
+
+  it('is told that the master is ending by a desk that is closed, before or after', async () => {
+    const { master, desk } = await aDesk({ tasks: 1 });
+    const ref = await take(desk, 'ann');
+    const asked = desk.getTask('bob', [], WAIT_MS, OPEN);
+    desk.close();
+    expect(await stateOf(asked)).toBe('refused: NotReady');
+    expect(await stateOf(desk.getTask('bob', [], WAIT_MS, OPEN))).toBe('refused: NotReady');
+    expect(await stateOf(desk.finish(ref, noSums()))).toBe('refused: NotReady');
+    desk.tell({ type: 'gone', trainer: 'ann' });
+    expect(desk.queue.counts().pending).toBe(1);
+    expect(master.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('what the job is told', () => {
+  it('of discards, ended passes and failure comes after it is saved', async () => {
+    const { master, desk } = await aDesk({ tasks: 2, passes: 2, maxFailures: 0, maxDiscarded: 1 });
+    const ref = await take(desk, 'ann');
+    master.troubled.hold();
+    const failed = desk.fail(ref, FAILURE);
+    expect(await stateOf(failed)).toBe('open');
+    expect(master.events).toEqual([]);
+    master.troubled.releaseHold();
+    await failed;
+    expect(master.events).toEqual([`discarded task ${ref.task}`]);
+    await desk.finish(await take(desk, 'ann'), noSums());
+    await desk.fail(await take(desk, 'ann'), FAILURE);
+    expect(master.events).toEqual([
+      `discarded task ${ref.task}`,
+      'pass 0 ended',
+      `discarded task ${1 - ref.task}`,
+      `failed by task ${1 - ref.task}`,
+    ]);
+  });
+});
+
+describe('a queue that is not saved', () => {
+  it('is answered at once', async () => {
+    const { clock, data } = aStore();
+    const master = new Master(clock, data);
+    const desk = master.deskOf(createTaskQueue(configOf({ tasks: 1 }), undefined, 0), undefined);
+    desk.tell({ type: 'roster', trainers: ['ann'] });
+    await desk.finish(await take(desk, 'ann'), noSums());
+    expect(master.events).toEqual(['pass 0 ended', 'ended']);
+    expect(master.troubled.writes).toEqual([]);
+  });
+});
+
+describe('the time that a task may take', () => {
+  const OPTIONS = { tasks: 1, timeoutMs: 5_000, maxFailures: 0, maxDiscarded: 1 };
+
+  it('runs by the clock', async () => {
+    const { master, desk } = await aDesk(OPTIONS);
+    execute(desk, await take(desk, 'ann'));
+    await master.clock.advance(4_999);
+    expect(desk.queue.attempts()).toHaveLength(1);
+    await master.clock.advance(1);
+    expect(master.events).toContain('discarded task 0');
+  });
+
+  it('does not run while the master is cut off from the store, however long', async () => {
+    const { master, desk } = await aDesk(OPTIONS);
+    const ref = await take(desk, 'ann');
+    execute(desk, ref);
+    await master.clock.advance(3_000);
+    execute(desk, ref);
+    master.isHeld = false;
+    master.troubled.isAway = true;
+    await master.clock.advance(60_000);
+    master.isHeld = true;
+    master.troubled.isAway = false;
+    desk.tell({ type: 'resumed' });
+    await master.clock.advance(1_900);
+    expect(desk.queue.attempts()).toHaveLength(1);
+    await master.clock.advance(200);
+    expect(desk.queue.attempts()).toHaveLength(0);
+  });
+
+  it('does not run while the master itself stands still', async () => {
+    const { master, desk } = await aDesk(OPTIONS);
+    const ref = await take(desk, 'ann');
+    execute(desk, ref);
+    master.clock.jump(60_000);
+    await master.clock.advance(0);
+    expect(desk.queue.attempts()).toHaveLength(1);
+    await master.clock.advance(5_000);
+    expect(master.events).toContain('discarded task 0');
+  });
+
+  it('does not run then either when a message is the first thing that is heard', async () => {
+    const { master, desk } = await aDesk(OPTIONS);
+    const ref = await take(desk, 'ann');
+    execute(desk, ref);
+    master.clock.jump(60_000);
+    execute(desk, ref);
+    await master.clock.advance(4_999);
+    expect(desk.queue.attempts()).toHaveLength(1);
+  });
+});
+
+describe('masters that die at any moment, on a store that fails at any moment', () => {
+  type Act = { readonly kind: 'work' | 'die' | 'trouble' | 'away' | 'late'; readonly pick: number };
+  const acts = fc.array(
+    fc.record({
+      kind: fc.constantFrom<Act['kind'][]>('work', 'work', 'work', 'work', 'die', 'trouble', 'away', 'late'),
+      pick: fc.nat(100),
+    }),
+    { maxLength: 60, size: 'max' },
+  );
+  const TROUBLES = ['unavailable', 'unknownLanded', 'unknownLost', 'unknownLate'] as const;
+
+  it('lose nothing that was acknowledged, and accept nothing twice', async () => {
+    await fc.assert(
+      fc.asyncProperty(acts, async (history) => {
+        const options = { tasks: 4, passes: 3 };
+        const { clock, data } = aStore();
+        const all: Master[] = [];
+        const acknowledged = new Set<string>();
+        const begin = async (): Promise<TaskService> => {
+          const master = new Master(clock, data);
+          all.push(master);
+          const desk = await master.desk(options);
+          for (const name of acknowledged) {
+            const [pass, task] = name.split('/').map(Number) as [number, number];
+            expect(desk.queue.isDone(pass, task)).toBe(true);
+          }
+          desk.tell({ type: 'roster', trainers: ['ann'] });
+          return desk;
+        };
+        const work = async (desk: TaskService): Promise<void> => {
+          const answer = await desk.getTask('ann', [], 5_000, OPEN);
+          if (typeof answer === 'string') return;
+          const { pass, task } = answer.attempt;
+          await desk.finish(answer.attempt, { ...noSums(), read: 1 });
+          expect(acknowledged).not.toContain(`${pass}/${task}`);
+          acknowledged.add(`${pass}/${task}`);
+        };
+        /** Its master died, or it asked again meanwhile, naming no task that it holds. */
+        const expected = ['NotReady', 'AttemptNotLive', 'PassBefore'];
+        const faults: unknown[] = [];
+        const quietly = (desk: TaskService): void =>
+          void work(desk).catch((error: { code: string }) => expected.includes(error.code) || faults.push(error));
+        let desk = await begin();
+        for (const { kind, pick } of history) {
+          const { troubled } = all.at(-1)!;
+          if (kind === 'work') quietly(desk);
+          if (kind === 'trouble') troubled.next(TROUBLES[pick % TROUBLES.length]!);
+          if (kind === 'away') troubled.isAway = !troubled.isAway;
+          if (kind === 'late') for (const master of all) master.troubled.landLate();
+          if (kind === 'die') {
+            // The old one goes on for a while: it does not know yet that it is not the master.
+            const old = desk;
+            desk = await begin();
+            if (pick % 2 === 0) old.close();
+          }
+          await clock.advance(pick);
+        }
+        for (const master of all) master.troubled.isAway = false;
+        desk = await begin();
+        while (desk.queue.counts().phase === 'train') {
+          await work(desk);
+          for (const master of all) master.troubled.landLate();
+        }
+        expect(faults).toEqual([]);
+        const { ended } = desk.queue.totals();
+        expect(ended.map(({ done }) => done)).toEqual([4, 4, 4]);
+        // A finish whose acknowledgement was lost on the way is done all the same.
+        expect(acknowledged.size).toBeLessThanOrEqual(12);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

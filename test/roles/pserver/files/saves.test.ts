@@ -1,0 +1,202 @@
+/** Saves in leaving: held to no rate, waited for, given up with the store; and snapshots that become the newest file. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PaddletError } from '../../../../src/base/errors.ts';
+import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
+import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
+import { type Generation, generationsOf, isClean, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
+import { markOpened, publish } from '../../../../src/checkpoint/registry/publish.ts';
+import { saveCheckpoint } from '../../../../src/checkpoint/save.ts';
+import { adoptParting } from '../../../../src/roles/pserver/files/adopt-parting.ts';
+import { type Checkpointing, createCheckpointing } from '../../../../src/roles/pserver/files/checkpointing.ts';
+import { createPace } from '../../../../src/roles/pserver/files/pace.ts';
+import type { Fence } from '../../../../src/store/fence.ts';
+import { keysOf } from '../../../../src/store/keys.ts';
+import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';
+import { sayWaiting } from '../../../../src/store/retry-store.ts';
+import {
+  contentOf,
+  emptyParameters,
+  filledParameters,
+  jobOf,
+  metaOf,
+  momentOf,
+  PLACE,
+  save,
+  uuidOf,
+} from '../../../checkpoint/fixture.ts';
+import { createSimulatedDisk } from '../../../simulated-disk.ts';
+import { FakeClock, put, RecordingLog, SILENT } from '../../../store/support.ts';
+
+const JOB = jobOf();
+
+describe('a rate', () => {
+  it('holds each write back to its time, and none once somebody waits', async () => {
+    const clock = new FakeClock();
+    const hurried = new AbortController();
+    const pace = createPace(clock, 1000, hurried.signal);
+    await pace(5000);
+    let second = false;
+    const waiting = pace(5000).then(() => {
+      second = true;
+    });
+    await clock.advance(4000);
+    expect(second).toBe(false);
+    hurried.abort();
+    await waiting;
+    await pace(1e9);
+    await pace(1e9);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+/** Saves that end when told to. */
+class Saves {
+  readonly calls: string[] = [];
+  #settle: ((error?: Error) => void)[] = [];
+  readonly save = (clean: boolean): Promise<CheckpointFile> => {
+    this.calls.push(clean ? 'clean' : 'save');
+    const file: CheckpointFile = { uuid: uuidOf(this.calls.length), md5: '', bytes: 0, rows: 0, positions: [] };
+    return new Promise((resolve, reject) => {
+      this.#settle.push((error) => (error === undefined ? resolve(file) : reject(error)));
+    });
+  };
+  readonly hurry = (): void => void this.calls.push('hurry');
+  readonly end = (): void => void this.calls.push('end');
+
+  async finish(error?: Error): Promise<void> {
+    this.#settle.shift()!(error);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe('the saves of a pserver', () => {
+  let saves: Saves;
+  let ended: unknown[];
+  let clock: FakeClock;
+  let checkpointing: Checkpointing;
+
+  beforeEach(() => {
+    saves = new Saves();
+    ended = [];
+    clock = new FakeClock();
+    checkpointing = createCheckpointing({
+      clock,
+      log: SILENT,
+      when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
+      snapshots: saves,
+      start: { passes: 0, batches: 0 },
+      onEnd: (error) => ended.push(error),
+    });
+  });
+
+  it('are hurried by the last one, which waits for them', async () => {
+    await clock.advance(1000);
+    const last = checkpointing.last();
+    expect(saves.calls).toEqual(['save', 'hurry']);
+    await saves.finish();
+    await clock.advance(0);
+    expect(saves.calls).toEqual(['save', 'hurry', 'clean']);
+    await saves.finish();
+    expect((await last).uuid).toBe(uuidOf(3));
+  });
+
+  it('are waited for in stopping, also the last one', async () => {
+    const last = checkpointing.last();
+    await clock.advance(0);
+    let stopped = false;
+    const stopping = checkpointing.stop().then(() => {
+      stopped = true;
+    });
+    await clock.advance(0);
+    expect([saves.calls, stopped]).toEqual([['hurry', 'clean', 'end'], false]);
+    await saves.finish(new PaddletError('Interrupted', 'given up'));
+    await expect(last).rejects.toMatchObject({ code: 'Interrupted' });
+    await stopping;
+    expect(stopped).toBe(true);
+  });
+
+  it('may be given up in stopping, which is no failure; before, it is one', async () => {
+    await clock.advance(1000);
+    const stopping = checkpointing.stop();
+    await saves.finish(new PaddletError('Interrupted', 'given up'));
+    await stopping;
+    expect(ended).toEqual([]);
+  });
+});
+
+describe('with a store', () => {
+  const keys = keysOf('/paddlet/small');
+  const KEY = keys.checkpoint(PLACE.index);
+  const PS = keys.ps(PLACE.index);
+  const clock = new FakeClock();
+  let store: MemoryStore;
+
+  beforeEach(() => {
+    store = new MemoryStore(new MemoryStoreData({ clock }));
+  });
+
+  async function claim(): Promise<Fence> {
+    await store.txn({ if: [], then: [{ delete: PS }] });
+    await put(store, PS, 'host:1');
+    return { key: PS, token: (await store.get(PS))!.createRevision };
+  }
+
+  it('a save that waits for it says so, and leaves no file when it is given up', async () => {
+    const disk = createSimulatedDisk();
+    const fence = await claim();
+    const parameters = filledParameters(JOB);
+    const log = new RecordingLog();
+    const ended = new AbortController();
+    store.txn = async () => {
+      throw new PaddletError('StoreUnavailable', 'cut off');
+    };
+    const saving = saveCheckpoint({
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, key: KEY, keep: 1 },
+      meta: metaOf(JOB, { uuid: uuidOf(1), token: fence.token }),
+      shards: parameters.shards(),
+      momentOf: momentOf(100),
+      signal: ended.signal,
+      onWaiting: sayWaiting({ clock, log, store }),
+    });
+    const outcome = expect(saving).rejects.toMatchObject({ code: 'Interrupted' });
+    while (log.messages.length === 0) await clock.advance(10);
+    expect(log.messages).toEqual([expect.stringContaining('waiting for the store')]);
+    expect(await disk.list(`${PLACE.folder}/${PLACE.index}`)).toEqual([uuidOf(1)]);
+    ended.abort();
+    await outcome;
+    expect(await disk.list(`${PLACE.folder}/${PLACE.index}`)).toEqual([]);
+  });
+
+  it('a parting snapshot is the newest file of the next owner, clean until it is opened, and replaces older ones', async () => {
+    const disk = createSimulatedDisk();
+    const older = await claim();
+    const files: Generation[] = [];
+    for (const number of [1, 2, 3]) {
+      const parameters = filledParameters(JOB, undefined, number);
+      const clean = number === 3;
+      const meta = metaOf(JOB, { uuid: uuidOf(number), token: older.token, clean });
+      files.push(await save({ disk, parameters, meta }));
+    }
+    const [first, second, snapshot] = files as [Generation, Generation, Generation];
+    await publish({ store, clock, fence: older, key: KEY, keep: 1, generation: first });
+    await publish({ store, clock, fence: older, key: KEY, keep: 1, generation: second });
+
+    const fence = await claim();
+    const context = { host: { disk, clock, log: SILENT }, store, keys, stop: new AbortController().signal } as never;
+    const options = { context, fence, index: PLACE.index, folder: PLACE.folder, keep: 1 };
+    await adoptParting(options, snapshot);
+    const { entry } = await readEntry(store, KEY);
+    expect(generationsOf(entry!).map(({ uuid }) => uuid)).toEqual([snapshot.uuid, second.uuid]);
+    expect(isClean(entry!)).toBe(true);
+    expect(await disk.exists(`${PLACE.folder}/${PLACE.index}/${first.uuid}`)).toBe(false);
+    const into = emptyParameters(JOB);
+    await loadNewestUsable(entry!, { disk, place: PLACE, expected: JOB, into });
+    expect(contentOf(into, JOB)).toEqual(contentOf(filledParameters(JOB, undefined, 3), JOB));
+
+    await markOpened({ store, clock, fence, key: KEY });
+    await adoptParting(options, snapshot);
+    expect(isClean((await readEntry(store, KEY)).entry!)).toBe(false);
+    await claim();
+    await expect(adoptParting(options, { ...snapshot, uuid: uuidOf(4) })).rejects.toMatchObject({ code: 'LeaseGone' });
+  });
+});

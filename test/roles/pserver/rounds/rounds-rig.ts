@@ -1,0 +1,134 @@
+/** The rounds of one pserver without network, store and files. */
+import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
+import { createRoundGate } from '../../../../src/core/rounds/gate.ts';
+import { createShardLedgers, type ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import type { MetricSums } from '../../../../src/model/model.ts';
+import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
+import type { RequestHeader } from '../../../../src/protocol/messages/messages.ts';
+import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
+import { createRounds, type Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
+import { blockShards } from '../../../../src/tensor/blocks.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
+import type { Parameters } from '../../../../src/tensor/parameters.ts';
+import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import { FakeClock } from '../../../store/support.ts';
+import { bytesOf, idBytes } from '../../../tensor/fixture.ts';
+
+type Header<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
+export type LaneHeader = Pick<Header<'pushLane'>, 'round' | 'lane'> &
+  Partial<Pick<Header<'pushLane'>, 'timeline' | 'batch' | 'metrics' | 'records'>>;
+
+const OF_JOB = { job: 'job', batchPlanId: 'plan' };
+const PLACEMENT = { revision: '1', shards: 1 };
+const NO_METRICS: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
+
+function request<H>(header: H, segments: readonly Uint8Array[] = []): Received<H> {
+  return { header, segmentCount: segments.length, segment: (i) => segments[i]!, free: () => {} };
+}
+
+export interface RigOptions {
+  readonly spec: ParameterSpec;
+  readonly parameters: Parameters;
+  readonly held: readonly number[];
+  readonly shards: number;
+  readonly lanes: number;
+  readonly tasks: number;
+  readonly version?: number;
+}
+
+export class RoundsRig {
+  readonly clock = new FakeClock();
+  readonly rounds: Rounds;
+  readonly ledger: ShardLedgers;
+  readonly failures: unknown[] = [];
+  /** What was to be saved, and how it ends. */
+  readonly saves: { readonly source: SnapshotSource; readonly end: PromiseWithResolvers<CheckpointFile> }[] = [];
+  isHeld = true;
+  isFrozen = false;
+  #close: (() => void)[] = [];
+  readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
+
+  constructor({ spec, parameters, held, shards, lanes, tasks, version = 0 }: RigOptions) {
+    this.ledger = createShardLedgers(tasks, held, new Map());
+    this.rounds = createRounds({
+      clock: this.clock,
+      gate: createRoundGate({ timeline: 0, version, lanes }),
+      ...{ lanes, spec, parameters, held, shards },
+      router: createIdRouter({ shards }),
+      ledger: this.ledger,
+      blocks: spec.dense.map((dense) => {
+        const owners = blockShards(dense, shards);
+        return Uint32Array.from([...owners.keys()].filter((block) => held.includes(owners[block]!)));
+      }),
+      metrics: [],
+      momentOf: (shard) => ({ shard, epoch: 0, seq: this.rounds.gate.version(), ledger: this.ledger.encode(shard) }),
+      isHeld: () => this.isHeld,
+      isFrozen: () => this.isFrozen,
+      save: (source) => {
+        const end = Promise.withResolvers<CheckpointFile>();
+        this.saves.push({ source, end });
+        return end.promise;
+      },
+      fail: (error) => void this.failures.push(error),
+    });
+  }
+
+  #onClosed(fire: () => void): () => void {
+    this.#close.push(fire);
+    return () => {
+      this.#close = this.#close.filter((other) => other !== fire);
+    };
+  }
+
+  closeSession(): void {
+    for (const fire of this.#close) fire();
+  }
+
+  push(header: LaneHeader, { dense, sparse, records }: LaneGradients): 'taken' | 'duplicate' {
+    const whole: Header<'pushLane'> = {
+      ...{ type: 'pushLane', ...OF_JOB, timeline: 0, placement: PLACEMENT, metrics: NO_METRICS, records, ...header },
+      dense: dense.map(({ parameter }) => ({ parameter })),
+      sparse: sparse.map(({ table }) => ({ table })),
+    };
+    const segments = [
+      ...dense.flatMap(({ blocks, gradients }) => [bytesOf(blocks), gradients]),
+      ...sparse.flatMap(({ ids, gradients }) => [ids, gradients]),
+    ];
+    const reply = this.rounds.pushLane(request(whole, segments)).header;
+    if (reply.type !== 'pushLane') throw new Error(`answered with ${reply.type}`);
+    return reply.outcome;
+  }
+
+  /** Blocks by parameter and ids by table; the values in this order. */
+  async pull(
+    version: number,
+    wanted: { blocks?: readonly (readonly number[])[]; ids?: readonly (readonly bigint[])[] } = {},
+    { timeline = 0, maxWaitMs = 60_000 } = {},
+  ): Promise<Float32Array[]> {
+    const { blocks = [], ids = [] } = wanted;
+    const header: Header<'pullVersion'> = {
+      ...{ type: 'pullVersion', ...OF_JOB, timeline, version, maxWaitMs, placement: PLACEMENT },
+      dense: blocks.map((_, parameter) => ({ parameter })),
+      sparse: ids.map((_, table) => ({ table })),
+    };
+    const segments = [...blocks.map((one) => bytesOf(Uint32Array.from(one))), ...ids.map(idBytes)];
+    const reply = await this.rounds.pull(request(header, segments), this.session);
+    return (reply.segments ?? []).map((bytes) => new Float32Array(new Uint8Array(bytes).buffer));
+  }
+
+  standing(above?: number, maxWaitMs = 60_000): ReturnType<Rounds['standing']> {
+    const header: Header<'rounds'> = {
+      type: 'rounds',
+      ...OF_JOB,
+      maxWaitMs,
+      ...(above === undefined ? {} : { above }),
+    };
+    return this.rounds.standing(request(header), this.session);
+  }
+
+  async cut(round: number, timeline = 0): Promise<unknown> {
+    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, timeline, round };
+    return (await this.rounds.cut(request(header), this.session)).header;
+  }
+}

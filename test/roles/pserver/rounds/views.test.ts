@@ -1,0 +1,125 @@
+/** What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
+import { type FrozenShards, freezeShards } from '../../../../src/roles/pserver/rounds/frozen-shards.ts';
+import { keepPreImage } from '../../../../src/roles/pserver/rounds/pre-image.ts';
+import { blockShards } from '../../../../src/tensor/blocks.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { foldLanes } from '../../../../src/tensor/lane-fold.ts';
+import { type Parameters, SHARD_ACTION } from '../../../../src/tensor/parameters.ts';
+import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
+import type { OptimizerSpec } from '../../../../src/tensor/spec.ts';
+import { bytesOf, everything, HIGHEST, idBytes, makeParameters } from '../../../tensor/fixture.ts';
+import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
+import { anyRound, hexOf, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
+
+const SHARDS = 5;
+/** One shard is elsewhere. */
+const HELD = [0, 1, 2, 4];
+const router = createIdRouter({ shards: SHARDS });
+const actions = new Uint8Array(SHARDS);
+for (const shard of HELD) actions[shard] = SHARD_ACTION.apply;
+
+const start = (optimizer: OptimizerSpec): Parameters =>
+  makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present: HELD });
+
+/** As a pserver applies a round. Returns the version before it. */
+function apply(parameters: Parameters, lanes: readonly PlainLane[], views: readonly FrozenShards[]): ValueSource {
+  const round = foldLanes(
+    ROUND_SPEC,
+    router,
+    lanes.map((lane) => laneFor(ROUND_SPEC, lane, { shards: SHARDS, held: HELD })),
+  );
+  for (const view of views) view.keep(round);
+  const before = keepPreImage({ spec: ROUND_SPEC, parameters, router }, round);
+  parameters.push(round.sparse, round.dense, actions);
+  return before;
+}
+
+/** Every id that a round may touch, and some that none does, twice where a pull may. */
+const IDS = [...Array.from({ length: 40 }, (_, id) => BigInt(id)), HIGHEST, 2n ** 63n, 7n, 2n ** 63n - 1n, 7n];
+
+/** All that can be pulled, as bits. */
+function pulls(source: ValueSource): string[] {
+  const sparse = ROUND_SPEC.sparse.map(({ name, width }, table) => {
+    const ids = IDS.filter((id) => HELD.includes(shardOfRow(name, id, SHARDS)));
+    const values = new Float32Array(ids.length * width);
+    source.pullSparse(table, idBytes(ids), bytesOf(values));
+    return hexOf(values);
+  });
+  const dense = ROUND_SPEC.dense.map((spec, parameter) => {
+    const shards = blockShards(spec, SHARDS);
+    const blocks = Uint32Array.from([...shards.keys()].filter((block) => HELD.includes(shards[block]!)));
+    const values = new Float32Array(Math.min(blocks.length * 16_384, spec.shape[0]!));
+    const used = [...blocks].reduce((sum, block) => sum + Math.min(16_384, spec.shape[0]! - block * 16_384), 0);
+    source.pullDense(parameter, blocks, bytesOf(values.subarray(0, used)));
+    return hexOf(values.subarray(0, used));
+  });
+  return [...sparse, ...dense];
+}
+
+const exported = (view: FrozenShards, parameters: Parameters): unknown =>
+  everything(
+    {
+      shards: () => parameters.shards(),
+      exportRows: (shard: number, table: number) => view.exportRows(shard, table),
+      exportBlocks: (shard: number) => view.exportBlocks(shard),
+    } as Parameters,
+    ROUND_SPEC.sparse.length,
+  );
+
+const anyRounds = fc.array(anyRound(ROUND_SPEC, 3), { minLength: 2, maxLength: 6 });
+
+describe.each(OPTIMIZERS)('$type', (optimizer) => {
+  it('the version before a round is pulled as it was', () => {
+    fc.assert(
+      fc.property(anyRounds, (rounds) => {
+        const parameters = start(optimizer);
+        for (const lanes of rounds) {
+          const before = pulls(parameters);
+          const previous = apply(parameters, lanes, []);
+          expect(pulls(previous)).toEqual(before);
+          // Neither pull leaves a row behind.
+          expect(pulls(previous)).toEqual(before);
+        }
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  it('shards of a cut are exported as they were, however many rounds later, also of two cuts at once', () => {
+    fc.assert(
+      fc.property(anyRounds, fc.nat(2), fc.nat(2), (rounds, first, second) => {
+        const parameters = start(optimizer);
+        const views: FrozenShards[] = [];
+        const then: unknown[] = [];
+        rounds.forEach((lanes, round) => {
+          for (const at of [first, second]) {
+            if (at !== round) continue;
+            then.push(everything(parameters, ROUND_SPEC.sparse.length));
+            views.push(freezeShards(parameters));
+          }
+          apply(parameters, lanes, views);
+          views.forEach((view, i) => {
+            expect(exported(view, parameters)).toEqual(then[i]);
+          });
+        });
+      }),
+      { numRuns: 8 },
+    );
+  });
+});
+
+it('a cut before the first round has no rows', () => {
+  const parameters = start(OPTIMIZERS[0]!);
+  const view = freezeShards(parameters);
+  const lane: PlainLane = {
+    records: 2,
+    dense: ROUND_SPEC.dense.map(({ shape }) => new Float32Array(shape[0]!).fill(1)),
+    sparse: ROUND_SPEC.sparse.map(({ width }) => new Map(IDS.map((id) => [id, new Float32Array(width).fill(1)]))),
+  };
+  apply(parameters, [lane], [view]);
+  expect(HELD.map((shard) => parameters.exportRows(shard, 0).ids.length).some((rows) => rows > 0)).toBe(true);
+  for (const shard of HELD) expect(view.exportRows(shard, 0)).toMatchObject({ ids: new BigUint64Array(0) });
+});

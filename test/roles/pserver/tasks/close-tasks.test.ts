@@ -1,0 +1,51 @@
+/** Closures of discarded tasks, beside the file that was loaded and the last one that is written. */
+import { expect, it } from 'vitest';
+import { createShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import { closeTasks } from '../../../../src/roles/pserver/tasks/close-tasks.ts';
+
+const TASK = { pass: 0, task: 1, records: 5 };
+
+function serving() {
+  const opening = Promise.withResolvers<void>();
+  const state = { frozen: false, held: true, opened: 0 };
+  const of = {
+    ledger: createShardLedgers(3, [0, 1], new Map()),
+    isFrozen: () => state.frozen,
+    isHeld: () => state.held,
+    open: () => {
+      state.opened += 1;
+      return opening.promise;
+    },
+  };
+  return { of, state, opened: opening.resolve };
+}
+
+it('closes only after it is noted that the file loaded is no longer the last state', async () => {
+  const { of, state, opened } = serving();
+  const answer = closeTasks(of, [TASK]);
+  expect(of.ledger.position(0, 1)).toBe(0);
+  opened();
+  expect(await answer).toEqual({ header: { type: 'closeTasks' } });
+  expect(of.ledger.position(0, 1)).toBe(-1);
+  closeTasks(of, [TASK]);
+  expect(state.opened).toBe(1);
+});
+
+it('closes nothing once the last checkpoint is being taken, and answers for what is closed', async () => {
+  const { of, state, opened } = serving();
+  opened();
+  await closeTasks(of, [TASK]);
+  state.frozen = true;
+  expect(closeTasks(of, [TASK])).toEqual({ header: { type: 'closeTasks' } });
+  await expect(closeTasks(of, [TASK, { ...TASK, task: 2 }])).rejects.toMatchObject({ code: 'Draining' });
+  expect(of.ledger.position(0, 2)).toBe(0);
+});
+
+it('closes nothing when the lease ran out while that was being noted', async () => {
+  const { of, state, opened } = serving();
+  const answer = closeTasks(of, [TASK]);
+  state.held = false;
+  opened();
+  await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
+  expect(of.ledger.position(0, 1)).toBe(0);
+});
