@@ -20,6 +20,33 @@ export const LIMITS = {
   sendQueueBytes: 512 * MiB,
   connectionsPerRole: 4096,
 
+  /** Ids, codes and other names in a message, in characters. */
+  nameCharacters: 256,
+  /** A 64-bit number as decimal text. */
+  decimalDigits: 20,
+  /** The message and the hint of an error answer; longer ones are cut. */
+  errorCharacters: 8192,
+  /** Why a task, a lane or a model failed, as a trainer reports it. */
+  failureCharacters: 4096,
+  /** The path of a data file, below the data folder. */
+  dataPathCharacters: 4096,
+  /** Where a trainer has written the merged model. */
+  modelPathCharacters: 8192,
+  /** How long one request may wait at its receiver. */
+  longPollMs: 60_000,
+  /** How long a trainer that is chosen to write the model may keep the others from it: a day. */
+  saveModelBlockMs: 86_400_000,
+  /** Tasks that one `position` request may ask for. */
+  positionTasks: 1024,
+  /** Tasks that one `closeTasks` request may close. */
+  closedTasksAtOnce: 10_000,
+  /** Attempts that a trainer may name as held, many times `tasksHeld`. */
+  heldAttempts: 64,
+  /** Rows that one `scanRows` request may ask for. */
+  scannedRows: 1_000_000,
+  /** Newest passes whose metrics an `account` answer has (sync mode). */
+  accountedPasses: 2,
+
   /** etcd's own limits, enforced by every store. */
   storeTxnOps: 128,
   storeValueBytes: 1_500_000,

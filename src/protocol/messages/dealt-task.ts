@@ -1,9 +1,7 @@
 /** A task as it is dealt to a trainer, and where its records are. */
 import * as z from 'zod';
-
-const count = z.int().min(0);
-
-export const taskRef = { pass: count, task: count };
+import { LIMITS } from '../../base/limits.ts';
+import { attempt, count, taskRef } from './fields.ts';
 
 const chunk = z.strictObject({
   file: count,
@@ -15,16 +13,18 @@ const chunk = z.strictObject({
   crc32: count,
 });
 
+const path = z.string().min(1).max(LIMITS.dataPathCharacters);
+
 /** Where the records of a task are. */
 export const taskChunks = {
   /** The files that the chunks' `file` numbers mean: relative path, bytes and records of the inflated content. */
   files: z
     .array(
       z.strictObject({
-        path: z.string().min(1).max(4096),
+        path,
         bytes: count,
         records: count,
-        labels: z.strictObject({ path: z.string().min(1).max(4096), bytes: count }).optional(),
+        labels: z.strictObject({ path, bytes: count }).optional(),
       }),
     )
     .min(1),
@@ -35,7 +35,7 @@ export type TaskChunks = z.infer<z.ZodObject<typeof taskChunks>>;
 export const dealtTask = z.strictObject({
   kind: z.enum(['train', 'evaluate']),
   ...taskRef,
-  attempt: z.int().min(1),
+  attempt,
   ...taskChunks,
 });
 export type DealtTask = z.infer<typeof dealtTask>;

@@ -1,9 +1,11 @@
 /** Errors on the wire: a PaddletError as an error header and back. */
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import { type ErrorHeader, parseError } from './messages.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { ErrorHeader } from './messages.ts';
+import { parseError } from './parse.ts';
 
-const MAX_TEXT = 8192;
-const shorten = (text: string): string => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`);
+const shorten = (text: string): string =>
+  text.length <= LIMITS.errorCharacters ? text : `${text.slice(0, LIMITS.errorCharacters - 1)}…`;
 
 export function toErrorHeader(error: PaddletError): ErrorHeader {
   const header = { type: 'error' as const, code: error.code, message: shorten(error.message), details: error.details };

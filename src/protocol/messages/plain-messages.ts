@@ -3,8 +3,9 @@
  * the general validator, which costs a fifth of a small push. What this accepts the schemas of `messages.ts` accept unchanged (a
  * test compares them); everything else, also what is only unusual, is for the schemas to judge.
  */
+import type * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import type { ReplyHeader, RequestHeader } from './messages.ts';
+import type { pserverMessages } from './to-pserver.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,12 +15,10 @@ const PULL_REPLY_FIELDS = 2;
 const PUSH_REPLY_FIELDS = 3;
 const PULL_VERSION_FIELDS = 9;
 const PUSH_LANE_FIELDS = 11;
-const MAX_WAIT_MS = 60_000;
-const MAX_NAME = 256;
-const MAX_REVISION_DIGITS = 20;
 
-type PullOrPush = Extract<RequestHeader, { type: 'pull' | 'push' | 'pullVersion' | 'pushLane' }>;
-type PlainReply = Extract<ReplyHeader, { type: 'pull' | 'push' }>;
+type Messages = typeof pserverMessages;
+type PullOrPush = z.infer<Messages['pull' | 'push' | 'pullVersion' | 'pushLane']['request']>;
+type PlainReply = z.infer<Messages['pull' | 'push']['reply']>;
 
 /** True for a header that surely is a valid answer to a `pull` or a `push`. */
 export function isPlainReply(header: unknown): header is PlainReply {
@@ -56,7 +55,7 @@ function isPush(header: Fields): boolean {
 
 function isPullVersion(header: Fields): boolean {
   const { timeline, version, maxWaitMs } = header;
-  const own = isCount(timeline) && isCount(version) && isCount(maxWaitMs) && (maxWaitMs as number) <= MAX_WAIT_MS;
+  const own = isCount(timeline) && isCount(version) && isCount(maxWaitMs) && (maxWaitMs as number) <= LIMITS.longPollMs;
   return own && sizeOf(header) === PULL_VERSION_FIELDS && isPartsOfJob(header);
 }
 
@@ -97,7 +96,8 @@ function sizeOf(fields: Fields): number {
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
-const isName = (value: unknown): boolean => typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME;
+const isName = (value: unknown): boolean =>
+  typeof value === 'string' && value.length > 0 && value.length <= LIMITS.nameCharacters;
 
 function isPlacement(value: unknown): boolean {
   return isMap(value) && sizeOf(value) === 2 && isCount(value.shards) && isDecimal(value.revision);
@@ -108,7 +108,7 @@ function isPulledVersion(value: unknown): boolean {
 }
 
 function isDecimal(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length === 0 || value.length > MAX_REVISION_DIGITS) return false;
+  if (typeof value !== 'string' || value.length === 0 || value.length > LIMITS.decimalDigits) return false;
   for (let i = 0; i < value.length; i++) {
     const digit = value.charCodeAt(i) - 48;
     if (digit < 0 || digit > 9) return false;

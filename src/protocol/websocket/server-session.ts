@@ -9,7 +9,8 @@ import { FrameSender, prepare } from '../frames/frame-sender.ts';
 import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
 import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
 import { toErrorHeader } from '../messages/error-header.ts';
-import { parseRequest, type ReplyHeader } from '../messages/messages.ts';
+import type { ReplyHeader } from '../messages/messages.ts';
+import { parseRequest } from '../messages/parse.ts';
 import { watchLiveness } from './liveness.ts';
 import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 

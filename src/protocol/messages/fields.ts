@@ -1,0 +1,48 @@
+/** Fields that several messages share, and the pair of schemas that one message is. */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+
+/** A message's request and its reply. Both carry the message's name in `type`. */
+export const message = <Type extends string, Request extends z.ZodRawShape, Reply extends z.ZodRawShape>(
+  type: Type,
+  request: Request,
+  reply: Reply,
+) => ({
+  request: z.strictObject({ type: z.literal(type), ...request }),
+  reply: z.strictObject({ type: z.literal(type), ...reply }),
+});
+
+export const count = z.int().min(0);
+export const name = z.string().min(1).max(LIMITS.nameCharacters);
+/** A 64-bit number as text. */
+export const decimal = z.string().regex(new RegExp(`^\\d{1,${LIMITS.decimalDigits}}$`));
+/** What went wrong at a trainer, for the log and the job's result. */
+export const failureText = z.string().max(LIMITS.failureCharacters);
+
+/** How long the receiver may wait before it answers that nothing has changed. */
+export const maxWaitMs = count.max(LIMITS.longPollMs);
+
+/**
+ * In every request but `info`: the id of the job in `/job`, and its batch plan id (how records are cut into pushes, DESIGN §5).
+ * Others are refused with `WrongJob` and `WrongBatchPlan`.
+ */
+export const ofJob = { job: name, batchPlanId: name };
+
+export const taskRef = { pass: count, task: count };
+export const attempt = z.int().min(1);
+/** One trainer's attempt at a task. */
+export const attemptRef = { trainer: name, ...taskRef, attempt };
+
+/** A round of one timeline (sync mode). */
+export const roundRef = { timeline: count, round: count };
+
+/** Sums over the records of a task or lane. */
+export const metricSums = z.strictObject({
+  records: count,
+  loss: z.number(),
+  correct: count,
+  squaredError: z.number(),
+});
+
+/** A published checkpoint file. */
+export const savedFile = { uuid: name, md5: name, bytes: count };

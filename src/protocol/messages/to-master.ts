@@ -1,0 +1,162 @@
+/** Messages to the master, each with its reply: tasks, lanes, the merged model, progress. */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import { dealtTask, taskChunks } from './dealt-task.ts';
+import {
+  attempt,
+  attemptRef,
+  count,
+  failureText,
+  maxWaitMs,
+  message,
+  metricSums,
+  name,
+  ofJob,
+  roundRef,
+  taskRef,
+} from './fields.ts';
+
+export const PHASES = ['start', 'read', 'pull', 'compute', 'push', 'wait', 'idle'] as const;
+
+/** There is a model to save, and no trainer was chosen to do it: ask with `requestSaveModel`. */
+const saveModel = z.literal(true).optional();
+
+const tasks = {
+  /** Waits until there is a task for this trainer, or nothing more to do. */
+  getTask: message(
+    'getTask',
+    {
+      ...ofJob,
+      trainer: name,
+      /** Attempts that the trainer holds; others of its own were lost on the way to it and go back. */
+      held: z.array(z.strictObject({ ...taskRef, attempt })).max(LIMITS.heldAttempts),
+      maxWaitMs,
+    },
+    {
+      state: z.enum(['task', 'wait', 'finished']),
+      task: dealtTask.optional(),
+      /** Why there is none, for people. */
+      reason: z.string().optional(),
+      saveModel,
+    },
+  ),
+  /** A task was pushed to its end and every pserver acknowledged it. */
+  finishTask: message(
+    'finishTask',
+    {
+      ...ofJob,
+      ...attemptRef,
+      /** The lowest recovery number among the acknowledgements of the last push; an old one is refused. */
+      recovery: count,
+      records: count,
+      good: count,
+      bad: count,
+      read: count,
+      duplicate: count,
+      metrics: metricSums,
+    },
+    {},
+  ),
+  failTask: message(
+    'failTask',
+    {
+      ...ofJob,
+      ...attemptRef,
+      code: name,
+      error: failureText,
+      /** True when records, not the cluster, are at fault; then the error names file and line. */
+      data: z.boolean(),
+      read: count,
+    },
+    {},
+  ),
+  /** Hands a task back untried (drain). */
+  returnTask: message('returnTask', { ...ofJob, ...attemptRef, read: count }, {}),
+  /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
+  finishEvaluation: message('finishEvaluation', { ...ofJob, ...attemptRef, bad: count, metrics: metricSums }, {}),
+};
+
+const syncMode = {
+  /**
+   * Which lanes this trainer computes; answered when it is another assignment than the one known, or after so long.
+   * `owners`: the trainers of each lane, the first of them its own. `over`: all rounds are done.
+   */
+  getLanes: message(
+    'getLanes',
+    { ...ofJob, trainer: name, known: count, maxWaitMs },
+    {
+      number: count,
+      over: z.boolean(),
+      owners: z.array(z.array(name).max(LIMITS.trainers)).max(LIMITS.lanes),
+      saveModel,
+    },
+  ),
+  /** What the plan of the rounds is made of. Segment of the reply: the indexed records of each task (u32). */
+  getPlan: message('getPlan', ofJob, {}),
+  /** Where the records of a task are. */
+  getChunks: message('getChunks', { ...ofJob, task: count }, taskChunks),
+  /** The records of a lane cannot be computed. */
+  failLane: message(
+    'failLane',
+    { ...ofJob, trainer: name, ...roundRef, lane: count, code: name, error: failureText, data: z.boolean() },
+    {},
+  ),
+  /** The trainer leaves; others are to compute its lanes. */
+  returnLanes: message('returnLanes', { ...ofJob, trainer: name }, {}),
+  /** A lane of that round is wanted, but a pserver no longer has the version that it is computed from. */
+  roundStuck: message('roundStuck', { ...ofJob, trainer: name, ...roundRef }, {}),
+};
+
+/** A model to write: passes count from 1. Each choice has a number of its own. */
+const choice = z.int().min(1);
+const chosenPass = { pass: z.int().min(1), choice };
+
+const model = {
+  /**
+   * May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time it may.
+   * `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write.
+   */
+  requestSaveModel: message(
+    'requestSaveModel',
+    {
+      ...ofJob,
+      trainer: name,
+      blockMs: z.int().min(1).max(LIMITS.saveModelBlockMs),
+      choice: choice.optional(),
+    },
+    { chosen: z.strictObject(chosenPass).optional() },
+  ),
+  /** The model after that pass is written by that choice, or could not be. */
+  savedModel: message(
+    'savedModel',
+    {
+      ...ofJob,
+      trainer: name,
+      ...chosenPass,
+      path: z.string().max(LIMITS.modelPathCharacters).optional(),
+      error: failureText.optional(),
+    },
+    {},
+  ),
+};
+
+const progress = {
+  /**
+   * A sign of life of the task being executed, with its position; also for `status`. `live`: whether the attempt that is
+   * executed still counts; if not, another was first or it was given up: stop.
+   */
+  progress: message(
+    'progress',
+    {
+      ...ofJob,
+      trainer: name,
+      executing: z.strictObject({ ...taskRef, attempt, position: count }).optional(),
+      phase: z.enum(PHASES),
+      records: count,
+      loss: z.number().optional(),
+    },
+    { live: z.boolean() },
+  ),
+};
+
+export const masterMessages = { ...tasks, ...syncMode, ...model, ...progress };

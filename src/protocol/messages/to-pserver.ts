@@ -1,0 +1,198 @@
+/** Messages to a pserver, each with its reply: pulls and pushes of both modes, ledgers, checkpoints, digests. */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import { count, decimal, maxWaitMs, message, metricSums, name, ofJob, roundRef, savedFile, taskRef } from './fields.ts';
+
+/**
+ * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
+ * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
+ */
+const placement = z.strictObject({ revision: decimal, shards: count });
+export type PlacementStamp = z.infer<typeof placement>;
+
+/** What a gradient was computed from: a version as a pull reply named it, and `placement.revision` of that pull. */
+const pulledVersion = z.strictObject({ revision: decimal, version: count });
+
+const partNumber = count.max(LIMITS.parameters);
+/** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
+const parts = {
+  dense: z.array(z.strictObject({ parameter: partNumber })).max(LIMITS.parameters),
+  sparse: z.array(z.strictObject({ table: partNumber })).max(LIMITS.parameters),
+};
+
+/** A push of a task: `good` counts the task's good records up to and including it. */
+const pushPosition = { ...taskRef, push: count, last: z.boolean(), good: count };
+
+const pullAndPush = {
+  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in the same order. */
+  pull: message(
+    'pull',
+    {
+      ...ofJob,
+      placement,
+      /**
+       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
+       * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
+       */
+      hold: z.strictObject({ trainer: name, pushes: count, since: count.optional() }).optional(),
+      ...parts,
+    },
+    { version: count },
+  ),
+  /**
+   * A push of a task, to every pserver. Segments: for each dense part blocks (u32) and gradients (f32), then for each sparse part ids
+   * and gradients.
+   */
+  push: message(
+    'push',
+    {
+      ...ofJob,
+      ...pushPosition,
+      placement,
+      /** The oldest values of this pserver that the gradients come from; absent when none do. */
+      used: pulledVersion.optional(),
+      ...parts,
+    },
+    { outcome: z.enum(['applied', 'duplicate']), recovery: count },
+  ),
+};
+
+const syncMode = {
+  /**
+   * Exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard here has
+   * reached it. Segments as of `pull`.
+   */
+  pullVersion: message(
+    'pullVersion',
+    { ...ofJob, timeline: count, version: count, maxWaitMs, placement, ...parts },
+    {},
+  ),
+  /**
+   * What one lane adds to a round, to every pserver; an empty lane comes without segments. The gradients are of the mean
+   * over its `records` good records. Segments as of `push`.
+   */
+  pushLane: message(
+    'pushLane',
+    {
+      ...ofJob,
+      ...roundRef,
+      lane: count.max(LIMITS.lanes - 1),
+      /** The mini-batch, as the ledger counts it; absent when the lane has none in this round. */
+      batch: z.strictObject(pushPosition).optional(),
+      records: count,
+      metrics: metricSums,
+      placement,
+      ...parts,
+    },
+    /** `duplicate`: the round has that lane, or is past. `version` is that of the shards after it. */
+    { outcome: z.enum(['taken', 'duplicate']), version: count },
+  ),
+  /** Which version this pserver has; answered when it is above that one, or after so long. */
+  rounds: message(
+    'rounds',
+    { ...ofJob, above: count.optional(), maxWaitMs },
+    /** `oldest`: the lowest version that can be pulled. `missing`: lanes that round `version` still needs. */
+    { timeline: count, version: count, oldest: count, missing: z.array(count).max(LIMITS.lanes) },
+  ),
+  /** Saves all shards as they are at that round. Answered when the file is published. */
+  cut: message(
+    'cut',
+    { ...ofJob, ...roundRef },
+    /** `declined`: this pserver is past that round, or on another timeline. */
+    { outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() },
+  ),
+};
+
+const ledgers = {
+  /** Where the ledger is: the next push wanted of each task, or -1 for a closed task. */
+  position: message(
+    'position',
+    { ...ofJob, tasks: z.array(z.strictObject(taskRef)).max(LIMITS.positionTasks) },
+    { next: z.array(z.int().min(-1)), recovery: count },
+  ),
+  /**
+   * The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. `watermark`: passes below
+   * it are complete in every shard. `ledgers`: for each distinct ledger the closed tasks of the pass as hex, lowest task in
+   * the lowest bit of the first byte; those that have the pass complete are left out.
+   */
+  closed: message(
+    'closed',
+    { ...ofJob, pass: count },
+    {
+      recovery: count,
+      watermark: count,
+      ledgers: z.array(z.string().regex(/^[0-9a-f]*$/)).max(LIMITS.shards),
+    },
+  ),
+  /** Closes discarded tasks, of so many records, at the push they have reached: later pushes of them are dropped. */
+  closeTasks: message(
+    'closeTasks',
+    { ...ofJob, tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce) },
+    {},
+  ),
+};
+
+const savedFiles = z.array(z.strictObject({ index: count, ...savedFile })).max(LIMITS.pservers);
+
+const checkpointAndAccount = {
+  /**
+   * Writes and publishes a checkpoint of all shards; a final one ends all pushes. `recovery`: the number under which all
+   * tasks were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
+   * restored since has something to apply. The master of a job in sync mode answers it too, with a cut.
+   */
+  checkpoint: message(
+    'checkpoint',
+    { ...ofJob, final: z.boolean(), recovery: count.optional() },
+    {
+      /** `running`: a save was under way already and this request is ignored. */
+      outcome: z.enum(['saved', 'running']),
+      saved: z.strictObject(savedFile).optional(),
+      /** From the master of a job in sync mode. */
+      cut: z.strictObject({ ...roundRef, files: savedFiles }).optional(),
+    },
+  ),
+  /** The record accounting of this pserver's shards. */
+  account: message('account', ofJob, {
+    /** Good records below the ledger positions. */
+    applied: count,
+    discarded: count,
+    duplicatePushes: count,
+    /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
+    staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
+    passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
+    /** Sync mode: records of the lanes received and of those that were duplicates; sums of the newest passes. */
+    rounds: z
+      .strictObject({
+        received: count,
+        duplicate: count,
+        metrics: z.array(z.strictObject({ pass: count, ...metricSums.shape })).max(LIMITS.accountedPasses),
+      })
+      .optional(),
+  }),
+};
+
+const digests = {
+  /**
+   * Reads a table in id order, for digests. `after` is the last id seen, in decimal. Segments of the reply: ids (u64), values
+   * (f32), then with `state` the slots in name order and the steps (u32).
+   */
+  scanRows: message(
+    'scanRows',
+    {
+      ...ofJob,
+      table: count,
+      after: decimal.optional(),
+      maxRows: z.int().min(1).max(LIMITS.scannedRows),
+      state: z.boolean(),
+    },
+    { rows: count, done: z.boolean(), slots: z.array(name) },
+  ),
+  /** Reads a block of a dense parameter. Segments of the reply: values (f32), then with `state` the slots in name order. */
+  scanBlock: message(
+    'scanBlock',
+    { ...ofJob, parameter: count, block: count, state: z.boolean() },
+    { slots: z.array(name), step: count.optional() },
+  ),
+};
+
+export const pserverMessages = { ...pullAndPush, ...syncMode, ...ledgers, ...checkpointAndAccount, ...digests };
