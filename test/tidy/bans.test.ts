@@ -1,0 +1,109 @@
+/** What no file may use, with each exception and its reason. */
+import { describe, expect, test } from 'vitest';
+import { blank, sourceFiles } from '../source-files.ts';
+
+const everything = sourceFiles('bin', 'src', 'test', 'scripts');
+
+const layerOf = (path: string): string | undefined => /^src\/([^/]+)\//.exec(path)?.[1];
+
+interface Ban {
+  readonly what: string;
+  readonly pattern: RegExp;
+  readonly within: (path: string) => boolean;
+  /** Files that may, each with its reason. */
+  readonly allowed: Readonly<Record<string, string>>;
+}
+
+const inSource = (path: string): boolean => path.startsWith('src/') && path !== 'src/base/limits.ts';
+const outsideHost = (path: string): boolean => path.startsWith('src/') && layerOf(path) !== 'host';
+
+const BANS: readonly Ban[] = [
+  {
+    // Powers of two are exact everywhere.
+    what: 'functions whose bits differ between engines (DESIGN §3)',
+    pattern: /\bMath\.(?:exp|expm1|log|log1p|log2|log10|pow|sin|cos|tan|sinh|cosh|tanh|cbrt|hypot)\b|(?<!\b2 )\*\*/,
+    within: (path) => ['tensor', 'model', 'core'].includes(layerOf(path) ?? ''),
+    allowed: {},
+  },
+  {
+    what: 'clocks, timers and randomness outside src/host (src/base/seams.ts)',
+    pattern:
+      /\bDate\.now\b|\bnew Date\b|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b|\bMath\.random\b|\brandom(?:UUID|Bytes)\b/,
+    within: outsideHost,
+    allowed: {
+      'src/commands/base/waiting.ts': 'a progress bar on a terminal follows the real clock',
+      'src/protocol/websocket/wire-options.ts': 'part of the real network; the simulation brings its own',
+      'src/store/sqlite/file.ts': 'names the database once, when it is made; a real file in any case',
+      'src/store/sqlite/writer.ts': 'gathers the writes of one turn of the real event loop',
+    },
+  },
+  {
+    // Commands are the real world's edge, never simulated.
+    what: 'the file system outside src/host and commands (src/base/seams.ts)',
+    pattern: /\bfrom 'node:fs(?:\/promises)?'/,
+    within: (path) => outsideHost(path) && layerOf(path) !== 'commands',
+    allowed: {
+      'src/protocol/websocket/unix-socket.ts': 'part of the real network: makes and finds the files of Unix sockets',
+      'src/store/sqlite/file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
+    },
+  },
+  {
+    // A schema's maximum is a bound on input from outside.
+    what: 'bounds in schemas outside LIMITS (src/base/limits.ts)',
+    pattern: /(?<!Math)\.(?:max|lte|length)\(\s*[\d(]/,
+    within: inSource,
+    allowed: {},
+  },
+  {
+    what: 'bounds as constants outside LIMITS (src/base/limits.ts)',
+    pattern: /\bconst MAX_\w+ = [\d(]/,
+    within: inSource,
+    allowed: {},
+  },
+  { what: 'the type any', pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\w)/, within: () => true, allowed: {} },
+];
+
+function bannedIn(ban: Ban): string[] {
+  return everything.flatMap(({ path, code, text }) => {
+    if (!ban.within(path) || path in ban.allowed) return [];
+    const lines = ban.pattern.source.includes("'") ? text.split('\n') : code.split('\n');
+    return lines.flatMap((line, at) => (ban.pattern.test(line) ? [`${path}:${at + 1}: ${line.trim()}`] : []));
+  });
+}
+
+describe('what no file may use', () => {
+  test.each(BANS)('nothing uses $what', (ban) => {
+    expect(bannedIn(ban)).toEqual([]);
+  });
+
+  test.each(BANS)('every exception for $what is needed', (ban) => {
+    const needless = Object.keys(ban.allowed).filter((path) => {
+      const file = everything.find((candidate) => candidate.path === path);
+      return file === undefined || !ban.pattern.test(ban.pattern.source.includes("'") ? file.text : file.code);
+    });
+    expect(needless).toEqual([]);
+  });
+
+  test('files stay small: at most 400 lines', () => {
+    expect(everything.filter(({ lines }) => lines > 400).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
+  });
+});
+
+describe('the checks themselves', () => {
+  test('a bound outside LIMITS is found, a computed one is not', () => {
+    const [inSchemas, constants] = BANS.filter(({ what }) => what.startsWith('bounds'));
+    expect('z.string().max(256)').toMatch(inSchemas!.pattern);
+    expect('z.array(x).max(1_000)').toMatch(inSchemas!.pattern);
+    expect('z.array(x).length(4)').toMatch(inSchemas!.pattern);
+    expect('z.string().max(LIMITS.nameBytes)').not.toMatch(inSchemas!.pattern);
+    expect('Math.max(1, x)').not.toMatch(inSchemas!.pattern);
+    expect('const MAX_ROWS = 8192;').toMatch(constants!.pattern);
+    expect('export const MAX_BYTES = 2 ** 26;').toMatch(constants!.pattern);
+    expect('const MAX_BYTES = LIMITS.frameBytes;').not.toMatch(constants!.pattern);
+  });
+
+  test('comments and strings are not code', () => {
+    expect(blank("a(); // Math.exp\n/* Math.log\n */ b('Math.pow');").trimEnd()).not.toMatch(/Math/);
+    expect(blank('x = Math.exp(1);')).toContain('Math.exp');
+  });
+});

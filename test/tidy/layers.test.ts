@@ -1,0 +1,181 @@
+/** The shape of the source (DESIGN §12, ARCHITECTURE.md): layers, rooms within them, no circles. */
+import { describe, expect, test } from 'vitest';
+import { blank, importsOf, type SourceFile, sourceFiles } from '../source-files.ts';
+
+const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job'];
+
+/** What the code of a layer may run of other layers. Types may come from any layer but cluster, roles, commands and host. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  core: ['base'],
+  store: ['base', 'core'],
+  protocol: ['base'],
+  tensor: ['base'],
+  // Synthetic data has a planted model.
+  data: ['base', 'tensor', 'model'],
+  model: ['base', 'tensor'],
+  job: ['base'],
+  checkpoint: ['base', 'core', 'store', 'tensor'],
+  cluster: ['base', ...MIDDLE],
+  roles: ['base', ...MIDDLE, 'cluster'],
+  host: ['base'],
+  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host'],
+};
+
+/**
+ * What a room (a folder of a layer) may import of its neighbour rooms, types included. The loose files of a folder are its
+ * entry points and what its rooms share; for them only the rule against circles holds.
+ */
+const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  core: { tasks: [], rounds: [], shard: [] },
+  store: { etcd: [], sqlite: [] },
+  protocol: { messages: [], frames: ['messages'], websocket: ['frames', 'messages'] },
+  checkpoint: {
+    file: [],
+    registry: ['file'],
+    set: ['file', 'registry'],
+    load: ['file', 'registry', 'set'],
+    restore: ['file', 'registry', 'set'],
+    export: ['file', 'set'],
+  },
+  'checkpoint/file': { safetensors: [] },
+  tensor: { kernels: ['generated'], generated: [] },
+  data: { formats: [], synth: [] },
+  'data/formats': { idx: [] },
+  cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
+  roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
+  'roles/master': { tasks: [], rounds: ['tasks'] },
+  'roles/pserver': { files: [], tasks: ['files'], rounds: ['files', 'tasks'] },
+  'roles/trainer': { model: [], tasks: ['model'], rounds: ['model', 'tasks'] },
+  commands: { base: [], checkpoint: ['base'], data: ['base'], doctor: ['base'] },
+};
+
+const files = sourceFiles('bin', 'src');
+
+const layerOf = (path: string): string | undefined => /^src\/([^/]+)\//.exec(path)?.[1];
+
+function layerFaults(file: SourceFile): string[] {
+  const from = layerOf(file.path);
+  if (from === undefined) return [];
+  return file.imports.flatMap(({ target, typeOnly }) => {
+    const to = layerOf(target);
+    if (to === undefined || to === from) return [];
+    const allowed = LAYERS[from] ?? [];
+    const typeAllowed = typeOnly && ['base', ...MIDDLE].includes(to);
+    return allowed.includes(to) || typeAllowed ? [] : [`${file.path} imports ${target}: ${from} may not run ${to}`];
+  });
+}
+
+/** The folders above a file of src, from the top: `src/a/b/c.ts` has `a` and `a/b`. */
+function foldersOf(path: string): string[] {
+  const names = path.split('/').slice(1, -1);
+  return names.map((_, at) => names.slice(0, at + 1).join('/'));
+}
+
+/** The rooms in which two files of one layer part: the folder that both are in, and the room of each in it. */
+function parting(from: string, to: string): { folder: string; rooms: readonly [string, string] } | undefined {
+  const [a, b] = [from.split('/').slice(1), to.split('/').slice(1)];
+  const at = a.findIndex((name, index) => name !== b[index]);
+  const isInRooms = at > 0 && at < a.length - 1 && at < b.length - 1;
+  return isInRooms ? { folder: a.slice(0, at).join('/'), rooms: [a[at]!, b[at]!] } : undefined;
+}
+
+function roomFaults(file: SourceFile): string[] {
+  if (!file.path.startsWith('src/')) return [];
+  return file.imports.flatMap(({ target }) => {
+    const met = target.startsWith('src/') ? parting(file.path, target) : undefined;
+    if (met === undefined) return [];
+    const [from, to] = met.rooms;
+    const allowed = ROOMS[met.folder]?.[from] ?? [];
+    return allowed.includes(to) ? [] : [`${file.path} imports ${target}: in ${met.folder}, ${from} may not use ${to}`];
+  });
+}
+
+/** Each circle of static imports once, types included, as the path that closes it. */
+function circlesOf(all: readonly SourceFile[]): string[] {
+  const byPath = new Map(all.map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at !== -1) circles.push([...trail.slice(at), path].join(' → '));
+    if (at !== -1 || done.has(path)) return;
+    for (const { target, dynamic } of byPath.get(path)?.imports ?? []) {
+      if (!dynamic && byPath.has(target)) visit(target, [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const { path } of all) visit(path, []);
+  return circles;
+}
+
+describe('the shape of the source', () => {
+  test('imports point down', () => {
+    expect(files.flatMap(layerFaults)).toEqual([]);
+  });
+
+  test('rooms use only the rooms below them', () => {
+    expect(files.flatMap(roomFaults)).toEqual([]);
+  });
+
+  test('every folder of src has its rules, and every rule its folder', () => {
+    const found = new Set(files.flatMap(({ path }) => foldersOf(path)));
+    const known = Object.entries(ROOMS).flatMap(([folder, rooms]) =>
+      Object.keys(rooms).map((room) => `${folder}/${room}`),
+    );
+    // Generated when the kernels are built, and left out of the list of source files.
+    const ruled = [...Object.keys(LAYERS), ...known].filter((folder) => folder !== 'tensor/generated');
+    expect([...found].sort()).toEqual(ruled.sort());
+  });
+
+  test('no circles, not even of types', () => {
+    expect(circlesOf(files)).toEqual([]);
+  });
+});
+
+describe('the checks themselves', () => {
+  const file = (path: string, text: string): SourceFile => ({
+    path,
+    text,
+    lines: 1,
+    code: blank(text),
+    imports: importsOf(path, text),
+  });
+
+  test('an import that points up is found, even of a type', () => {
+    const text =
+      "import { a } from '../roles/a.ts';\nimport type { B } from '../host/b.ts';\nimport { c } from '../base/c.ts';\n";
+    expect(layerFaults(file('src/core/x.ts', text))).toEqual([
+      'src/core/x.ts imports src/roles/a.ts: core may not run roles',
+      'src/core/x.ts imports src/host/b.ts: core may not run host',
+    ]);
+  });
+
+  test('a type may come from a neighbor, a value may not', () => {
+    const text = "import type { A } from '../tensor/a.ts';\nimport { b } from '../tensor/b.ts';\n";
+    expect(layerFaults(file('src/core/x.ts', text))).toEqual([
+      'src/core/x.ts imports src/tensor/b.ts: core may not run tensor',
+    ]);
+  });
+
+  test('an import against the order of rooms is found, even of a type and from further down', () => {
+    const text = "import type { A } from '../websocket/a.ts';\nimport { b } from '../messages/b.ts';\n";
+    expect(roomFaults(file('src/protocol/frames/x.ts', text))).toEqual([
+      'src/protocol/frames/x.ts imports src/protocol/websocket/a.ts: in protocol, frames may not use websocket',
+    ]);
+    const deep = "import { a } from '../../trainer/tasks/a.ts';\n";
+    expect(roomFaults(file('src/roles/master/tasks/x.ts', deep))).toEqual([
+      'src/roles/master/tasks/x.ts imports src/roles/trainer/tasks/a.ts: in roles, master may not use trainer',
+    ]);
+  });
+
+  test('a circle is found through several files and through types; import() closes none', () => {
+    const a = file('src/core/a.ts', "import {\n  b,\n} from './b.ts';\n");
+    const b = file('src/core/b.ts', "export * from './c.ts';\n");
+    const closing = (line: string): string[] => circlesOf([a, b, file('src/core/c.ts', line)]);
+    const circle = ['src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts'];
+    expect(closing("import { a } from './a.ts';\n")).toEqual(circle);
+    expect(closing("import type { A } from './a.ts';\n")).toEqual(circle);
+    expect(closing("const a = () => import('./a.ts');\n")).toEqual([]);
+  });
+});
