@@ -1,0 +1,146 @@
+/**
+ * The test vectors of docs/client.md, as this code computes them. `npx node test/vectors/make-vectors.ts` writes them to
+ * test/golden/vectors; vectors.test.ts compares. They change only with the version of the protocol or of the store.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createRoundPlan } from '../../src/core/rounds/plan.ts';
+import { shuffled } from '../../src/core/shuffle.ts';
+import { createFactorizationMachine } from '../../src/model/fm.ts';
+import { createLinear } from '../../src/model/lr.ts';
+import type { Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+import { createSoftmax } from '../../src/model/softmax.ts';
+import { shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
+
+export const VECTORS = join(import.meta.dirname, '../golden/vectors');
+
+const NAMES = ['w', 'v', 'bias', 'häuser'];
+const IDS = [0n, 1n, 7n, 12_345n, 2n ** 32n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n];
+const SHARDS = [1, 2, 7, 512, 65_536];
+
+function shards() {
+  const rows = NAMES.flatMap((table) =>
+    IDS.flatMap((id) =>
+      SHARDS.map((count) => ({ table, id: id.toString(), shards: count, shard: shardOfRow(table, id, count) })),
+    ),
+  );
+  const blocks = [0, 1, 1000].map((block) => {
+    return { parameter: 'W', block, shards: 512, shard: shardOfBlock('W', block, 512) };
+  });
+  return { rows, blocks };
+}
+
+function shuffle() {
+  const cases = [
+    { tasks: 1, seed: 1, pass: 0 },
+    { tasks: 10, seed: 1, pass: 0 },
+    { tasks: 10, seed: 1, pass: 1 },
+    { tasks: 33, seed: 0, pass: 4 },
+    { tasks: 7, seed: 2 ** 40 + 12_345, pass: 2 },
+  ];
+  return cases.map((one) => ({ ...one, order: [...shuffled(one.tasks, one.seed, one.pass)] }));
+}
+
+function rounds() {
+  const job = { taskRecords: [10, 4, 7, 1, 12], batchSize: 4, passes: 2, lanes: 3, seed: 5 };
+  const plan = createRoundPlan({ ...job, taskRecords: Uint32Array.from(job.taskRecords) });
+  const last = plan.firstOf(job.passes);
+  const all = Array.from({ length: last }, (_, round) =>
+    Array.from({ length: job.lanes }, (_, lane) => plan.batchOf(round, lane) ?? null),
+  );
+  return { ...job, rounds: all };
+}
+
+/** [from, to) of the records of each batch of each push. */
+export function batchesOfPushes(records: number, batchSize: number, pushEvery: number): [number, number][][] {
+  const batches = Math.max(1, Math.ceil(records / batchSize));
+  return Array.from({ length: Math.ceil(batches / pushEvery) }, (_, push) =>
+    Array.from({ length: Math.min(pushEvery, batches - push * pushEvery) }, (_, i): [number, number] => {
+      const batch = push * pushEvery + i;
+      return [Math.min(batch * batchSize, records), Math.min((batch + 1) * batchSize, records)];
+    }),
+  );
+}
+
+function pushes() {
+  const cases = [
+    { records: 10, batchSize: 4, pushEvery: 1 },
+    { records: 10, batchSize: 4, pushEvery: 2 },
+    { records: 8, batchSize: 4, pushEvery: 3 },
+    { records: 0, batchSize: 4, pushEvery: 1 },
+  ];
+  return cases.map((one) => ({ ...one, pushes: batchesOfPushes(one.records, one.batchSize, one.pushEvery) }));
+}
+
+const SPARSE: SparseBatch = {
+  records: 3,
+  offsets: Uint32Array.of(0, 2, 3, 6),
+  columns: Uint32Array.of(0, 1, 1, 2, 0, 2),
+  values: Float32Array.of(1, 0.5, -2, 1, 1, 0.25),
+  ids: new Uint8Array(new BigUint64Array([5n, 9n, 2n ** 63n]).buffer),
+  distinct: 3,
+  labels: Float32Array.of(1, 0, 1),
+};
+const SPARSE_FACTS = { ids: ['5', '9', (2n ** 63n).toString()], offsets: [0, 2, 3, 6], columns: [0, 1, 1, 2, 0, 2] };
+
+function modelCase(model: Model, batch: Parameters<Model['step']>[0], values: PulledValues) {
+  const { dense, sparse, metrics } = model.step(batch, values);
+  const lists = (arrays: readonly Float32Array[]) => arrays.map((array) => [...array]);
+  const { parameters } = model;
+  return {
+    model: model.type,
+    task: model.task,
+    parameters: {
+      dense: parameters.dense.map(({ name, shape }) => ({ name, shape })),
+      tables: parameters.sparse.map(({ name, width }) => ({ name, width })),
+    },
+    values: { dense: lists(values.dense), tables: lists(values.sparse) },
+    gradients: { dense: lists(dense), tables: lists(sparse) },
+    metrics,
+    scores: [...model.evaluate(batch, values).scores],
+  };
+}
+
+function models() {
+  const sparse = { kind: 'sparse', data: SPARSE } as const;
+  const inputs = Float32Array.of(0, 1, 0.5, 2, -1, 0);
+  const dense = {
+    kind: 'dense',
+    data: { records: 2, width: 3, inputs, labels: Float32Array.of(2, 0) },
+  } as const;
+  const w = Float32Array.of(0.25, -0.5, 1);
+  const v = Float32Array.of(0.5, -0.25, 0.125, 1, -0.5, 0.75);
+  const lr = { dense: [Float32Array.of(0.125)], sparse: [w] };
+  const weights = Float32Array.of(0.5, 0, -0.5, 0.25, 0.125, 0, -1, 0.5, 0.25);
+  return {
+    sparseBatch: { ...SPARSE_FACTS, values: [...SPARSE.values], labels: [...SPARSE.labels] },
+    denseBatch: { width: 3, inputs: [...inputs], labels: [2, 0] },
+    cases: [
+      modelCase(createLinear({ task: 'binary' }), sparse, lr),
+      modelCase(createLinear({ task: 'regression' }), sparse, lr),
+      modelCase(createFactorizationMachine({ factors: 2 }), sparse, { dense: lr.dense, sparse: [w, v] }),
+      modelCase(createSoftmax({ inputWidth: 3, classes: 3 }), dense, {
+        dense: [weights, Float32Array.of(0, 0.5, -0.5)],
+        sparse: [],
+      }),
+    ],
+  };
+}
+
+export const vectors: Readonly<Record<string, () => unknown>> = { shards, shuffle, rounds, pushes, models };
+
+/** One value a line at the second level: readable, and small in a diff. */
+export function textOf(value: unknown): string {
+  const line = (one: unknown): string => JSON.stringify(one);
+  if (Array.isArray(value)) return `[\n${value.map((one) => `  ${line(one)}`).join(',\n')}\n]\n`;
+  const fields = Object.entries(value as object).map(([name, one]) => {
+    if (!Array.isArray(one) || one.length < 4) return `  ${line(name)}: ${line(one)}`;
+    return `  ${line(name)}: [\n${one.map((each) => `    ${line(each)}`).join(',\n')}\n  ]`;
+  });
+  return `{\n${fields.join(',\n')}\n}\n`;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  mkdirSync(VECTORS, { recursive: true });
+  for (const [name, make] of Object.entries(vectors)) writeFileSync(join(VECTORS, `${name}.json`), textOf(make()));
+}
