@@ -10,7 +10,7 @@ import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
 import type { LandingAllocator, Received } from '../messages/channel.ts';
 import { fromErrorHeader } from '../messages/error-header.ts';
 import type { ReplyHeader } from '../messages/messages.ts';
-import { parseReply } from '../messages/parse.ts';
+import { replyOf } from '../messages/parse.ts';
 import { dial } from './handshake.ts';
 import { watchLiveness } from './liveness.ts';
 import type { Wire } from './wire-options.ts';
@@ -202,7 +202,7 @@ export class ClientConnection {
 }
 
 function answerOf(frame: ReceivedFrame, type: string): Received<ReplyHeader> {
-  const header = parseReply(frame.header);
+  const header = replyOf(frame);
   if (header.type !== type) throw new PaddletError('BadMessage', `${type} was answered by ${header.type}`);
   return {
     header,
