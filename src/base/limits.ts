@@ -19,6 +19,10 @@ export const LIMITS = {
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
   connectionsPerRole: 4096,
+  /** The body of an answer that refuses a handshake. */
+  refusalBytes: 4 * KiB,
+  /** Versions that a refusal repeats. */
+  offeredVersions: 8,
 
   /** Ids, codes and other names in a message, in characters. */
   nameCharacters: 256,

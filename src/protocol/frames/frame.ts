@@ -16,7 +16,7 @@ import { type FrameKind, KIND } from './frame-kind.ts';
 import { readHotHeader } from './header-reader.ts';
 import { writeHotHeader } from './header-writer.ts';
 
-export const FRAME_VERSION = 1;
+export const FRAME_VERSION = 2;
 export const PREAMBLE_BYTES = 24;
 
 const MAGIC = 0x544c_4450; // 'PDLT' read as little-endian u32
@@ -149,7 +149,8 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
   if (bytes.length < PREAMBLE_BYTES) throw bad('frame length', `${bytes.length} bytes are less than a preamble`);
   if (u32At(bytes, 0) !== MAGIC) throw bad('magic', 'not a paddlet frame');
   const version = bytes[4]!;
-  if (version !== FRAME_VERSION) throw bad('version', `version ${version} is unknown, this is ${FRAME_VERSION}`);
+  if (version !== FRAME_VERSION)
+    throw bad('version', `the peer sends version ${version}, this is version ${FRAME_VERSION}`);
   const requestId = u32At(bytes, 8);
   const kind = KIND_NAMES[bytes[5]!];
   if (kind === undefined) throw bad('kind', `kind ${bytes[5]} is unknown`, requestId);

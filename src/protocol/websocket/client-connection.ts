@@ -30,8 +30,11 @@ export interface ConnectionEvents {
   onOpen(): void;
   /** An answer came or bytes went out: there may be room for more. */
   onRoom(): void;
-  /** Called once. Unanswered calls were settled with `ConnectionLost` before. */
-  onEnded(reason: string): void;
+  /**
+   * Called once. Unanswered calls were settled with `ConnectionLost` before. `refusal`: the server will never take this
+   * client.
+   */
+  onEnded(reason: string, refusal: PaddletError | undefined): void;
 }
 
 export class ClientConnection {
@@ -49,6 +52,7 @@ export class ClientConnection {
   #ended = false;
   /** Why it is about to end, where we know more than the close code says. */
   #reason: string | undefined;
+  #refusal: PaddletError | undefined;
 
   constructor(wire: Wire, address: string, landing: LandingAllocator | undefined, events: ConnectionEvents) {
     this.#wire = wire;
@@ -59,7 +63,10 @@ export class ClientConnection {
     this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake in ${connectTimeoutMs} ms`));
     this.#giveUp = dial(wire, address, {
       onOpen: (open) => this.#open(open),
-      onFailed: (reason) => this.end(reason),
+      onFailed: (reason, refusal) => {
+        this.#refusal = refusal;
+        this.end(reason);
+      },
     });
   }
 
@@ -197,7 +204,7 @@ export class ClientConnection {
     }
     this.#unanswered.clear();
     this.#unansweredBytes = 0;
-    this.#events.onEnded(reason);
+    this.#events.onEnded(reason, this.#refusal);
   }
 }
 
