@@ -6,7 +6,7 @@ import type { ReplyHeader, RequestHeader } from '../../protocol/messages/message
 import { backoffMs } from '../../store/backoff.ts';
 import { follow } from '../../store/follow.ts';
 import type { ClusterContext } from '../context.ts';
-import { createSignal, orAborted, pauseOrAborted, sayWaiting } from '../waiting.ts';
+import { createSignal, logWaiting, orAborted, pauseOrAborted } from '../waiting.ts';
 
 export interface MasterClient {
   /**
@@ -53,7 +53,7 @@ export function createMasterClient(context: ClusterContext, onEnd: (error: Error
 
   async function present(signal: AbortSignal): Promise<Channel> {
     if (channel !== undefined) return channel;
-    const quiet = sayWaiting(clock, log, () => `a master (none is registered at ${keys.masterAddr})`);
+    const quiet = logWaiting(clock, log, () => `a master (none is registered at ${keys.masterAddr})`);
     try {
       return await changed.until(() => channel, signal);
     } finally {
@@ -72,7 +72,7 @@ export function createMasterClient(context: ClusterContext, onEnd: (error: Error
           } catch (error) {
             if (!isPassing(error)) throw error;
             log.debug(`master at ${to.address}: ${error.code}: ${error.message}`);
-            if (failures === 5) quiet = sayWaiting(clock, log, () => `the master at ${to.address}: ${error.message}`);
+            if (failures === 5) quiet = logWaiting(clock, log, () => `the master at ${to.address}: ${error.message}`);
           }
           await pauseOrAborted(clock, backoffMs(failures), signal);
         }

@@ -7,10 +7,10 @@ import type { PulledValues } from '../../model/model.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
-import { createPartPlanner, type IdList } from './placed-parts.ts';
 import { type Ask, allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+import { createSlicer, type IdList } from './slicer.ts';
 
-export type { IdList } from './placed-parts.ts';
+export type { IdList } from './slicer.ts';
 
 export interface Gradients {
   readonly dense: readonly Float32Array[];
@@ -88,7 +88,7 @@ export interface ParameterClientOptions {
  */
 export function createParameterClient(options: ParameterClientOptions): ParameterClient {
   const { group, gated = false } = options;
-  const planner = createPartPlanner(options);
+  const planner = createSlicer(options);
 
   /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
   async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {

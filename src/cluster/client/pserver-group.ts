@@ -11,7 +11,7 @@ import { backoffMs, pause } from '../../store/backoff.ts';
 import type { ClusterContext } from '../context.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../placement/placement-view.ts';
-import { sayWaiting, throwIfAborted } from '../waiting.ts';
+import { logWaiting, throwIfAborted } from '../waiting.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 
@@ -93,7 +93,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
   async function completePlacement(what: string, signal: AbortSignal): Promise<Placement> {
     const now = view.current();
     if (now !== undefined) return now;
-    const quiet = sayWaiting(clock, log, () => `${view.missing()} (${what})`);
+    const quiet = logWaiting(clock, log, () => `${view.missing()} (${what})`);
     try {
       return await view.changed.until(() => view.current(), signal);
     } finally {
@@ -126,7 +126,7 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
           } catch (error) {
             if (!isPassing(error) || CONCERNS_REQUEST.has(error.code)) throw error;
             log.debug(`${what}: ${error.code}: ${error.message}`);
-            if (failures === 5) quiet = sayWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
+            if (failures === 5) quiet = logWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
           }
           await settleDown(placement, failures, signal);
         }

@@ -12,8 +12,8 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
 import type { Gradients } from './parameter-client.ts';
-import { createPartPlanner, type IdList, type PlacedPart } from './placed-parts.ts';
 import { type Ask, allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+import { createSlicer, type IdList, type PserverSlice } from './slicer.ts';
 
 /** A pserver that waits for a version says after so long what it lacks. */
 const WAIT_MS = 5_000;
@@ -53,7 +53,7 @@ export interface LaneDelivery {
   readonly push: LanePush;
   /** By owner. Those that failed are taken out. */
   readonly acknowledged: Map<string, Promise<void>>;
-  routed: { readonly placement: number; readonly parts: readonly PlacedPart[] } | undefined;
+  routed: { readonly placement: number; readonly parts: readonly PserverSlice[] } | undefined;
 }
 
 export interface Exchange {
@@ -100,14 +100,14 @@ const ownerOf = ({ index, token }: PlacedPserver): string => `${index}/${token}`
 
 export function createVersionClient(options: VersionClientOptions): VersionClient {
   const { group } = options;
-  const planner = createPartPlanner(options);
+  const planner = createSlicer(options);
   /** By pserver index, the newest version that its owner has told of. */
   const seen = new Map<number, VersionAt & { readonly token: bigint }>();
 
   const saw = ({ index, token }: PlacedPserver, { timeline, version }: VersionAt): void =>
     void seen.set(index, { token, timeline, version });
 
-  async function send(delivery: LaneDelivery, pserver: PlacedPserver, part: PlacedPart | undefined): Promise<void> {
+  async function send(delivery: LaneDelivery, pserver: PlacedPserver, part: PserverSlice | undefined): Promise<void> {
     const { gradients, batch, ...header } = delivery.push;
     const asked = {
       ...header,
@@ -125,7 +125,7 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
     failPoint('trainer.lane-acknowledged');
   }
 
-  function partsOf(delivery: LaneDelivery, placement: Placement): readonly PlacedPart[] {
+  function partsOf(delivery: LaneDelivery, placement: Placement): readonly PserverSlice[] {
     const { gradients } = delivery.push;
     if (gradients === undefined) return [];
     if (delivery.routed?.placement !== placement.version) {
@@ -157,7 +157,7 @@ export function createVersionClient(options: VersionClientOptions): VersionClien
       pserver,
       part,
       values,
-    }: { pserver: PlacedPserver; part: PlacedPart | undefined; values: PulledValues | undefined },
+    }: { pserver: PlacedPserver; part: PserverSlice | undefined; values: PulledValues | undefined },
     givenUp: AbortSignal,
   ): Promise<void> {
     const header = {

@@ -13,7 +13,7 @@ import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
 import { followPlacement } from '../../cluster/placement/placement-view.ts';
-import { sayWaiting } from '../../cluster/waiting.ts';
+import { logWaiting } from '../../cluster/waiting.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { RequestHandler } from '../../protocol/messages/channel.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
@@ -23,8 +23,8 @@ import { createModelSaver } from './model/model-saver.ts';
 import { saveModel } from './model/save-model.ts';
 import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
-import { syncWork } from './rounds/sync-work.ts';
-import { type WorkLoopOptions, workLoop } from './tasks/loop.ts';
+import { runSyncMode } from './rounds/sync-mode.ts';
+import { runTasks, type TaskLoopOptions } from './tasks/loop.ts';
 
 export interface TrainerOptions {
   /** Data folder, when it is not the job's. */
@@ -113,7 +113,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
   const master = createMasterClient(context, onEnd);
   let leave: (() => Promise<void>) | undefined;
   try {
-    const quiet = sayWaiting(clock, log, () => view.missing());
+    const quiet = logWaiting(clock, log, () => view.missing());
     await view.changed.until(() => view.current(), either).finally(quiet);
     leave = await keepRegistered(context, {
       id,
@@ -151,7 +151,7 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
       },
     });
     try {
-      const work: WorkLoopOptions = {
+      const work: TaskLoopOptions = {
         context,
         record,
         id,
@@ -167,8 +167,8 @@ async function serveJob(context: RoleContext, service: Service): Promise<void> {
         isEnded: () => watch.end() !== undefined,
       };
       const isDraining = (): boolean => watch.end() === undefined && (context.stop.aborted || watch.stopRequested());
-      if (record.job.training.mode === 'sync') await syncWork({ ...work, group, isDraining, onEnd });
-      else await workLoop(work);
+      if (record.job.training.mode === 'sync') await runSyncMode({ ...work, group, isDraining, onEnd });
+      else await runTasks(work);
       // The job needs no more work; its result is about to be published.
       await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
     } finally {

@@ -1,13 +1,13 @@
 /** The mini-batches of several lanes in one round, with the union of their ids: one pull serves them all. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
-import type { IdList } from '../../../cluster/client/placed-parts.ts';
+import type { IdList } from '../../../cluster/client/slicer.ts';
 import type { LanePush } from '../../../cluster/client/version-client.ts';
 import { noMetrics } from '../../../model/metrics.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import { isFiniteGradient } from '../tasks/accumulator.ts';
+import { isFiniteGradient } from '../compute/accumulate-gradients.ts';
+import { createWindow, idsOf, type Window } from '../compute/id-union.ts';
 import { badGradient, valuesOf } from '../tasks/train-task.ts';
-import { createWindow, idsOf, type Window } from '../tasks/window.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
 export interface LaneBatches {

@@ -1,7 +1,7 @@
 /** Says, while a round takes long, which lanes it waits for and whose they are. */
 import type { Cancel, Host } from '../../../base/seams.ts';
-import { sayWaiting } from '../../../cluster/waiting.ts';
-import type { LaneView } from './lane-view.ts';
+import { logWaiting } from '../../../cluster/waiting.ts';
+import type { LaneAssignment } from './lane-assignment.ts';
 
 /** A round that takes longer is worth a word. */
 const SAY_AFTER_MS = 10_000;
@@ -15,7 +15,7 @@ export interface Barrier {
 export function logBarrierWait(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   round: number,
-  lanes: Pick<LaneView, 'ownersOf'>,
+  lanes: Pick<LaneAssignment, 'ownersOf'>,
 ): Barrier {
   const sinceMs = clock.monotonicMs();
   const missingAt = new Map<number, readonly number[]>();
@@ -23,7 +23,7 @@ export function logBarrierWait(
     const seconds = Math.round((clock.monotonicMs() - sinceMs) / 1000);
     return `${barrierText(round, missingAt, (lane) => lanes.ownersOf(lane))}, for ${seconds} s`;
   };
-  const cancel = sayWaiting(clock, log, say, SAY_AFTER_MS);
+  const cancel = logWaiting(clock, log, say, SAY_AFTER_MS);
   return { pending: (pserver, missing) => void missingAt.set(pserver, missing), cancel };
 }
 

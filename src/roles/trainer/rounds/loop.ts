@@ -18,9 +18,9 @@ import { backoffMs, pause } from '../../../store/backoff.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { DATA_CODES } from '../tasks/dealt-task.ts';
+import type { LaneAssignment } from './lane-assignment.ts';
 import { computeLane, type LaneBatches, prepareLanes } from './lane-batches.ts';
 import type { LaneReader } from './lane-reader.ts';
-import type { LaneView } from './lane-view.ts';
 import { logBarrierWait } from './log-barrier-wait.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -42,7 +42,7 @@ export interface RoundLoopOptions {
   readonly client: VersionClient;
   readonly router: IdRouter;
   readonly activity: Activity;
-  readonly lanes: LaneView;
+  readonly lanes: LaneAssignment;
   /** Aborts when the trainer is to end. */
   readonly over: AbortSignal;
   /** Asked to stop: the others go on with the round, or all go on with it another time. */
@@ -50,7 +50,7 @@ export interface RoundLoopOptions {
 }
 
 /** Returns when all rounds are done. */
-export async function roundLoop(options: RoundLoopOptions): Promise<void> {
+export async function runRounds(options: RoundLoopOptions): Promise<void> {
   const loop = new RoundLoop(options);
   try {
     await loop.run();

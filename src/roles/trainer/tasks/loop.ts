@@ -24,7 +24,7 @@ import { trainTask } from './train-task.ts';
 const LONG_POLL_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-export interface WorkLoopOptions {
+export interface TaskLoopOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly id: string;
@@ -44,7 +44,7 @@ export interface WorkLoopOptions {
   readonly over: AbortSignal;
 }
 
-export async function workLoop(options: WorkLoopOptions): Promise<void> {
+export async function runTasks(options: TaskLoopOptions): Promise<void> {
   const held: HeldTask[] = [];
   const fetching = new AbortController();
   const { over } = options;
@@ -87,7 +87,7 @@ const jobOf = (record: JobRecord) => ({ job: record.id, batchPlanId: record.batc
 
 /** Undefined when the job needs no more work. */
 async function nextTask(
-  options: WorkLoopOptions,
+  options: TaskLoopOptions,
   held: readonly HeldTask[],
   signal: AbortSignal,
 ): Promise<DealtTask | undefined> {
@@ -115,7 +115,7 @@ async function nextTask(
   }
 }
 
-async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
+async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
   const { dealt, records } = task;
   const { activity, context, over } = options;
   const { log } = context.host;
@@ -152,7 +152,7 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
 
 type Records = Awaited<HeldTask['records']>;
 
-async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
+async function train(options: TaskLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
   const { master, record, id } = options;
   const { batchSize, pushEvery, pullEvery, staleness } = record.job.training;
   const gated = staleness?.policy === 'wait';
@@ -183,7 +183,7 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
 }
 
 async function evaluate(
-  options: WorkLoopOptions,
+  options: TaskLoopOptions,
   dealt: DealtTask,
   records: Records,
   signal: AbortSignal,
@@ -204,7 +204,7 @@ async function evaluate(
   (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
 }
 
-async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
+async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
   const { master, record, id, over, context } = options;
   context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
   const header = {
@@ -226,11 +226,11 @@ async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask
 }
 
 /** On the way out: what was not worked goes back at once, without waiting for the lease. */
-async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
+async function handBack(options: TaskLoopOptions, held: readonly HeldTask[]): Promise<void> {
   if (options.isEnded()) return;
   await Promise.all(held.map((task) => options.master.tell(returned(options, task))));
 }
 
-function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
+function returned({ record, id }: TaskLoopOptions, { dealt, read }: HeldTask) {
   return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), read } };
 }

@@ -12,8 +12,8 @@ import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Batch, MetricSums, Model, PulledValues } from '../../../model/model.ts';
 import { gatherRows, type IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
-import { type Contribution, combine, isFiniteGradient, oldestVersions } from './accumulator.ts';
-import { createWindow, type Window } from './window.ts';
+import { type Contribution, combine, isFiniteGradient, oldestVersions } from '../compute/accumulate-gradients.ts';
+import { createWindow, type Window } from '../compute/id-union.ts';
 
 export interface TrainTaskOptions {
   readonly model: Model;

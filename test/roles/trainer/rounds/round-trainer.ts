@@ -11,9 +11,9 @@ import { createSignal } from '../../../../src/cluster/waiting.ts';
 import type { Outgoing } from '../../../../src/protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/messages.ts';
 import { createActivity } from '../../../../src/roles/trainer/activity.ts';
+import { followLaneAssignment } from '../../../../src/roles/trainer/rounds/lane-assignment.ts';
 import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';
-import { followLanes } from '../../../../src/roles/trainer/rounds/lane-view.ts';
-import { roundLoop } from '../../../../src/roles/trainer/rounds/loop.ts';
+import { runRounds } from '../../../../src/roles/trainer/rounds/loop.ts';
 import type { Dice } from '../../../sim/dice.ts';
 import type { Timeline } from '../../../sim/timeline.ts';
 import { MODEL, PASSES, planOf, recordsOf, SPEC } from './rounds-job.ts';
@@ -144,7 +144,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     trainer.outcome = error;
     over.abort();
   };
-  const lanes = followLanes({
+  const lanes = followLaneAssignment({
     record,
     id,
     clock,
@@ -153,7 +153,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     onEnd,
     over: over.signal,
   });
-  roundLoop({
+  runRounds({
     context,
     record,
     id,

@@ -9,7 +9,7 @@ import { SAVE_BUSY_MS } from '../model/model-saver.ts';
 const LONG_POLL_MS = 20_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
-export interface LaneView {
+export interface LaneAssignment {
   readonly changed: Signal;
   /** Ascending. Nothing before the master has answered. */
   mine(): readonly number[];
@@ -21,7 +21,7 @@ export interface LaneView {
   steady(): AbortSignal;
 }
 
-export interface LaneViewOptions {
+export interface LaneAssignmentOptions {
   readonly record: JobRecord;
   readonly id: string;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export interface LaneViewOptions {
   readonly over: AbortSignal;
 }
 
-export function followLanes(options: LaneViewOptions): LaneView {
+export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssignment {
   const { record, id, clock, master, over } = options;
   const changed = createSignal();
   let owners: readonly (readonly string[])[] = [];

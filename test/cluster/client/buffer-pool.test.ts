@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createShelf, createValuePool } from '../../../src/cluster/client/value-pool.ts';
+import { createBufferPool, createPulledValuesPool } from '../../../src/cluster/client/buffer-pool.ts';
 import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 
 const spec: ParameterSpec = {
@@ -9,7 +9,7 @@ const spec: ParameterSpec = {
 
 describe('arrays for pulled values', () => {
   it('have the lengths asked for, and are used again', () => {
-    const pool = createValuePool(spec);
+    const pool = createPulledValuesPool(spec);
     const first = pool.take(10);
     expect([first.dense[0]!.length, first.sparse[0]!.length]).toEqual([6, 40]);
     pool.giveBack(first);
@@ -21,7 +21,7 @@ describe('arrays for pulled values', () => {
   });
 
   it('are never lent twice', () => {
-    const pool = createValuePool(spec);
+    const pool = createPulledValuesPool(spec);
     const [a, b] = [pool.take(5), pool.take(5)];
     pool.giveBack(a);
     pool.giveBack(b);
@@ -30,7 +30,7 @@ describe('arrays for pulled values', () => {
   });
 
   it('are let go of when they are much too long, or more than a few', () => {
-    const pool = createValuePool(spec);
+    const pool = createPulledValuesPool(spec);
     const large = pool.take(1000);
     pool.giveBack(large);
     const small = pool.take(10);
@@ -41,7 +41,7 @@ describe('arrays for pulled values', () => {
   });
 
   it('are let go of when nobody took them for long', () => {
-    const shelf = createShelf(64);
+    const shelf = createBufferPool(64);
     const large = shelf.take(1000);
     shelf.giveBack(large.buffer);
     for (let i = 0; i < 300; i++) shelf.giveBack(shelf.take(10).buffer);

@@ -8,7 +8,7 @@ import type { Batch, StepResult } from '../../../model/model.ts';
 import { elementCount } from '../../../tensor/blocks.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import { createWindow } from './window.ts';
+import { createWindow } from '../compute/id-union.ts';
 
 export interface Contribution {
   readonly batch: Batch;

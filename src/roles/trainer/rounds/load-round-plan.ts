@@ -6,7 +6,7 @@ import { createRoundPlan, type RoundPlan } from '../../../core/rounds/plan.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 
-export async function loadPlan(master: MasterClient, record: JobRecord, signal: AbortSignal): Promise<RoundPlan> {
+export async function loadRoundPlan(master: MasterClient, record: JobRecord, signal: AbortSignal): Promise<RoundPlan> {
   const { training } = record.job;
   const reply = await master.request(
     { header: { type: 'getPlan', job: record.id, batchPlanId: record.batchPlanId } },

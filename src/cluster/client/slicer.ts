@@ -7,7 +7,7 @@ import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Placement } from '../placement/placement-view.ts';
-import { createShelf, createValuePool } from './value-pool.ts';
+import { createBufferPool, createPulledValuesPool } from './buffer-pool.ts';
 
 /** Distinct ids, u64 little-endian. */
 export interface IdList {
@@ -16,7 +16,7 @@ export interface IdList {
 }
 
 /** What one pserver has of the values that were asked for. */
-export interface PlacedPart {
+export interface PserverSlice {
   /** The fields of the request. */
   readonly fields: {
     readonly dense: { parameter: number }[];
@@ -31,9 +31,9 @@ export interface PlacedPart {
   done(): void;
 }
 
-export interface PartPlanner {
+export interface Slicer {
   /** By position in the placement. */
-  parts(placement: Placement, ids: IdList): PlacedPart[];
+  parts(placement: Placement, ids: IdList): PserverSlice[];
   /** Room for all values of so many ids, with any content: the parts together fill all of it. */
   room(ids: IdList): PulledValues;
   /** Takes room back that nobody refers to any more. */
@@ -46,14 +46,14 @@ const MOST_KEPT = 64;
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
 
-export function createPartPlanner(options: {
+export function createSlicer(options: {
   readonly spec: ParameterSpec;
   readonly shards: number;
   readonly router: IdRouter;
-}): PartPlanner {
+}): Slicer {
   const { spec, shards, router } = options;
-  const pool = createValuePool(spec);
-  const shelf = createShelf(MOST_KEPT);
+  const pool = createPulledValuesPool(spec);
+  const shelf = createBufferPool(MOST_KEPT);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -80,7 +80,7 @@ export function createPartPlanner(options: {
     });
   }
 
-  function partOf(dense: DensePlan, routes: readonly (Route | undefined)[][], position: number): PlacedPart {
+  function partOf(dense: DensePlan, routes: readonly (Route | undefined)[][], position: number): PserverSlice {
     const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
     const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
     let lent = sparseParts.flatMap((t) => [routes[t]![position]!.ids.buffer, routes[t]![position]!.positions.buffer]);

@@ -6,27 +6,27 @@ import { isPaddletError } from '../../../base/errors.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { createVersionClient } from '../../../cluster/client/version-client.ts';
 import { refuseTooManyBad } from '../tasks/dealt-task.ts';
-import { type WorkLoopOptions, workLoop } from '../tasks/loop.ts';
+import { runTasks, type TaskLoopOptions } from '../tasks/loop.ts';
 import { openTaskFiles } from '../tasks/task-files.ts';
+import { followLaneAssignment } from './lane-assignment.ts';
 import { createLaneReader } from './lane-reader.ts';
-import { followLanes } from './lane-view.ts';
-import { loadPlan } from './load-plan.ts';
-import { roundLoop } from './loop.ts';
+import { loadRoundPlan } from './load-round-plan.ts';
+import { runRounds } from './loop.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 
-export interface SyncWorkOptions extends WorkLoopOptions {
+export interface SyncModeOptions extends TaskLoopOptions {
   readonly group: PserverGroup;
   readonly isDraining: () => boolean;
   readonly onEnd: (error: Error) => void;
 }
 
 /** Ends by an interruption only: when the job has ended or the trainer is to. */
-export async function syncWork(options: SyncWorkOptions): Promise<never> {
+export async function runSyncMode(options: SyncModeOptions): Promise<never> {
   const { context, record, model, place, master, over, group, router } = options;
   const { shards } = record.job.cluster;
   const ended = new AbortController();
-  const lanes = followLanes({
+  const lanes = followLaneAssignment({
     ...options,
     clock: options.context.host.clock,
     over: AbortSignal.any([over, ended.signal]),
@@ -34,7 +34,7 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
   const files = openTaskFiles(place, record, model);
   const client = createVersionClient({ spec: model.parameters, shards, group, router });
   try {
-    const plan = await loadPlan(master, record, over);
+    const plan = await loadRoundPlan(master, record, over);
     const reader = createLaneReader(plan, async (task) => {
       const header = { type: 'getChunks' as const, job: record.id, batchPlanId: record.batchPlanId, task };
       const reply = await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over });
@@ -45,13 +45,13 @@ export async function syncWork(options: SyncWorkOptions): Promise<never> {
       return records;
     });
     for (;;) {
-      await roundLoop({ ...options, plan, reader, client, lanes });
+      await runRounds({ ...options, plan, reader, client, lanes });
       const resumed = new AbortController();
       const waiting = AbortSignal.any([over, resumed.signal]);
       const again = lanes.changed.until(() => (lanes.isOver() ? undefined : true), over).then(() => resumed.abort());
       again.catch(() => {});
       try {
-        await workLoop({ ...options, over: waiting });
+        await runTasks({ ...options, over: waiting });
         // Evaluated; the result is about to be published, unless the pservers are set back now.
         await again;
       } catch (error) {

@@ -12,15 +12,15 @@ const MOST_KEPT = 2;
 const MOST_TOO_LONG = 4;
 const MOST_TAKES_UNUSED = 256;
 
-export interface ValuePool {
+export interface PulledValuesPool {
   /** Arrays with any content for all dense parameters and `rows` rows of each table. */
   take(rows: number): PulledValues;
   giveBack(values: PulledValues): void;
 }
 
-export function createValuePool(spec: ParameterSpec): ValuePool {
-  const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), kept: createShelf() }));
-  const sparse = spec.sparse.map(({ width }) => ({ width, kept: createShelf() }));
+export function createPulledValuesPool(spec: ParameterSpec): PulledValuesPool {
+  const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), kept: createBufferPool() }));
+  const sparse = spec.sparse.map(({ width }) => ({ width, kept: createBufferPool() }));
   return {
     take: (rows) => ({
       dense: dense.map(({ length, kept }) => kept.take(length)),
@@ -37,7 +37,7 @@ export function createValuePool(spec: ParameterSpec): ValuePool {
   };
 }
 
-export interface Shelf {
+export interface BufferPool {
   /** Of that length, with any content. */
   take(length: number): Float32Array;
   /** What an array that was taken lies in. */
@@ -45,7 +45,7 @@ export interface Shelf {
 }
 
 /** Keeps at most `mostKept` arrays. */
-export function createShelf(mostKept = MOST_KEPT): Shelf {
+export function createBufferPool(mostKept = MOST_KEPT): BufferPool {
   let kept: { readonly array: Float32Array; readonly since: number }[] = [];
   let takes = 0;
   return {
