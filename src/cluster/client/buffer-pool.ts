@@ -1,63 +1,63 @@
 /**
- * Arrays that pulled values lie in, used again: fresh memory has to be mapped and cleared page by page, which costs more than
- * filling it.
+ * Float arrays that are used again. Fresh memory has to be mapped and cleared page by page, which costs more than filling it.
  */
 import type { PulledValues } from '../../model/model.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
-/** Of each parameter: one set is worked with while the next is pulled. */
-const MOST_KEPT = 2;
-/** An array much longer than what is needed is not taken, and what nobody took for so long goes: one large batch is not held for ever. */
-const MOST_TOO_LONG = 4;
-const MOST_TAKES_UNUSED = 256;
+/** Free arrays kept of each parameter: one is in use while the next values are pulled. */
+const MAX_FREE = 2;
+/** An array this many times longer than asked for is not given out: a small batch does not hold a large one's memory. */
+const MAX_OVERSIZE = 4;
+/** A free array that this many requests passed over is dropped: one large batch does not hold its memory for ever. */
+const MAX_PASSED_OVER = 256;
 
 export interface PulledValuesPool {
-  /** Arrays with any content for all dense parameters and `rows` rows of each table. */
-  take(rows: number): PulledValues;
-  giveBack(values: PulledValues): void;
+  /** Arrays with arbitrary content for all dense parameters and `rows` rows of each table. */
+  acquire(rows: number): PulledValues;
+  release(values: PulledValues): void;
 }
 
 export function createPulledValuesPool(spec: ParameterSpec): PulledValuesPool {
-  const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), kept: createBufferPool() }));
-  const sparse = spec.sparse.map(({ width }) => ({ width, kept: createBufferPool() }));
+  const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), pool: createBufferPool() }));
+  const sparse = spec.sparse.map(({ width }) => ({ width, pool: createBufferPool() }));
   return {
-    take: (rows) => ({
-      dense: dense.map(({ length, kept }) => kept.take(length)),
-      sparse: sparse.map(({ width, kept }) => kept.take(rows * width)),
+    acquire: (rows) => ({
+      dense: dense.map(({ length, pool }) => pool.acquire(length)),
+      sparse: sparse.map(({ width, pool }) => pool.acquire(rows * width)),
     }),
-    giveBack(values) {
+    release(values) {
       values.dense.forEach((array, p) => {
-        dense[p]!.kept.giveBack(array.buffer);
+        dense[p]!.pool.release(array.buffer);
       });
       values.sparse.forEach((array, t) => {
-        sparse[t]!.kept.giveBack(array.buffer);
+        sparse[t]!.pool.release(array.buffer);
       });
     },
   };
 }
 
 export interface BufferPool {
-  /** Of that length, with any content. */
-  take(length: number): Float32Array;
-  /** What an array that was taken lies in. */
-  giveBack(memory: ArrayBufferLike): void;
+  /** An array of `length` floats with arbitrary content. */
+  acquire(length: number): Float32Array;
+  /** `memory`: the buffer of an array that `acquire` returned and that nothing refers to any more. */
+  release(memory: ArrayBufferLike): void;
 }
 
-/** Keeps at most `mostKept` arrays. */
-export function createBufferPool(mostKept = MOST_KEPT): BufferPool {
-  let kept: { readonly array: Float32Array; readonly since: number }[] = [];
-  let takes = 0;
+/** Keeps at most `maxFree` free arrays. */
+export function createBufferPool(maxFree = MAX_FREE): BufferPool {
+  let free: { readonly array: Float32Array; readonly releasedAt: number }[] = [];
+  let acquired = 0;
   return {
-    take(length) {
-      takes += 1;
-      const found = kept.findIndex(({ array }) => array.length >= length && array.length <= MOST_TOO_LONG * length);
+    acquire(length) {
+      acquired += 1;
+      const found = free.findIndex(({ array }) => array.length >= length && array.length <= MAX_OVERSIZE * length);
       if (found < 0) return new Float32Array(length);
-      return kept.splice(found, 1)[0]!.array.subarray(0, length);
+      return free.splice(found, 1)[0]!.array.subarray(0, length);
     },
-    giveBack(memory) {
-      const others = kept.filter(({ since }) => takes - since <= MOST_TAKES_UNUSED);
-      kept = [{ array: new Float32Array(memory), since: takes }, ...others].slice(0, mostKept);
+    release(memory) {
+      const recent = free.filter(({ releasedAt }) => acquired - releasedAt <= MAX_PASSED_OVER);
+      free = [{ array: new Float32Array(memory), releasedAt: acquired }, ...recent].slice(0, maxFree);
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * Which part of values and gradients goes to which pserver of a placement: dense blocks by a plan kept for each placement,
- * ids by their route. Makes the segments of pulls and pushes, and puts pulled values where they belong.
+ * Cuts pulls and pushes into one slice for each pserver of a placement: dense blocks by a plan kept for each placement,
+ * ids by their route. Makes the segments of the requests, and scatters pulled values to where they belong.
  */
 import type { PulledValues } from '../../model/model.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import { gatherRows, type IdRouter, type Route, scatterRows } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Placement } from '../placement/placement-view.ts';
-import { createBufferPool, createPulledValuesPool } from './buffer-pool.ts';
+import { type BufferPool, createBufferPool, createPulledValuesPool } from './buffer-pool.ts';
 
 /** Distinct ids, u64 little-endian. */
 export interface IdList {
@@ -15,33 +15,33 @@ export interface IdList {
   readonly count: number;
 }
 
-/** What one pserver has of the values that were asked for. */
+/** The part of a pull or push that goes to one pserver. */
 export interface PserverSlice {
-  /** The fields of the request. */
+  /** Header fields that describe the segments. */
   readonly fields: {
     readonly dense: { parameter: number }[];
     readonly sparse: { table: number }[];
   };
   readonly isEmpty: boolean;
   pullSegments(): Uint8Array[];
-  /** Puts the segments of the answer to a pull where they belong. */
+  /** Copies the segments of the answer to a pull to where they belong in `into`. */
   scatter(segment: (index: number) => Uint8Array, into: PulledValues): void;
   pushSegments(gradients: { dense: readonly Float32Array[]; sparse: readonly Float32Array[] }): Uint8Array[];
-  /** The request was answered, and neither it nor the part is needed any more: the memory that they lie in is used again. */
-  done(): void;
+  /** The request was answered, and neither it nor the slice is needed any more: their memory is used again. */
+  release(): void;
 }
 
 export interface Slicer {
   /** By position in the placement. */
-  parts(placement: Placement, ids: IdList): PserverSlice[];
-  /** Room for all values of so many ids, with any content: the parts together fill all of it. */
-  room(ids: IdList): PulledValues;
-  /** Takes room back that nobody refers to any more. */
-  recycle(room: PulledValues): void;
+  slices(placement: Placement, ids: IdList): PserverSlice[];
+  /** Arrays for all values of these ids, with arbitrary content: the slices together fill them. */
+  allocate(ids: IdList): PulledValues;
+  /** Takes back values that nothing refers to any more. */
+  recycle(values: PulledValues): void;
 }
 
-/** Arrays that routes lie in and parts of gradients were gathered in, of all pservers and tables. */
-const MOST_KEPT = 64;
+/** Free arrays kept for routes and gathered gradients, of all pservers and tables together. */
+const MAX_FREE_BUFFERS = 64;
 
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
@@ -52,8 +52,8 @@ export function createSlicer(options: {
   readonly router: IdRouter;
 }): Slicer {
   const { spec, shards, router } = options;
-  const pool = createPulledValuesPool(spec);
-  const shelf = createBufferPool(MOST_KEPT);
+  const valuesPool = createPulledValuesPool(spec);
+  const buffers = createBufferPool(MAX_FREE_BUFFERS);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {
@@ -69,70 +69,77 @@ export function createSlicer(options: {
     return plan;
   }
 
-  /** For each table, what goes to each pserver by its position in the placement. */
+  /** For each table, the route to each pserver by its position in the placement. */
   function routeAll(placement: Placement, { ids, count }: IdList): (Route | undefined)[][] {
-    const take = (byteLength: number): Uint8Array => bytesOf(shelf.take(Math.ceil(byteLength / 4)));
+    const allocate = (byteLength: number): Uint8Array => bytesOf(buffers.acquire(Math.ceil(byteLength / 4)));
     return spec.sparse.map((table) => {
       const byPosition: (Route | undefined)[] = placement.pservers.map(() => undefined);
-      const routes = router.route(table.name, ids, count, placement.primaryOf, take);
+      const routes = router.route(table.name, ids, count, placement.primaryOf, allocate);
       for (const route of routes) byPosition[route.pserver] = route;
       return byPosition;
     });
   }
 
-  function partOf(dense: DensePlan, routes: readonly (Route | undefined)[][], position: number): PserverSlice {
-    const denseParts = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-    const sparseParts = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-    let lent = sparseParts.flatMap((t) => [routes[t]![position]!.ids.buffer, routes[t]![position]!.positions.buffer]);
-    const lend = (length: number): Float32Array => {
-      const array = shelf.take(length);
-      lent.push(array.buffer);
-      return array;
-    };
-    return {
-      fields: {
-        dense: denseParts.map((parameter) => ({ parameter })),
-        sparse: sparseParts.map((table) => ({ table })),
-      },
-      isEmpty: denseParts.length + sparseParts.length === 0,
-      pullSegments: () => [
-        ...denseParts.map((p) => bytesOf(dense[p]![position]!)),
-        ...sparseParts.map((t) => routes[t]![position]!.ids),
-      ],
-      scatter(segment, into) {
-        denseParts.forEach((p, i) => {
-          scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(segment(i)), into.dense[p]!);
-        });
-        sparseParts.forEach((t, i) => {
-          const rows = floatsIn(segment(denseParts.length + i));
-          scatterRows(into.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
-        });
-      },
-      pushSegments: (gradients) => [
-        ...denseParts.flatMap((p) => {
-          const blocks = dense[p]![position]!;
-          return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!, lend))];
-        }),
-        ...sparseParts.flatMap((t) => {
-          const { ids, positions } = routes[t]![position]!;
-          return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, lend))];
-        }),
-      ],
-      done() {
-        for (const memory of lent) shelf.giveBack(memory);
-        lent = [];
-      },
-    };
-  }
-
   return {
-    parts(placement, ids) {
-      const dense = densePlan(placement);
-      const routes = routeAll(placement, ids);
-      return placement.pservers.map((_, position) => partOf(dense, routes, position));
+    slices(placement, ids) {
+      const source = { spec, buffers, dense: densePlan(placement), routes: routeAll(placement, ids) };
+      return placement.pservers.map((_, position) => sliceOf(source, position));
     },
-    room: (ids) => pool.take(ids.count),
-    recycle: (room) => pool.giveBack(room),
+    allocate: (ids) => valuesPool.acquire(ids.count),
+    recycle: (values) => valuesPool.release(values),
+  };
+}
+
+interface SliceSource {
+  readonly spec: ParameterSpec;
+  readonly buffers: BufferPool;
+  readonly dense: DensePlan;
+  /** For each table, by position. */
+  readonly routes: readonly (readonly (Route | undefined)[])[];
+}
+
+function sliceOf({ spec, buffers, dense, routes }: SliceSource, position: number): PserverSlice {
+  const parameters = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
+  const tables = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
+  let borrowed = tables.flatMap((t) => [routes[t]![position]!.ids.buffer, routes[t]![position]!.positions.buffer]);
+  const borrow = (length: number): Float32Array => {
+    const array = buffers.acquire(length);
+    borrowed.push(array.buffer);
+    return array;
+  };
+  return {
+    fields: {
+      dense: parameters.map((parameter) => ({ parameter })),
+      sparse: tables.map((table) => ({ table })),
+    },
+    isEmpty: parameters.length + tables.length === 0,
+    pullSegments: () => [
+      ...parameters.map((p) => bytesOf(dense[p]![position]!)),
+      ...tables.map((t) => routes[t]![position]!.ids),
+    ],
+    scatter(segment, into) {
+      parameters.forEach((p, i) => {
+        scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(segment(i)), into.dense[p]!);
+      });
+      tables.forEach((t, i) => {
+        const rows = floatsIn(segment(parameters.length + i));
+        scatterRows(into.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
+      });
+    },
+    pushSegments: (gradients) => [
+      ...parameters.flatMap((p) => {
+        const blocks = dense[p]![position]!;
+        return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!, borrow))];
+      }),
+      ...tables.flatMap((t) => {
+        const { ids, positions } = routes[t]![position]!;
+        return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, borrow))];
+      }),
+    ],
+    release() {
+      for (const memory of borrowed) buffers.release(memory);
+      borrowed = [];
+    },
   };
 }
 
@@ -156,12 +163,12 @@ function gatherBlocks(
   spec: DenseSpec,
   blocks: Uint32Array,
   from: Float32Array,
-  room: (length: number) => Float32Array,
+  allocate: (length: number) => Float32Array,
 ): Float32Array {
   let total = 0;
   for (const block of blocks) total += blockLength(spec, block);
   if (total === from.length) return from;
-  const gathered = room(total);
+  const gathered = allocate(total);
   let at = 0;
   for (const block of blocks) {
     const length = blockLength(spec, block);

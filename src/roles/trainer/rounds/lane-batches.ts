@@ -1,7 +1,7 @@
 /** The mini-batches of several lanes in one round, with the union of their ids: one pull serves them all. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import type { IdList } from '../../../cluster/client/slicer.ts';
-import type { LanePush } from '../../../cluster/client/version-client.ts';
 import { noMetrics } from '../../../model/metrics.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';

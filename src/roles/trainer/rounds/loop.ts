@@ -6,8 +6,9 @@
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import { type LaneDelivery, laneOfError } from '../../../cluster/client/lane-sender.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
-import { type LaneDelivery, laneOfError, type VersionClient } from '../../../cluster/client/version-client.ts';
+import type { VersionClient } from '../../../cluster/client/version-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { orAborted, pauseOrAborted, throwIfAborted } from '../../../cluster/waiting.ts';
@@ -148,13 +149,13 @@ class RoundLoop {
         return;
       case 'look':
         activity.enter('wait');
-        this.#work.stood(await client.standing({}, this.#until()));
+        this.#work.positionKnown(await client.roundPosition({}, this.#until()));
         return;
       case 'finished':
         activity.enter('idle');
         this.#forget();
         // Until the master says so too; or all are set back to a cut.
-        this.#work.stood(await client.standing({ above: this.#work.at()!.version }, this.#until()));
+        this.#work.positionKnown(await client.roundPosition({ above: this.#work.at()!.version }, this.#until()));
         return;
       case 'compute':
         await this.#compute(step.lanes);
@@ -351,8 +352,8 @@ class RoundLoop {
     const before = this.#work.at()!;
     const until = this.#until();
     // The pservers were asked one beside the other: they may have been about to move on.
-    const now = await client.standing({}, until);
-    this.#work.stood(now);
+    const now = await client.roundPosition({}, until);
+    this.#work.positionKnown(now);
     if (now.timeline !== before.timeline || now.version !== before.version || now.oldest <= now.version) return;
     const kept = this.#work.kept();
     if (kept.length > 0) await client.deliver(kept, until);
@@ -367,7 +368,7 @@ class RoundLoop {
       round,
     };
     (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: until })).free();
-    this.#work.stood(await client.standing({ above: round }, until));
+    this.#work.positionKnown(await client.roundPosition({ above: round }, until));
   }
 }
 
