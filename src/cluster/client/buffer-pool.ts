@@ -6,11 +6,11 @@ import { elementCount } from '../../tensor/blocks.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
 /** Free arrays kept of each parameter: one is in use while the next values are pulled. */
-const MAX_FREE = 2;
+const FREE_KEPT = 2;
 /** An array this many times longer than asked for is not given out: a small batch does not hold a large one's memory. */
-const MAX_OVERSIZE = 4;
+const OVERSIZE_FACTOR = 4;
 /** A free array that this many requests passed over is dropped: one large batch does not hold its memory for ever. */
-const MAX_PASSED_OVER = 256;
+const DROPPED_AFTER = 256;
 
 export interface PulledValuesPool {
   /** Arrays with arbitrary content for all dense parameters and `rows` rows of each table. */
@@ -44,20 +44,20 @@ export interface BufferPool {
   release(memory: ArrayBufferLike): void;
 }
 
-/** Keeps at most `maxFree` free arrays. */
-export function createBufferPool(maxFree = MAX_FREE): BufferPool {
+/** Keeps at most `freeKept` free arrays. */
+export function createBufferPool(freeKept = FREE_KEPT): BufferPool {
   let free: { readonly array: Float32Array; readonly releasedAt: number }[] = [];
   let acquired = 0;
   return {
     acquire(length) {
       acquired += 1;
-      const found = free.findIndex(({ array }) => array.length >= length && array.length <= MAX_OVERSIZE * length);
+      const found = free.findIndex(({ array }) => array.length >= length && array.length <= OVERSIZE_FACTOR * length);
       if (found < 0) return new Float32Array(length);
       return free.splice(found, 1)[0]!.array.subarray(0, length);
     },
     release(memory) {
-      const recent = free.filter(({ releasedAt }) => acquired - releasedAt <= MAX_PASSED_OVER);
-      free = [{ array: new Float32Array(memory), releasedAt: acquired }, ...recent].slice(0, maxFree);
+      const recent = free.filter(({ releasedAt }) => acquired - releasedAt <= DROPPED_AFTER);
+      free = [{ array: new Float32Array(memory), releasedAt: acquired }, ...recent].slice(0, freeKept);
     },
   };
 }

@@ -41,7 +41,7 @@ export interface Slicer {
 }
 
 /** Free arrays kept for routes and gathered gradients, of all pservers and tables together. */
-const MAX_FREE_BUFFERS = 64;
+const FREE_BUFFERS_KEPT = 64;
 
 /** Blocks of each dense parameter by pserver position. */
 type DensePlan = readonly (readonly Uint32Array[])[];
@@ -53,7 +53,7 @@ export function createSlicer(options: {
 }): Slicer {
   const { spec, shards, router } = options;
   const valuesPool = createPulledValuesPool(spec);
-  const buffers = createBufferPool(MAX_FREE_BUFFERS);
+  const buffers = createBufferPool(FREE_BUFFERS_KEPT);
   let planned: { version: number; plan: DensePlan } | undefined;
 
   function densePlan(placement: Placement): DensePlan {

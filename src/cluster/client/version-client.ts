@@ -18,7 +18,7 @@ import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
 
 /** A pserver that waits for lanes answers after this time which ones are missing. */
-const MAX_WAIT_MS = 5_000;
+const VERSION_WAIT_MS = 5_000;
 
 export interface Exchange {
   /** The version that all pservers are to reach. */
@@ -85,7 +85,7 @@ class SyncClient implements VersionClient {
   }
 
   roundPosition({ above }: { readonly above?: number }, signal: AbortSignal): Promise<RoundPosition> {
-    const fields = above === undefined ? { maxWaitMs: 0 } : { maxWaitMs: MAX_WAIT_MS, above };
+    const fields = above === undefined ? { maxWaitMs: 0 } : { maxWaitMs: VERSION_WAIT_MS, above };
     const attempt = async ({ pservers }: Placement): Promise<RoundPosition> => {
       const asked = pservers.map(async (pserver) => {
         const reply = await this.#group.ask(pserver, 'rounds', fields);
@@ -166,7 +166,7 @@ class SyncClient implements VersionClient {
     const { pserver, slice, values } = pull;
     const { timeline, version } = at;
     const placement = pserver.stamp;
-    const fields = { timeline, version, maxWaitMs: MAX_WAIT_MS, placement, ...(slice?.fields ?? NO_FIELDS) };
+    const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, placement, ...(slice?.fields ?? NO_FIELDS) };
     for (;;) {
       try {
         const reply = await this.#group.ask(pserver, 'pullVersion', fields, slice?.pullSegments() ?? []);

@@ -1,55 +1,56 @@
-/** Which lanes this trainer computes, as the master says: asked again and again beside the work, across its restarts. */
+/** The lanes that the master assigns to this trainer: followed by long polls beside the training, across master restarts. */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Clock } from '../../../base/seams.ts';
-import type { MasterClient } from '../../../cluster/client/master-client.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
+import { LONG_POLL_MS, type MasterClient } from '../../../cluster/client/master-client.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { createSignal, pauseOrAborted, type Signal } from '../../../cluster/waiting.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
 
-const LONG_POLL_MS = 20_000;
-const REQUEST_TIMEOUT_MS = 10_000;
-
 export interface LaneAssignment {
   readonly changed: Signal;
-  /** Ascending. Nothing before the master has answered. */
+  /** Ascending. Empty before the first answer of the master. */
   mine(): readonly number[];
-  /** All rounds are done. */
-  isOver(): boolean;
-  /** The trainers of a lane, its own first. */
+  /** True when all rounds are done. */
+  isDone(): boolean;
+  /** The trainers of a lane; the one it is dealt to comes first. */
   ownersOf(lane: number): readonly string[];
-  /** Aborts when `mine` or `isOver` changes. */
-  steady(): AbortSignal;
+  /** Aborts when `mine` or `isDone` changes next. */
+  changeSignal(): AbortSignal;
 }
 
 export interface LaneAssignmentOptions {
   readonly record: JobRecord;
+  /** The trainer's id. */
   readonly id: string;
   readonly clock: Clock;
   readonly master: MasterClient;
-  /** The master wants the model to be saved. False: this trainer cannot see to it yet. */
+  /** The master wants the model to be saved. Returns false when this trainer cannot save it yet. */
   readonly onSaveWanted: () => boolean;
-  readonly onEnd: (error: Error) => void;
-  /** Ends it. */
-  readonly over: AbortSignal;
+  readonly onFatal: (error: Error) => void;
+  /** Ends the polling. */
+  readonly stopSignal: AbortSignal;
 }
 
-export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssignment {
-  const { record, id, clock, master, over } = options;
-  const changed = createSignal();
-  let owners: readonly (readonly string[])[] = [];
-  let mine: readonly number[] = [];
-  let isOver = false;
-  let steady = new AbortController();
+type Owners = readonly (readonly string[])[];
 
-  function saw(next: { over: boolean; owners: readonly (readonly string[])[] }): void {
+export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssignment {
+  const { record, id, clock, master, stopSignal } = options;
+  const changed = createSignal();
+  let owners: Owners = [];
+  let mine: readonly number[] = [];
+  let isDone = false;
+  let change = new AbortController();
+
+  function observe(next: { over: boolean; owners: Owners }): void {
     owners = next.owners;
     const lanes = owners.flatMap((trainers, lane) => (trainers.includes(id) ? [lane] : []));
-    const isSame = next.over === isOver && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
+    const isSame = next.over === isDone && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
     if (isSame) return;
     mine = lanes;
-    isOver = next.over;
-    steady.abort();
-    steady = new AbortController();
+    isDone = next.over;
+    change.abort();
+    change = new AbortController();
     changed.notify();
   }
 
@@ -57,31 +58,30 @@ export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssign
     for (let known = 0; ; ) {
       const header = {
         type: 'getLanes' as const,
-        job: record.id,
-        batchPlanId: record.batchPlanId,
+        ...jobFields(record),
         trainer: id,
         known,
         maxWaitMs: LONG_POLL_MS,
       };
-      const reply = await master.request({ header }, { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal: over });
+      const reply = await master.request({ header }, { signal: stopSignal });
       reply.free();
-      const isSeenTo = reply.header.saveModel !== true || options.onSaveWanted();
+      const isAccepted = reply.header.saveModel !== true || options.onSaveWanted();
       known = reply.header.number;
-      saw(reply.header);
-      // As long as nobody sees to it the master answers at once.
-      if (!isSeenTo) await pauseOrAborted(clock, SAVE_BUSY_MS, over);
+      observe(reply.header);
+      // While no trainer saves a wanted model, the master answers at once.
+      if (!isAccepted) await pauseOrAborted(clock, SAVE_BUSY_MS, stopSignal);
     }
   }
   follow().catch((error: unknown) => {
-    if (isPaddletError(error, 'Interrupted') && over.aborted) return;
-    options.onEnd(error instanceof Error ? error : new Error(String(error)));
+    if (isPaddletError(error, 'Interrupted') && stopSignal.aborted) return;
+    options.onFatal(error instanceof Error ? error : new Error(String(error)));
   });
 
   return {
     changed,
     mine: () => mine,
-    isOver: () => isOver,
+    isDone: () => isDone,
     ownersOf: (lane) => owners[lane] ?? [],
-    steady: () => steady.signal,
+    changeSignal: () => change.signal,
   };
 }

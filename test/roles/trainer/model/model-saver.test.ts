@@ -21,7 +21,7 @@ let asked: Header[];
 let told: Header[];
 let ends: unknown[];
 let writing: { confirm: () => Promise<void>; signal: AbortSignal; done: PromiseWithResolvers<string> } | undefined;
-let over: AbortController;
+let stop: AbortController;
 let saver: ModelSaver;
 
 const master = {
@@ -41,7 +41,7 @@ beforeEach(() => {
   told = [];
   ends = [];
   writing = undefined;
-  over = new AbortController();
+  stop = new AbortController();
   saver = createModelSaver({
     context: { host: { clock, log } } as unknown as RoleContext,
     record: { id: 'j', batchPlanId: 'c', job: { cluster: { leaseTtlMs: LEASE_TTL_MS } } } as unknown as JobRecord,
@@ -53,8 +53,8 @@ beforeEach(() => {
       writing = { confirm, signal, done };
       return done.promise;
     },
-    over: over.signal,
-    onEnd: (error) => ends.push(error),
+    stopSignal: stop.signal,
+    onFatal: (error) => ends.push(error),
   });
 });
 afterEach(() => expect(ends).toEqual([]));
@@ -109,7 +109,7 @@ describe('who has lost the choice', () => {
     await clock.advance(RENEWAL_MS);
     expect(signal.aborted).toBe(true);
     expect(told).toEqual([]);
-    expect(log.messages.join()).toMatch(/not to save the model after pass 3 any more/);
+    expect(log.messages.join()).toMatch(/saving the model after pass 3 is abandoned/);
   });
 
   it('hears of it at once when the master wants somebody to write one', async () => {

@@ -114,7 +114,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     registry: new Registry(),
   } as unknown as RoleContext;
   const record = { id: 'job', cut: 'cut', job: { training: { passes: PASSES } } } as unknown as JobRecord;
-  const over = new AbortController();
+  const stop = new AbortController();
   let isDraining = false;
   const plan = planOf();
   const read = options.read ?? recordsOf;
@@ -130,19 +130,19 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     outcome: 'running',
     kill: () => {
       group.close();
-      over.abort();
+      stop.abort();
     },
     stop: () => {
       isDraining = true;
-      over.abort();
+      stop.abort();
     },
     spent: () => activity.spentMs(),
     tasksHeld: () => reader.held(),
   };
   const client = master.client();
-  const onEnd = (error: Error): void => {
+  const onFatal = (error: Error): void => {
     trainer.outcome = error;
-    over.abort();
+    stop.abort();
   };
   const lanes = followLaneAssignment({
     record,
@@ -150,8 +150,8 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     clock,
     master: client,
     onSaveWanted: () => true,
-    onEnd,
-    over: over.signal,
+    onFatal,
+    stopSignal: stop.signal,
   });
   runRounds({
     context,
@@ -165,7 +165,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     router,
     activity,
     lanes,
-    over: over.signal,
+    stopSignal: stop.signal,
     isDraining: () => isDraining,
   }).then(
     () => {
