@@ -1,5 +1,6 @@
 /**
- * Float arrays that are used again. Fresh memory has to be mapped and cleared page by page, which costs more than filling it.
+ * Float arrays that are used again. Fresh memory has to be mapped and cleared page by page, which costs more than
+ * filling it.
  */
 import type { PulledValues } from '../../model/model.ts';
 import { elementCount } from '../../tensor/blocks.ts';
@@ -7,7 +8,9 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 
 /** Free arrays kept of each parameter: one is in use while the next values are pulled. */
 const FREE_KEPT = 2;
-/** An array this many times longer than asked for is not given out: a small batch does not hold a large one's memory. */
+/**
+ * An array this many times longer than asked for is not given out: a small batch does not hold a large one's memory.
+ */
 const OVERSIZE_FACTOR = 4;
 /** A free array that this many requests passed over is dropped: one large batch does not hold its memory for ever. */
 const DROPPED_AFTER = 256;

@@ -1,6 +1,6 @@
 /**
- * Sends lanes to every pserver, and remembers who has acknowledged them. That is kept by owner: a restarted pserver gets the
- * lanes again, the others do not.
+ * Sends lanes to every pserver, and remembers who has acknowledged them. That is kept by owner: a restarted pserver
+ * gets the lanes again, the others do not.
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';

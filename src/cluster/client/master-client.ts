@@ -18,9 +18,9 @@ const QUIET_FAILURES = 5;
 
 export interface MasterClient {
   /**
-   * Repeats the request until a master answers it; errors that a repeat cannot help are thrown. The answer to a repeated
-   * finish or fail is the first answer or `AttemptNotLive`, so repeating is safe. A request with `maxWaitMs` may be answered
-   * that much later. `timeoutMs`: when one answer takes longer than REQUEST_TIMEOUT_MS without that.
+   * Repeats the request until a master answers it; errors that a repeat cannot help are thrown. The answer to a
+   * repeated finish or fail is the first answer or `AttemptNotLive`, so repeating is safe. A request with `maxWaitMs`
+   * may be answered that much later. `timeoutMs`: when one answer takes longer than REQUEST_TIMEOUT_MS without that.
    */
   request<T extends RequestHeader['type']>(
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
@@ -126,8 +126,8 @@ function followMaster(context: ClusterContext, onFatal: (error: Error) => void):
 }
 
 /**
- * Even a master that leaves, or a process that is no master: the address of a dead master stays in the store until its lease
- * ends, and its port may already belong to another process.
+ * Even a master that leaves, or a process that is no master: the address of a dead master stays in the store until its
+ * lease ends, and its port may already belong to another process.
  */
 const isTransient = (error: unknown): error is PaddletError =>
   isPaddletError(error) && (error.action === 'retry' || isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob'));

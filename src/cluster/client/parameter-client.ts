@@ -87,9 +87,9 @@ export const createParameterClient = (options: ParameterClientOptions): Paramete
 const RELEASE_TIMEOUT_MS = 2_000;
 
 /**
- * Routing many ids keeps the thread busy, and nothing is sent while it is busy: the pservers would wait for the rest of the
- * request before. So each request first waits until the one before has been sent. When nothing is being sent it must go out
- * in the same turn, without an await in between: the next request would not see it otherwise.
+ * Routing many ids keeps the thread busy, and nothing is sent while it is busy: the pservers would wait for the rest of
+ * the request before. So each request first waits until the one before has been sent. When nothing is being sent it
+ * must go out in the same turn, without an await in between: the next request would not see it otherwise.
  */
 class GroupClient implements ParameterClient {
   readonly #group: PserverGroup;

@@ -1,7 +1,7 @@
 /**
- * All pservers of a job as one server: finds them by the placement, and repeats what fails for a transient reason (a pserver
- * restarts, the placement is old) until it succeeds. Repeating is safe: pulls change nothing, and the ledgers of the pservers
- * drop pushes that they have applied.
+ * All pservers of a job as one server: finds them by the placement, and repeats what fails for a transient reason (a
+ * pserver restarts, the placement is old) until it succeeds. Repeating is safe: pulls change nothing, and the ledgers
+ * of the pservers drop pushes that they have applied.
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
@@ -44,13 +44,13 @@ export type PserverRequest =
 
 export interface PserverGroup {
   /**
-   * Runs `attempt` with a placement in which every shard has a primary, and repeats it while it fails with an error to retry
-   * or refresh. Other errors, and those of REQUEST_IS_WRONG, are thrown. `what` names the request in logs.
+   * Runs `attempt` with a placement in which every shard has a primary, and repeats it while it fails with an error to
+   * retry or refresh. Other errors, and those of REQUEST_IS_WRONG, are thrown. `what` names the request in logs.
    */
   withPlacement<T>(what: string, attempt: (placement: Placement) => Promise<T>, signal: AbortSignal): Promise<T>;
   /**
-   * Sends one request to one pserver, once. A request with `maxWaitMs` may be answered that much later. `timeoutMs`: when the
-   * answer takes longer than REQUEST_TIMEOUT_MS without that.
+   * Sends one request to one pserver, once. A request with `maxWaitMs` may be answered that much later. `timeoutMs`:
+   * when the answer takes longer than REQUEST_TIMEOUT_MS without that.
    */
   ask<T extends PserverRequest>(
     pserver: PlacedPserver,

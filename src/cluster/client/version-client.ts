@@ -1,7 +1,7 @@
 /**
- * The pservers in sync mode, as a trainer sees them (DESIGN §6): the position of the rounds, values at exactly one version, and
- * lanes that every pserver gets. A lane is sent as soon as it is computed. The trainer asks for the next version without waiting
- * for the acknowledgements, as that version's arrival says as much.
+ * The pservers in sync mode, as a trainer sees them (DESIGN §6): the position of the rounds, values at exactly one
+ * version, and lanes that every pserver gets. A lane is sent as soon as it is computed. The trainer asks for the next
+ * version without waiting for the acknowledgements, as that version's arrival says as much.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -37,15 +37,17 @@ export interface Exchange {
 
 export interface VersionClient {
   /**
-   * Asks every pserver for its version. With `above`: answers when all are above that version, or after a while. Repeats while
-   * only some pservers have been set back to a cut.
+   * Asks every pserver for its version. With `above`: answers when all are above that version, or after a while.
+   * Repeats while only some pservers have been set back to a cut.
    */
   roundPosition(options: { readonly above?: number }, signal: AbortSignal): Promise<RoundPosition>;
-  /** Starts to send the lane to every pserver, if the placement is complete. `exchange` and `deliver` await the outcome. */
+  /**
+   * Starts to send the lane to every pserver, if the placement is complete. `exchange` and `deliver` await the outcome.
+   */
   begin(push: LanePush): LaneDelivery;
   /**
-   * Delivers the lanes to every pserver, and waits until every pserver has the version: the barrier. Undefined when no values
-   * are pulled. Throws `VersionGone`, `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
+   * Delivers the lanes to every pserver, and waits until every pserver has the version: the barrier. Undefined when no
+   * values are pulled. Throws `VersionGone`, `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
    */
   exchange(exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined>;
   /** Delivers the lanes without waiting for a version. */

@@ -1,6 +1,6 @@
 /**
- * The key `/trainer/<id>` under a lease. A trainer whose lease is lost registers again with the same id, as the seed says; the
- * master sees it leave and join.
+ * The key `/trainer/<id>` under a lease. A trainer whose lease is lost registers again with the same id, as the seed
+ * says; the master sees it leave and join.
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { onAbort } from '../../cluster/abort.ts';

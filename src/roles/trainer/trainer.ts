@@ -1,7 +1,7 @@
 /**
- * The trainer (seeds/distributed-training.en.md, "Trainer Process"): waits for the job and the pservers, registers under a
- * lease, then processes what the master deals to it until the job ends. It listens for `info` requests and /metrics only:
- * neither the master nor a pserver connects to it.
+ * The trainer (seeds/distributed-training.en.md, "Trainer Process"): waits for the job and the pservers, registers
+ * under a lease, then processes what the master deals to it until the job ends. It listens for `info` requests and
+ * /metrics only: neither the master nor a pserver connects to it.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';

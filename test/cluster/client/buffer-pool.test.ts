@@ -29,7 +29,7 @@ describe('arrays for pulled values', () => {
     expect(new Set(buffers).size).toBe(3);
   });
 
-  it('are let go of when they are much too long, or more than a few', () => {
+  it('are dropped when they are much too long, or more than a few', () => {
     const pool = createPulledValuesPool(spec);
     const large = pool.acquire(1000);
     pool.release(large);
@@ -40,7 +40,7 @@ describe('arrays for pulled values', () => {
     expect(pool.acquire(1000).sparse[0]!.buffer).not.toBe(large.sparse[0]!.buffer);
   });
 
-  it('are let go of when nobody took them for long', () => {
+  it('are dropped when they have not been used for long', () => {
     const pool = createBufferPool(64);
     const large = pool.acquire(1000);
     pool.release(large.buffer);

@@ -1,6 +1,6 @@
 /**
- * The gradient of the mini-batches of one push: the mean over all their good records. Each batch has a mean over its own
- * records, so several are summed with weights records / all records. A single batch is passed on as it is.
+ * The gradient of the mini-batches of one push: the mean over all their good records. Each batch has a mean over its
+ * own records, so several are summed with weights records / all records. A single batch is passed on as it is.
  */
 import type { Gradients, PulledVersions } from '../../../cluster/client/parameter-client.ts';
 import type { Batch, StepResult } from '../../../model/model.ts';
@@ -17,7 +17,10 @@ export interface Contribution {
   readonly versions: PulledVersions;
 }
 
-/** For each pserver the oldest version; where versions cannot be compared, as the pserver restarted, the one pulled first. */
+/**
+ * For each pserver the oldest version; where versions cannot be compared, as the pserver restarted, the one pulled
+ * first.
+ */
 export function oldestVersions(contributions: readonly Contribution[]): PulledVersions {
   const oldest = new Map(contributions[0]?.versions);
   for (const { versions } of contributions.slice(1)) {

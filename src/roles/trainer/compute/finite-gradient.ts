@@ -2,7 +2,9 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { Gradients } from '../../../cluster/client/parameter-client.ts';
 
-/** x · 0 is NaN when x is NaN or infinite, and a sum that has a NaN is NaN: one addition for each element, no branch. */
+/**
+ * x · 0 is NaN when x is NaN or infinite, and a sum that has a NaN is NaN: one addition for each element, no branch.
+ */
 export function isFiniteGradient(gradients: Gradients): boolean {
   for (const array of [...gradients.dense, ...gradients.sparse]) {
     let poison = 0;

@@ -1,6 +1,6 @@
 /**
- * The distinct ids of several mini-batches together: for one pull that serves `pullEvery` batches, or one push that carries the
- * gradients of `pushEvery` batches. A single batch is its own union; nothing of it is copied.
+ * The distinct ids of several mini-batches together: for one pull that serves `pullEvery` batches, or one push that
+ * carries the gradients of `pushEvery` batches. A single batch is its own union; nothing of it is copied.
  */
 import type { IdList } from '../../../cluster/client/slicer.ts';
 import type { Batch, Model, PulledValues } from '../../../model/model.ts';

@@ -1,6 +1,6 @@
 /**
- * Asks to save the model when the master says that it is wanted. A trainer that is chosen saves it beside the training, and
- * keeps the choice by asking for it again, until the model is written.
+ * Asks to save the model when the master says that it is wanted. A trainer that is chosen saves it beside the training,
+ * and keeps the choice by asking for it again, until the model is written.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';

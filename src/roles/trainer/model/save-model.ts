@@ -1,7 +1,8 @@
 /**
- * Writes the merged model of all pservers as one safetensors file, values only, as `paddlet checkpoint export` writes it.
- * Training continues, so each row is of some moment during the writing. It needs memory for one page of rows of each pserver.
- * The header comes first and needs the row count of each table, so rows are first written to a spool file.
+ * Writes the merged model of all pservers as one safetensors file, values only, as `paddlet checkpoint export` writes
+ * it. Training continues, so each row is of some moment during the writing. It needs memory for one page of rows of
+ * each pserver. The header comes first and needs the row count of each table, so rows are first written to a spool
+ * file.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
@@ -36,11 +37,11 @@ export interface SaveModelOptions {
 export const modelFileName = (job: string, pass: number): string => `${job}-pass-${pass}.safetensors`;
 
 /**
- * Returns the path of the file, which is complete and durable. Throws the disk's own errors and `Interrupted`; then it has
- * removed its files.
+ * Returns the path of the file, which is complete and durable. Throws the disk's own errors and `Interrupted`; then it
+ * has removed its files.
  *
- * It first removes the unfinished files of other trainers, and creates its own before it reads anything. A trainer that lost
- * the choice and resumes later cannot replace a newer model by an older one, as its file is gone.
+ * It first removes the unfinished files of other trainers, and creates its own before it reads anything. A trainer that
+ * lost the choice and resumes later cannot replace a newer model by an older one, as its file is gone.
  */
 export async function saveModel(options: SaveModelOptions): Promise<string> {
   const { disk, folder, record, pass, random, group, confirm, signal } = options;

@@ -1,4 +1,7 @@
-/** The lanes that the master assigns to this trainer: followed by long polls beside the training, across master restarts. */
+/**
+ * The lanes that the master assigns to this trainer: followed by long polls beside the training, across master
+ * restarts.
+ */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Clock } from '../../../base/seams.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';

@@ -45,8 +45,8 @@ export async function prepareLanes(
 }
 
 /**
- * What the lane adds to its round: the mean gradient over its good records. It is computed from the lane's own batch alone, so
- * that its bits do not depend on which other lanes this trainer has. Throws `BadGradient`.
+ * What the lane adds to its round: the mean gradient over its good records. It is computed from the lane's own batch
+ * alone, so that its bits do not depend on which other lanes this trainer has. Throws `BadGradient`.
  */
 export function computeLane(
   model: Model,

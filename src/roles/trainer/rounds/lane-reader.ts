@@ -1,6 +1,6 @@
 /**
- * The records of this trainer's lanes, round by round. For each lane it holds the current task and the next one, which is read
- * while the current one is trained on.
+ * The records of this trainer's lanes, round by round. For each lane it holds the current task and the next one, which
+ * is read while the current one is trained on.
  */
 import type { LaneBatch, RoundPlan } from '../../../core/rounds/plan.ts';
 import type { TaskRecords } from '../../../data/source.ts';
@@ -16,9 +16,13 @@ export interface LaneRecords {
 }
 
 export interface LaneReader {
-  /** Undefined when the lane is empty in that round. Rejects when its task cannot be read; the next call tries again. */
+  /**
+   * Undefined when the lane is empty in that round. Rejects when its task cannot be read; the next call tries again.
+   */
   read(round: number, lane: number): Promise<LaneRecords | undefined>;
-  /** From that round on these lanes are wanted: drops the tasks of other lanes, and reads the next tasks of these ahead. */
+  /**
+   * From that round on these lanes are wanted: drops the tasks of other lanes, and reads the next tasks of these ahead.
+   */
   ahead(round: number, lanes: readonly number[]): void;
   /** Tasks held, for tests. */
   held(): number;

@@ -1,8 +1,8 @@
 /**
- * A trainer in sync mode (DESIGN §6): in each round it computes the lanes assigned to it from the version of the round, pushes
- * each to every pserver, and waits for the next version, which is the barrier. `src/core/rounds/lane-work.ts` decides what to
- * do next. A new assignment interrupts any waiting. After an error the trainer asks for the position of the rounds, and pushes
- * the lanes that it keeps again.
+ * A trainer in sync mode (DESIGN §6): in each round it computes the lanes assigned to it from the version of the round,
+ * pushes each to every pserver, and waits for the next version, which is the barrier. `src/core/rounds/lane-work.ts`
+ * decides what to do next. A new assignment interrupts any waiting. After an error the trainer asks for the position of
+ * the rounds, and pushes the lanes that it keeps again.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
@@ -99,7 +99,9 @@ class RoundLoop {
     }
   }
 
-  /** Returns the lanes to the master, and delivers what is computed, so that the round does not wait for this trainer. */
+  /**
+   * Returns the lanes to the master, and delivers what is computed, so that the round does not wait for this trainer.
+   */
   async drain(): Promise<void> {
     if (!this.#options.isDraining()) return;
     await Promise.all([this.#reports.returned(), this.#deliverKept()]);

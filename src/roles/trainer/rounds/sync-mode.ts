@@ -1,4 +1,7 @@
-/** The work of a trainer in sync mode: all rounds, then the evaluation tasks; rounds again when the pservers are set back. */
+/**
+ * The work of a trainer in sync mode: all rounds, then the evaluation tasks; rounds again when the pservers are set
+ * back.
+ */
 import { isPaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';

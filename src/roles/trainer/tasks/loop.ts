@@ -1,6 +1,6 @@
 /**
- * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is reported for
- * its attempt; only an error of the whole job, or a stop, ends the loop.
+ * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is
+ * reported for its attempt; only an error of the whole job, or a stop, ends the loop.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -33,7 +33,9 @@ export interface TaskLoopOptions {
   readonly client: ParameterClient;
   readonly router: IdRouter;
   readonly activity: Activity;
-  /** Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was. */
+  /**
+   * Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was.
+   */
   readonly report: () => void;
   /** The master wants the model to be saved. Returns false when this trainer cannot save it yet. */
   readonly onSaveWanted: () => boolean;

@@ -1,6 +1,6 @@
 /**
- * Reads tasks one after the other, and keeps the files of the last one open: in sync mode a trainer reads a task every few
- * rounds, mostly of the same file.
+ * Reads tasks one after the other, and keeps the files of the last one open: in sync mode a trainer reads a task every
+ * few rounds, mostly of the same file.
  */
 
 import { type JobRecord, labelRuleOf } from '../../../cluster/job/job-record.ts';

@@ -1,7 +1,7 @@
 /**
- * Processes one training task: asks the ledgers for the first push, then pulls, computes and pushes batch after batch, until
- * every pserver has acknowledged the last push. Push `j` has the same records for any trainer (DESIGN §5), so an attempt can
- * start at any push and be repeated.
+ * Processes one training task: asks the ledgers for the first push, then pulls, computes and pushes batch after batch,
+ * until every pserver has acknowledged the last push. Push `j` has the same records for any trainer (DESIGN §5), so an
+ * attempt can start at any push and be repeated.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';

@@ -91,7 +91,7 @@ describe('who is chosen', () => {
     expect(told).toMatchObject([{ choice: 7, error: 'ENOSPC: no space left' }]);
   });
 
-  it('begins anew after that', async () => {
+  it('starts again after that', async () => {
     (await begin()).done.reject(diskFull());
     await settle();
     standing = { pass: 3, choice: 8 };
@@ -128,7 +128,7 @@ describe('who has lost the choice', () => {
     await expect(confirm()).rejects.toMatchObject({ code: 'Interrupted' });
   });
 
-  it('says nothing of an error: whoever relieved it removed its file', async () => {
+  it('reports no error: the trainer chosen after it removed its file', async () => {
     const { done } = await begin();
     standing = { pass: 3, choice: 8 };
     done.reject(Object.assign(new Error('ENOENT: rename'), { code: 'ENOENT' }));
@@ -147,7 +147,7 @@ it('a bug is no loss of the choice: it ends the process', async () => {
   expect(ends.splice(0)).toEqual([bug]);
 });
 
-it('nobody is asked for nothing: who is not chosen does not write', async () => {
+it('a trainer that is not chosen does not write', async () => {
   standing = undefined;
   saver.wanted();
   await settle();
