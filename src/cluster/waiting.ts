@@ -1,4 +1,4 @@
-/** Waiting that can be interrupted, and saying what for: once at first, then now and again (DESIGN §2). */
+/** Waiting that can be interrupted, and logging what for: soon at first, then periodically (DESIGN §2). */
 import { PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
 import { pause } from '../store/backoff.ts';
@@ -32,8 +32,8 @@ export async function pauseOrAborted(clock: Clock, delayMs: number, signal: Abor
   throwIfAborted(signal);
 }
 
-/** Logs what is waited for until cancelled, unless it is there in no time; `what` is asked anew each time. */
-export function sayWaiting(clock: Clock, log: Log, what: () => string, firstMs = FIRST_SAID_MS): Cancel {
+/** Logs what is waited for until cancelled, unless that comes soon; `what` is asked again each time. */
+export function logWaiting(clock: Clock, log: Log, what: () => string, firstMs = FIRST_SAID_MS): Cancel {
   let cancel: Cancel = () => {};
   const say = (): void => {
     log.info(`waiting for ${what()}`);
@@ -43,7 +43,7 @@ export function sayWaiting(clock: Clock, log: Log, what: () => string, firstMs =
   return () => cancel();
 }
 
-/** A value that changes, and those who wait for it to satisfy something. */
+/** Tells waiters that a value has changed. */
 export interface Signal {
   /** Wakes all who wait, to look again. */
   notify(): void;
@@ -66,7 +66,7 @@ export function createSignal(): Signal {
         if (found !== undefined) return found;
         const { promise, resolve } = Promise.withResolvers<void>();
         waiters.add(resolve);
-        // Whoever gave up waiting is not kept until the next change, which may never come.
+        // One that gave up waiting is not kept until the next change, which may never come.
         await orAborted(promise, signal).finally(() => waiters.delete(resolve));
       }
     },

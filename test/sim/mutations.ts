@@ -1,6 +1,6 @@
 /**
- * Checks switched off from outside: each changes requests on their way so that the check finds nothing. A simulation that
- * does not notice would prove nothing.
+ * Checks switched off from outside: each changes requests on their way so that the check finds nothing. A simulation
+ * that does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
@@ -53,7 +53,7 @@ export const withoutPlacement = changing(async (header, ask) => {
   return placement === undefined ? header : { ...header, placement };
 });
 
-/** Whoever says that a task is finished has a live attempt of it, if anybody has. */
+/** A trainer that says that a task is finished is taken to have its live attempt, if there is one. */
 export const withoutAttempts = changing(async (header, ask) => {
   if (header.type !== 'finishTask') return header;
   const info = await ask({ type: 'info' });
@@ -77,7 +77,7 @@ export const withoutRounds = changing(async (header, ask) => {
   return missing.includes(header.lane) ? { ...header, round: version } : header;
 });
 
-/** Whoever pulls gets the version that is there. */
+/** Every pull gets the present version. */
 export const withoutVersions = changing(async (header, ask) => {
   if (header.type !== 'pullVersion') return header;
   const { version } = await standing(ask, header);

@@ -8,7 +8,7 @@ import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { claimKey, type HeldLease, lossOf } from '../../cluster/ownership.ts';
-import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
+import { createSignal, logWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 
@@ -89,7 +89,7 @@ async function waitAndClaim(
       },
       clock,
     ),
-    sayWaiting(clock, log, () =>
+    logWaiting(clock, log, () =>
       wanted === undefined
         ? `a free index: all ${candidates.length} are held; standing by`
         : `index ${wanted}: held by ${holder}; waiting one lease time in case it is dead`,

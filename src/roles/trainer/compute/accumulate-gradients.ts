@@ -1,24 +1,26 @@
 /**
- * The gradient of the mini-batches of one push: the mean over their good records. One batch alone is passed on as it is,
- * several are summed weighted by their records.
+ * The gradient of the mini-batches of one push: the mean over all their good records. Each batch has a mean over its
+ * own records, so several are summed with weights records / all records. A single batch is passed on as it is.
  */
-
 import type { Gradients, PulledVersions } from '../../../cluster/client/parameter-client.ts';
 import type { Batch, StepResult } from '../../../model/model.ts';
 import { elementCount } from '../../../tensor/blocks.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import { createWindow } from './window.ts';
+import { NO_IDS, uniteIds } from './id-union.ts';
 
 export interface Contribution {
   readonly batch: Batch;
   /** Undefined when the batch has no good record. */
   readonly step: StepResult | undefined;
-  /** Of the values that it was computed from. */
+  /** Of the values that the gradient was computed from. */
   readonly versions: PulledVersions;
 }
 
-/** For each pserver the oldest of the versions; those pulled first where they cannot be compared. */
+/**
+ * For each pserver the oldest version; where versions cannot be compared, as the pserver restarted, the one pulled
+ * first.
+ */
 export function oldestVersions(contributions: readonly Contribution[]): PulledVersions {
   const oldest = new Map(contributions[0]?.versions);
   for (const { versions } of contributions.slice(1)) {
@@ -31,31 +33,34 @@ export function oldestVersions(contributions: readonly Contribution[]): PulledVe
   return oldest;
 }
 
-export function combine(router: IdRouter, spec: ParameterSpec, contributions: readonly Contribution[]): Gradients {
+export function accumulateGradients(
+  router: IdRouter,
+  spec: ParameterSpec,
+  contributions: readonly Contribution[],
+): Gradients {
   const filled = contributions.filter(({ step }) => step !== undefined);
   const first = filled[0]?.step;
   if (first === undefined) return { dense: spec.dense.map(zeros), sparse: spec.sparse.map(none), ids: NO_IDS };
-  const window = createWindow(
+  const union = uniteIds(
     router,
     filled.map(({ batch }) => batch),
   );
-  if (filled.length === 1) return { dense: first.dense, sparse: first.sparse, ids: window.ids };
+  if (filled.length === 1) return { dense: first.dense, sparse: first.sparse, ids: union.ids };
   const total = filled.reduce((sum, { batch }) => sum + batch.data.records, 0);
   const dense = spec.dense.map(zeros);
-  const sparse = spec.sparse.map(({ width }) => new Float32Array(window.ids.count * width));
+  const sparse = spec.sparse.map(({ width }) => new Float32Array(union.ids.count * width));
   filled.forEach(({ batch, step }, i) => {
     const weight = batch.data.records / total;
     step!.dense.forEach((gradient, p) => {
       addScaled(gradient, weight, dense[p]!);
     });
     step!.sparse.forEach((gradient, t) => {
-      addRows(gradient, weight, spec.sparse[t]!.width, window.places[i]!, sparse[t]!);
+      addRows(gradient, weight, spec.sparse[t]!.width, union.positions[i]!, sparse[t]!);
     });
   });
-  return { dense, sparse, ids: window.ids };
+  return { dense, sparse, ids: union.ids };
 }
 
-const NO_IDS = { ids: new Uint8Array(0), count: 0 };
 const none = (): Float32Array => new Float32Array(0);
 
 const zeros = (parameter: DenseSpec): Float32Array => new Float32Array(elementCount(parameter));
@@ -64,19 +69,9 @@ function addScaled(from: Float32Array, weight: number, into: Float32Array): void
   for (let i = 0; i < from.length; i++) into[i] = into[i]! + weight * from[i]!;
 }
 
-function addRows(from: Float32Array, weight: number, width: number, places: Uint32Array, into: Float32Array): void {
-  for (let row = 0; row < places.length; row++) {
-    const at = places[row]! * width;
+function addRows(from: Float32Array, weight: number, width: number, positions: Uint32Array, into: Float32Array): void {
+  for (let row = 0; row < positions.length; row++) {
+    const at = positions[row]! * width;
     for (let c = 0; c < width; c++) into[at + c] = into[at + c]! + weight * from[row * width + c]!;
   }
-}
-
-/** True when every gradient is a number: a NaN or an infinity poisons the sum of products with zero. */
-export function isFiniteGradient(gradients: Gradients): boolean {
-  for (const array of [...gradients.dense, ...gradients.sparse]) {
-    let poison = 0;
-    for (let i = 0; i < array.length; i++) poison += array[i]! * 0;
-    if (Number.isNaN(poison)) return false;
-  }
-  return true;
 }
