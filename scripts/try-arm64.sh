@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Usage: scripts/try-arm64.sh
+# Runs the arm64 executable on an x64 machine, and trains the same sync job with both: one master, one pserver, one trainer.
+# Succeeds when both models have the same digest. qemu and the arm64 libraries come from Debian packages, unpacked into
+# .cache/. Emulated JavaScript runs about 50 times slower, so the job is tiny; it takes some minutes.
+set -eu
+case "${1:-}" in
+  '') ;;
+  -h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;;
+  *) echo "try-arm64: $1: no such option" >&2; exit 2 ;;
+esac
+source "$(dirname "$0")/setup.sh"
+
+require_node
+[ "$(node -p process.arch)" = x64 ] || { echo 'try-arm64: compares with x64, and this machine is not one' >&2; exit 1; }
+install_packages
+step 'npm run build, for x64 and arm64'
+npm run --silent build
+npx node scripts/build.ts --arch arm64
+
+emulator=$PWD/.cache/arm64/usr/bin/qemu-aarch64-static
+libraries=$PWD/.cache/arm64/usr/aarch64-linux-gnu
+if [ ! -x "$emulator" ] || [ ! -d "$libraries" ]; then
+  step 'qemu and the arm64 libraries'
+  scripts/setup/unpack-packages.sh "$PWD/.cache/arm64" \
+    qemu-user-static libc6-arm64-cross libstdc++6-arm64-cross libgcc-s1-arm64-cross
+fi
+x64=$PWD/dist/paddlet
+arm64=("$emulator" -L "$libraries" "$PWD/dist/paddlet-arm64")
+
+folder=$(mktemp -d)
+roles=()
+leave() {
+  code=$?
+  if [ ${#roles[@]} -gt 0 ]; then kill -KILL "${roles[@]}" 2>/dev/null || true; fi
+  if [ $code != 0 ]; then tail -n 20 "$folder"/*.log >&2 || true; fi
+  rm -rf "$folder"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+cd "$folder"
+
+"$x64" data synth --out synth --records 400 --test-records 100 --features 60 >synth.log
+# Emulated, a role may not renew its lease for many seconds, while it compiles.
+cat >job.yaml <<JOB
+name: try-arm64
+data: { train: synth/train.libsvm, test: synth/test.libsvm, format: libsvm, recordsPerTask: 100 }
+model: { type: fm, factors: 2, initStddev: 0.1 }
+optimizer: { type: adam, learningRate: 0.05 }
+training: { mode: sync, lanes: 2, passes: 2, batchSize: 25, seed: 1 }
+cluster: { pservers: 1, trainers: 1, leaseTtl: 2m }
+JOB
+
+result() { # result FIELD FILE
+  npx --prefix "$OLDPWD" node -p 'JSON.parse(require("fs").readFileSync(process.argv[2], "utf8"))[process.argv[1]]' "$@"
+}
+
+# train_with NAME COMMAND...: each role is started here, since an emulated process cannot start another one.
+train_with() {
+  local name=$1 pid
+  shift
+  step "$("$@" --version)"
+  roles=()
+  mkdir "$name"
+  export PADDLET_STORE=sqlite:$folder/$name/store.db
+  for role in 'master job.yaml' 'pserver --index 0' 'trainer'; do
+    # shellcheck disable=SC2086
+    "$@" $role --dir "$name" --data-dir "$folder" --cache-dir "$name/cache" >"$name-${role%% *}.log" 2>&1 &
+    roles+=($!)
+  done
+  "$x64" status --wait done --timeout 40m --json >"$name.json"
+  for pid in "${roles[@]}"; do wait "$pid"; done
+  roles=()
+}
+train_with x64 "$x64"
+began=$SECONDS
+train_with arm64 "${arm64[@]}"
+cat x64.json
