@@ -11,14 +11,15 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
   exit 1
 fi
 
-# Unpacked beside and renamed, so that an interrupted run leaves nothing half done. World-readable: apt downloads as _apt.
+# Unpacked beside and renamed, so that an interrupted run leaves nothing half done.
 mkdir -p "$(dirname "$folder")"
 work=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-chmod 755 "$work"
 folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
 cd "$work"
-apt-get -qq download "$@" >&2 || { apt-get -qq update >&2 && apt-get -qq download "$@" >&2; }
+# As root apt would download as another user, who may not write here.
+download() { apt-get -qq -o APT::Sandbox::User=root download "$@" >&2; }
+download "$@" || { apt-get -qq update >&2 && download "$@"; }
 for package in ./*.deb; do dpkg -x "$package" unpacked; done
 rm -rf "$folder"
 mv unpacked "$folder"
