@@ -88,6 +88,7 @@ async function makeRelease(tree: Tree, { version, edits, notes }: Plan, date: st
     const files = {
       paddlet: executable,
       'install.sh': installer,
+      'NODE-LICENSE.txt': tree.path('node_modules', `node-linux-${process.arch}`, 'LICENSE'),
       'THIRD-PARTY-LICENSES.txt': tree.path('dist/THIRD-PARTY-LICENSES.txt'),
       ...Object.fromEntries(['LICENSE', 'NOTICE', 'README.md'].map((name) => [name, tree.path(name)])),
     };
@@ -106,7 +107,10 @@ function checkVersion(executable: string, version: string): void {
 
 function applyEdits(edits: Edits, tag: string, commit: boolean): void {
   for (const [file, text] of Object.entries(edits)) writeFileSync(join(ROOT, file), text);
-  if (!commit) return print(`Changed ${Object.keys(edits).join(', ')}: commit them and tag the commit ${tag}.`);
+  if (!commit) {
+    print(`Changed ${Object.keys(edits).join(', ')}: commit them and tag the commit ${tag}.`);
+    return;
+  }
   git('commit', '-m', `Release ${tag}`, '--', ...Object.keys(edits));
   git('tag', '-a', tag, '-m', `Release ${tag}`);
   print(`Committed and tagged ${tag}. Push both: git push --follow-tags`);
