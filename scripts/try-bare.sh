@@ -38,6 +38,9 @@ trap 'exit 130' INT TERM
 echo "== a minimal $suite in $root"
 "$mmdebstrap" --quiet --variant=minbase "$suite" "$root"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+# Where a proxy signs the traffic, Node trusts it there too.
+certificates=${NODE_EXTRA_CA_CERTS:+/etc/extra-certificates.pem}
+if [ -n "$certificates" ]; then cp -L "$NODE_EXTRA_CA_CERTS" "$root$certificates"; fi
 cp -L "$(command -v node)" "$root/usr/local/bin/node"
 mkdir -p "$root/usr/local/lib/node_modules"
 cp -a "$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")" "$root/usr/local/lib/node_modules/npm"
@@ -55,11 +58,11 @@ in_root() {
   # shellcheck disable=SC2016
   unshare --mount --pid --fork --kill-child sh -c '
     mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" || exit 1
-    root=$1 user=$2 home=$3
-    shift 3
-    exec chroot --userspec="$user" "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" \
+    root=$1 user=$2 home=$3 certificates=$4
+    shift 4
+    exec chroot --userspec="$user" "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" NODE_EXTRA_CA_CERTS="$certificates" \
       sh -c "cd ~/paddlet && exec \"\$@\"" sh "$@"
-  ' sh "$root" "$user" "$home" "$@"
+  ' sh "$root" "$user" "$home" "$certificates" "$@"
 }
 
 for user in $users; do
