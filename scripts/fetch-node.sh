@@ -22,7 +22,10 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 printf '%s\n' "$lock" >"$work/package-lock.json"
 node -p 'JSON.stringify(JSON.parse(process.argv[1]).packages[""])' "$lock" >"$work/package.json"
-(cd "$work" && npm ci --ignore-scripts --no-fund --no-audit --no-update-notifier >&2)
+# npm has been seen to stall for good while it unpacks a package of this size (1 of 20 installs, with npm 11 on a busy
+# machine), so it is given a limit and another try.
+install() { timeout --foreground 300 npm ci --ignore-scripts --no-fund --no-audit --no-update-notifier >&2; }
+(cd "$work" && { install || { [ $? = 124 ] && echo 'fetch-node: npm stalled; trying again' >&2 && install; }; })
 rm -rf "$cached"
 mv -T "$work" "$cached"
 echo "$cached/node_modules/node-linux-$arch"
