@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 tests='' users='root user' suite=bookworm
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick) tests='test/scripts test/cluster/executable.test.ts test/cluster/install.test.ts' ;;
+    --quick) tests='test/scripts test/executable/executable.test.ts test/executable/install.test.ts' ;;
     --tests) tests=$2; shift ;;
     --as) users=$2; shift ;;
     --suite) suite=$2; shift ;;
@@ -61,6 +61,7 @@ in_root() {
     root=$1 user=$2 home=$3 certificates=$4
     shift 4
     exec chroot --userspec="$user" "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" NODE_EXTRA_CA_CERTS="$certificates" \
+      npm_config_update_notifier=false \
       sh -c "cd ~/paddlet && exec \"\$@\"" sh "$@"
   ' sh "$root" "$user" "$home" "$certificates" "$@"
 }

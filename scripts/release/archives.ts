@@ -36,7 +36,7 @@ export async function makeArchive({ name, files, date, folder }: ArchiveOptions)
   await chmod(staged, 0o755);
   const archive = `${staged}.tar.gz`;
   const fixed = ['--sort=name', `--mtime=${date} 00:00:00Z`, '--owner=0', '--group=0', '--numeric-owner'];
-  await run('tar', [...fixed, '--format=ustar', '-I', 'gzip -9n', '-cf', archive, '-C', folder, name]);
+  await run('tar', [...fixed, '--format=ustar', '-I', 'gzip -n', '-cf', archive, '-C', folder, name]);
   await rm(staged, { recursive: true });
   return archive;
 }

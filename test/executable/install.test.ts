@@ -36,7 +36,7 @@ beforeAll(async () => {
   archive = await makeArchive({ name: 'paddlet-release', files, date: '2026-03-01', folder: release });
   await writeChecksums([archive]);
   execFileSync('tar', ['-xzf', archive, '-C', release]);
-});
+}, 600_000);
 afterAll(() => rmSync(release, { recursive: true }));
 
 beforeEach(() => {
