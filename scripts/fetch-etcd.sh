@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the path of an etcd binary for tests: PADDLET_TEST_ETCD, else etcd on PATH, else the Debian package unpacked into
-# .cache/etcd (nothing is installed and no daemon is started).
+# Prints the path of an etcd binary for tests: PADDLET_TEST_ETCD, else etcd on PATH, else the Debian package unpacked
+# into .cache/etcd (nothing is installed and no daemon is started).
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

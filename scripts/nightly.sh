@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
-# The last line is `N passed, N failed, N skipped`, of steps; a step is skipped where the machine lacks what it needs, and
-# the reason is printed. It takes about three hours.
+# The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
+# and the reason is printed. It takes about three hours.
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 set -u
@@ -24,8 +24,8 @@ run_sim() { npx node scripts/sim.ts --seeds "${SIM_SEEDS:-0..2000}" "$@"; }
 run_chaos() { npx node scripts/chaos/chaos.ts --faults "${CHAOS_FAULTS:-50}" "$@"; }
 run_step() {
   case $1 in
-    sim-async) run_sim --mode async ;;
-    sim-sync) run_sim --mode sync ;;
+    sim-async) run_sim --mode=async ;;
+    sim-sync) run_sim --mode=sync ;;
     sim-disks) run_sim --disks ;;
     chaos-etcd)
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'

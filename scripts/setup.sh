@@ -1,5 +1,5 @@
 # Sourced by train.sh and test.sh: makes everything they need, and nothing twice.
-# Needs bash, Node 20 or newer and npm on PATH. The Node that paddlet runs on is installed first (scripts/fetch-node.sh).
+# Needs bash, Node 20 or newer and npm on PATH. scripts/fetch-node.sh installs the Node that paddlet runs on.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # Nothing here asks questions, and nothing may wait for an answer.
@@ -27,8 +27,9 @@ require_node() {
   fi
 }
 
-# Installs exactly what package-lock.json says, unless that was done already. npm runs on the Node that paddlet is pinned
-# to: under an older one it warns about each package that asks for a newer one. No package needs its install script.
+# Installs exactly what package-lock.json says, unless that was done already. npm runs on the Node that paddlet is
+# pinned to: under an older one it warns about each package that asks for a newer one. No package needs its install
+# script.
 install_packages() {
   local done=node_modules/.paddlet-installed node_folder quiet=()
   if [ -d node_modules ] && cmp -s package-lock.json "$done"; then return 0; fi

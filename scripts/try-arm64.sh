@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: scripts/try-arm64.sh
-# Runs the arm64 executable on an x64 machine, and trains the same sync job with both: one master, one pserver, one trainer.
-# Succeeds when both models have the same digest. qemu and the arm64 libraries come from Debian packages, unpacked into
-# .cache/. Emulated JavaScript runs about 50 times slower, so the job is tiny; it takes half a minute.
+# Runs the arm64 executable on an x64 machine: trains the same sync job with both executables, with one master, one
+# pserver and one trainer. Succeeds when both models have the same digest. qemu and the arm64 libraries come from Debian
+# packages, unpacked into .cache/. Emulated JavaScript is about 50 times slower, so the job is tiny: half a minute.
 set -eu
 case "${1:-}" in
   '') ;;
@@ -52,8 +52,8 @@ training: { mode: sync, lanes: 2, passes: 2, batchSize: 25, seed: 1 }
 cluster: { pservers: 1, trainers: 1, leaseTtl: 2m }
 JOB
 
-# train_with NAME COMMAND...: each role is started here, since an emulated process cannot start another one. The first role
-# that fails ends it all.
+# train_with NAME COMMAND...: each role is started here, since an emulated process cannot start another one. The first
+# role that fails ends it all.
 train_with() {
   local name=$1 began=$SECONDS
   shift

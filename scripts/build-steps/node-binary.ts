@@ -12,8 +12,8 @@ export interface NodeBinary {
 }
 
 /**
- * A copy of Node without its symbol table (110 MB in place of 128), kept in `cacheFolder`. It must be stripped before the
- * injection: afterwards it no longer starts. Without `strip`, or with one for another architecture, Node as it is.
+ * A copy of Node without its symbol table (110 MB in place of 128), kept in `cacheFolder`. It must be stripped before
+ * the injection: afterwards it no longer starts. Without `strip`, or with one for another architecture, Node as it is.
  */
 export async function nodeBinary(root: string, cacheFolder: string, arch: string): Promise<NodeBinary> {
   const folder = await nodeFolder(root, arch);

@@ -1,6 +1,7 @@
 /**
  * CHANGELOG.md in the form of https://keepachangelog.com: a section `## Unreleased` on top, then one
- * `## VERSION - YYYY-MM-DD` per release, newest first. In each the entries are lists below `### Added`, `### Changed` and so on.
+ * `## VERSION - YYYY-MM-DD` per release, newest first. The entries of each are lists below `### Added`, `### Changed`
+ * and so on.
  */
 
 const KINDS: readonly string[] = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
@@ -14,7 +15,7 @@ export interface ReleasedChangelog {
   readonly notes: string;
 }
 
-/** Gives the unreleased entries a version and a date (YYYY-MM-DD). Throws when there are none, or the form is another. */
+/** Gives the unreleased entries a version and a date (YYYY-MM-DD). Throws when there are none, or the form is wrong. */
 export function releaseChangelog(text: string, version: string, date: string): ReleasedChangelog {
   const lines = text.split('\n');
   const headings = lines.flatMap((line, at) => (line.startsWith('## ') ? [at] : []));

@@ -2,14 +2,15 @@
 # Usage: install.sh [--from DIR_OR_ARCHIVE] [--prefix DIR] [--add-to-path]
 #
 # Installs the paddlet executable for the current user. No root is needed.
-#   --from DIR_OR_ARCHIVE  the unpacked archive, or paddlet-VERSION-linux-ARCH.tar.gz. Default: the folder of this script
+#   --from DIR_OR_ARCHIVE  the unpacked archive, or paddlet-VERSION-linux-ARCH.tar.gz. Default: this script's folder
 #   --prefix DIR           installs DIR/bin/paddlet. Default: ~/.local
 #   --add-to-path          adds DIR/bin to PATH in the start-up file of your shell
-# Where a SHA256SUMS is in the folder, or beside the archive, the checksum must match. To uninstall, remove DIR/bin/paddlet.
+# Where a SHA256SUMS is in the folder, or beside the archive, the checksum must match.
+# To uninstall, remove DIR/bin/paddlet.
 set -eu
 
 fail() { echo "install.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 
 from=$(dirname "$0")
 prefix=${HOME:+$HOME/.local}

@@ -16,8 +16,8 @@ function isLower(a: Version, b: Version): boolean {
 }
 
 /**
- * The version after `current`: `bump` is patch, minor, major or the version itself. `current` itself is allowed, since a
- * project's first version is released as it is. Throws on a version that is lower or malformed.
+ * The version after `current`: `bump` is patch, minor, major or the version itself. `current` itself is allowed, since
+ * a project's first version is released as it is. Throws on a version that is lower or malformed.
  */
 export function nextVersion(current: string, bump: string): string {
   const [major, minor, patch] = parse(current);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: scripts/setup/unpack-packages.sh FOLDER PACKAGE...
-# Downloads Debian packages and unpacks them into FOLDER, which it replaces. Nothing is installed, no daemon is started and
-# no root is needed.
+# Downloads Debian packages and unpacks them into FOLDER, which it replaces. Nothing is installed, no daemon is started
+# and no root is needed.
 set -eu
 
 folder=$1
