@@ -21,7 +21,7 @@ export interface ClaimIndexOptions {
   /** `/ps_desired`. */
   readonly desired: number;
   readonly leaseTtlMs: number;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
 export interface ClaimedIndex {
@@ -35,12 +35,12 @@ export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedInd
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
   const candidates = wanted === undefined ? Array.from({ length: desired }, (_, index) => index) : [wanted];
-  const taken = await tryAll(options, candidates);
+  const taken = await tryCandidates(options, candidates);
   if ('index' in taken) return taken;
   return waitAndClaim(options, candidates, taken.holder);
 }
 
-async function tryAll(
+async function tryCandidates(
   options: ClaimIndexOptions,
   candidates: readonly number[],
 ): Promise<ClaimedIndex | { readonly holder: string }> {
@@ -55,10 +55,10 @@ async function tryAll(
 }
 
 /**
- * A wanted index whose old owner's lease may still run is waited for, one and a half lease times (an embedded store
- * needs a watcher for one whole lease time before it ends the lease of a dead process; an etcd that was started again lets
- * every lease run its whole time once more). Only an owner that answers then is alive: where everything stood still for a
- * while, a lease outlives its process by more. Without a wanted index, stands by until one is free.
+ * The lease of a wanted index's former owner may still run: waits for one and a half lease times. (An embedded store needs a
+ * watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run its whole
+ * time once more.) After that only an owner that answers is alive: if the whole machine was suspended for a while, a lease
+ * outlives its process by more. Without a wanted index, stands by until one is free.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,
@@ -66,7 +66,7 @@ async function waitAndClaim(
   holder: string,
 ): Promise<ClaimedIndex> {
   const { context, wanted, leaseTtlMs, lease } = options;
-  const either = AbortSignal.any([options.over, lease.lost]);
+  const stopped = AbortSignal.any([options.stopSignal, lease.lost]);
   const { clock, log } = context.host;
   const changed = createSignal();
   let tries = 1;
@@ -92,11 +92,11 @@ async function waitAndClaim(
     sayWaiting(clock, log, () =>
       wanted === undefined
         ? `a free index: all ${candidates.length} are held; standing by`
-        : `index ${wanted}: held by ${holder}; waiting one lease time in case it is dead`,
+        : `index ${wanted}: held by ${holder}; waiting for its lease to end, in case it is dead`,
     ),
   ];
   let cancelLimit: Cancel = () => {};
-  /** Anew after each time in which the store was away or this process stopped: the old lease runs on meanwhile. */
+  /** Starts again after each time in which the store was unreachable or this process was suspended. */
   const armLimit = (): void => {
     cancelLimit();
     cancelLimit = clock.after(leaseTtlMs * 1.5 + 500, () => {
@@ -114,9 +114,9 @@ async function waitAndClaim(
   }
   try {
     for (;;) {
-      await changed.until(() => (tries > 0 || expired ? true : undefined), either);
+      await changed.until(() => (tries > 0 || expired ? true : undefined), stopped);
       tries = 0;
-      const taken = await tryAll(options, candidates);
+      const taken = await tryCandidates(options, candidates);
       if ('index' in taken) return taken;
       if (!expired) continue;
       if (await isAlive(options, taken.holder)) throw indexTaken(wanted!, taken.holder);
@@ -133,9 +133,9 @@ async function waitAndClaim(
   }
 }
 
-/** Whether a pserver of that index answers, or one that has not said yet which it has. */
+/** Whether a pserver of that index answers, or one that does not know its index yet. */
 async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
-  // A process that lives has its address for itself.
+  // No other live process has this process's address.
   if (holder === address) return false;
   const info = await askInfoAt(context.network, holder);
   return info?.role === 'pserver' && (info.index === undefined || info.index === wanted);

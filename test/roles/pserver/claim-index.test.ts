@@ -48,7 +48,7 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     wanted,
     desired: 1,
     leaseTtlMs: LEASE_TTL_MS,
-    over: new AbortController().signal,
+    stopSignal: new AbortController().signal,
   });
 
 /** Longer than an index is waited for, renewing our own lease meanwhile. */

@@ -32,8 +32,8 @@ const JOB = jobOf();
 describe('a rate', () => {
   it('holds each write back to its time, and none once somebody waits', async () => {
     const clock = new FakeClock();
-    const hurried = new AbortController();
-    const pace = createPace(clock, 1000, hurried.signal);
+    const unlimited = new AbortController();
+    const pace = createPace(clock, 1000, unlimited.signal);
     await pace(5000);
     let second = false;
     const waiting = pace(5000).then(() => {
@@ -41,7 +41,7 @@ describe('a rate', () => {
     });
     await clock.advance(4000);
     expect(second).toBe(false);
-    hurried.abort();
+    unlimited.abort();
     await waiting;
     await pace(1e9);
     await pace(1e9);
@@ -60,8 +60,8 @@ class Saves {
       this.#settle.push((error) => (error === undefined ? resolve(file) : reject(error)));
     });
   };
-  readonly hurry = (): void => void this.calls.push('hurry');
-  readonly end = (): void => void this.calls.push('end');
+  readonly endRateLimit = (): void => void this.calls.push('endRateLimit');
+  readonly abandon = (): void => void this.calls.push('abandon');
 
   async finish(error?: Error): Promise<void> {
     this.#settle.shift()!(error);
@@ -85,17 +85,17 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
-      onEnd: (error) => ended.push(error),
+      onFatal: (error) => ended.push(error),
     });
   });
 
-  it('are hurried by the last one, which waits for them', async () => {
+  it('lose their rate limit to the last one, which waits for them', async () => {
     await clock.advance(1000);
     const last = checkpointing.last();
-    expect(saves.calls).toEqual(['save', 'hurry']);
+    expect(saves.calls).toEqual(['save', 'endRateLimit']);
     await saves.finish();
     await clock.advance(0);
-    expect(saves.calls).toEqual(['save', 'hurry', 'clean']);
+    expect(saves.calls).toEqual(['save', 'endRateLimit', 'clean']);
     await saves.finish();
     expect((await last).uuid).toBe(uuidOf(3));
   });
@@ -108,7 +108,7 @@ describe('the saves of a pserver', () => {
       stopped = true;
     });
     await clock.advance(0);
-    expect([saves.calls, stopped]).toEqual([['hurry', 'clean', 'end'], false]);
+    expect([saves.calls, stopped]).toEqual([['endRateLimit', 'clean', 'abandon'], false]);
     await saves.finish(new PaddletError('Interrupted', 'given up'));
     await expect(last).rejects.toMatchObject({ code: 'Interrupted' });
     await stopping;

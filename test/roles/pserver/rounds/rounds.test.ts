@@ -172,11 +172,11 @@ describe('a pull', () => {
     const [bias, rows] = await rig.pull(1, wanted);
     expect([[...bias!], [...rows!]]).toEqual([[-0.5, -0.5], [9]]);
     expect((await rig.pull(2, wanted)).map((values) => [...values])).toEqual([[-1, -1], [8]]);
-    expect((await rig.standing()).header).toMatchObject({ version: 2, oldest: 1 });
+    expect((await rig.position()).header).toMatchObject({ version: 2, oldest: 1 });
     await expect(rig.pull(0)).rejects.toMatchObject({ code: 'VersionGone', details: { version: 2 } });
     rig.push(header(2, 1), gradients(1, 1, 1));
     await expect(rig.pull(1)).rejects.toMatchObject({ code: 'VersionGone' });
-    expect((await rig.standing()).header).toMatchObject({ version: 2, oldest: 2, missing: [0] });
+    expect((await rig.position()).header).toMatchObject({ version: 2, oldest: 2, missing: [0] });
   });
 
   it('of another timeline is refused; so is every one without the lease, also one that has waited', async () => {
@@ -205,15 +205,15 @@ describe('a pull', () => {
 
 describe('where it stands', () => {
   it('is told at once, or when it is above what is known, or after so long', async () => {
-    expect((await rig.standing()).header).toEqual({
+    expect((await rig.position()).header).toEqual({
       ...{ type: 'rounds', timeline: 0, version: 0, oldest: 0, missing: [0, 1] },
     });
-    const waiting = rig.standing(0);
+    const waiting = rig.position(0);
     rig.push(header(0, 1), gradients(1, 1, 1));
     expect(await settled(waiting)).toBe(false);
     rig.push(header(0, 0), gradients(1, 1, 1));
     expect((await waiting).header).toMatchObject({ version: 1 });
-    const late = rig.standing(1, 1_000);
+    const late = rig.position(1, 1_000);
     rig.push(header(1, 1), gradients(1, 1, 1));
     await rig.clock.advance(1_000);
     expect((await late).header).toMatchObject({ version: 1, missing: [0] });
