@@ -4,7 +4,7 @@ import { asSuspended } from '../../cluster/as-suspended.ts';
 import type { RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { checkHeld, checkTask } from './checks.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
-import { pullVersion, pushLane, roundsOf } from './rounds/requests.ts';
+import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { Serving } from './serving.ts';
 import { closeTasks } from './tasks/close-tasks.ts';
 import { pull, push } from './tasks/push-pull.ts';
