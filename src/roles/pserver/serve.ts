@@ -9,31 +9,11 @@ import type { Serving } from './serving.ts';
 import { closeTasks } from './tasks/close-tasks.ts';
 import { pull, push } from './tasks/push-pull.ts';
 
-/** Messages that only a master answers. */
-type MasterType =
-  | 'getLanes'
-  | 'getPlan'
-  | 'getChunks'
-  | 'failLane'
-  | 'returnLanes'
-  | 'roundStuck'
-  | 'getTask'
-  | 'finishTask'
-  | 'failTask'
-  | 'returnTask'
-  | 'finishEvaluation'
-  | 'requestSaveModel'
-  | 'savedModel'
-  | 'progress';
-type PserverType = Exclude<RequestType, MasterType | 'info'>;
-type Handler<T extends RequestType> = (
-  serving: Serving,
-  request: Request<T>,
-  session: Session,
-) => Reply | Promise<Reply>;
+type JobType = Exclude<RequestType, 'info'>;
+type Handler<T extends JobType> = (serving: Serving, request: Request<T>, session: Session) => Reply | Promise<Reply>;
 
-/** One handler for each message to a pserver: a missing one is an error of the compiler. */
-const HANDLERS: { readonly [T in PserverType]: Handler<T> } = {
+/** One handler for each message: a missing one is an error of the compiler. */
+const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   pull,
   push,
   closeTasks(serving, { header: { tasks } }) {
@@ -50,7 +30,26 @@ const HANDLERS: { readonly [T in PserverType]: Handler<T> } = {
   checkpoint: (serving, { header }) => checkpoint(serving, header),
   scanRows: ({ scanner }, { header }) => scanner.rows(header),
   scanBlock: ({ scanner }, { header }) => scanner.block(header),
+  getLanes: refuse,
+  getPlan: refuse,
+  getChunks: refuse,
+  failLane: refuse,
+  returnLanes: refuse,
+  roundStuck: refuse,
+  getTask: refuse,
+  finishTask: refuse,
+  failTask: refuse,
+  returnTask: refuse,
+  finishEvaluation: refuse,
+  requestSaveModel: refuse,
+  savedModel: refuse,
+  progress: refuse,
 };
+
+/** Of messages to the master. */
+function refuse(_: Serving, { header }: Request<JobType>): never {
+  throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': ask the master`);
+}
 
 /** `serving()` is undefined until the shards are taken and loaded. */
 export function createHandler(serving: () => Serving | undefined, info: () => Record<string, unknown>): RequestHandler {
@@ -61,20 +60,15 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw new PaddletError('NotReady', 'this pserver is still loading its shards');
     checkJob(current, header);
     checkHeld(current);
-    if (!isPserverType(header.type)) {
-      throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': ask the master`);
-    }
-    return answer(header.type, current, request as Request<PserverType>, session);
+    return answer(header.type, current, request as Request<JobType>, session);
   };
 }
 
-const isPserverType = (type: RequestType): type is PserverType => Object.hasOwn(HANDLERS, type);
-
-function answer<T extends PserverType>(type: T, serving: Serving, request: Request<T>, session: Session) {
+function answer<T extends JobType>(type: T, serving: Serving, request: Request<T>, session: Session) {
   return HANDLERS[type](serving, request, session);
 }
 
-function checkJob({ job }: Serving, header: Header<Exclude<RequestType, 'info'>>): void {
+function checkJob({ job }: Serving, header: Header<JobType>): void {
   if (header.job !== job.id) {
     throw new PaddletError('WrongJob', `this pserver serves job ${job.id}, not ${header.job}`);
   }
