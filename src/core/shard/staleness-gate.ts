@@ -5,10 +5,10 @@
  *
  *   (current version − oldest version held) + pushes announced by all holders, n included − 1  ≤  bound.
  *
- * A push does not change the left side: it raises the version and takes one from the announced pushes. One pserver's gate
- * serves all pservers: a push that arrived here may still be on its way to another. So a holder that has pushed stays a
- * holder until it asks again or releases its hold, which it does when every pserver has acknowledged its pushes. A
- * trainer that is admitted before that counts as holding values without that push.
+ * A push does not change the left side: it raises the version and takes one from the announced pushes. One pserver's
+ * gate serves all pservers: a push that arrived here may still be on its way to another. So a holder that has pushed
+ * stays a holder until it asks again or releases its hold, which it does when every pserver has acknowledged its
+ * pushes. A trainer that is admitted before that counts as holding values without that push.
  *
  * Trainers are admitted in the order in which they ask. One that holds values never waits, and neither does one alone,
  * so no two wait for each other. A holder that disconnects or says that it holds nothing counts no more; one that is

@@ -37,8 +37,8 @@ export function judgeStaleness(
 }
 
 /**
- * The factor for the learning rate: 1 / (1 + staleness − bound) beyond the bound. With a bound of 1 this is the α / τ of
- * Zhang, Gupta, Lian & Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (IJCAI 2016). It depends on two
- * whole numbers only, so every copy of a shard computes the same factor.
+ * The factor for the learning rate: 1 / (1 + staleness − bound) beyond the bound. With a bound of 1 this is the α / τ
+ * of Zhang, Gupta, Lian & Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (IJCAI 2016). It depends on
+ * two whole numbers only, so every copy of a shard computes the same factor.
  */
 export const rateScaleOf = (staleness: number, bound: number): number => 1 / (1 + Math.max(0, staleness - bound));

@@ -13,8 +13,8 @@ export function checkHeld({ isHeld }: Lease): void {
 }
 
 /**
- * Answers at once when there is nothing to wait for. Else answers after `wait`, if the lease is still held then: a lease
- * that was checked before the wait may have run out during it.
+ * Answers at once when there is nothing to wait for. Else answers after `wait`, if the lease is still held then: a
+ * lease that was checked before the wait may have run out during it.
  */
 export function answerAfter<T>(lease: Lease, wait: Promise<void> | undefined, answer: () => T): T | Promise<T> {
   if (wait === undefined) return answer();
@@ -28,11 +28,10 @@ export function answerAfter<T>(lease: Lease, wait: Promise<void> | undefined, an
 export function checkStamp(shards: { readonly stamp: PlacementStamp }, claimed: PlacementStamp): void {
   const { stamp } = shards;
   if (sameStamp(claimed, stamp)) return;
-  throw new PaddletError(
-    'StalePlacement',
-    `the placement here is ${stamp.revision} with ${stamp.shards} shards, not ${claimed.revision} with ${claimed.shards}`,
-  );
+  throw new PaddletError('StalePlacement', `the placement here is ${textOf(stamp)}, not ${textOf(claimed)}`);
 }
+
+const textOf = ({ revision, shards }: PlacementStamp): string => `${revision} with ${shards} shards`;
 
 /** Throws `BadMessage` for a task that the job does not have. */
 export function checkTask(job: { readonly passes: number; readonly tasks: number }, pass: number, task: number): void {

@@ -55,10 +55,10 @@ async function tryCandidates(
 }
 
 /**
- * The lease of a wanted index's former owner may still run: waits for one and a half lease times. (An embedded store needs a
- * watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run its whole
- * time once more.) After that only an owner that answers is alive: if the whole machine was suspended for a while, a lease
- * outlives its process by more. Without a wanted index, stands by until one is free.
+ * The lease of a wanted index's former owner may still run: waits for one and a half lease times. (An embedded store
+ * needs a watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease
+ * run its whole time once more.) After that only an owner that answers is alive: if the whole machine was suspended for
+ * a while, a lease outlives its process by more. Without a wanted index, stands by until one is free.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,

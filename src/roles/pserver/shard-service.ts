@@ -1,4 +1,4 @@
-/** What a pserver does with its shards once they are taken: serves them and saves them. One implementation for each mode. */
+/** What a pserver does with the shards that it has taken: serves them and saves them. Each mode implements it. */
 import type { RoleContext } from '../../cluster/context.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
@@ -28,7 +28,7 @@ export interface ShardService {
   readonly serving: Serving | undefined;
   /** From now on updates are refused with `Draining`. */
   freeze(): void;
-  /** On a clean stop, after `freeze`: a last checkpoint, from which nothing is missing. Throws like `Snapshots.save`. */
+  /** On a clean stop, after `freeze`: saves the last state. Throws like `Snapshots.save`. */
   saveLast(): Promise<unknown>;
   /** After the index was lost, after `freeze` and `stopSaving`. Throws `CheckpointNotWritten`. */
   saveParting(): Promise<unknown>;

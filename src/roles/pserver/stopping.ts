@@ -45,13 +45,13 @@ export async function serveUntilStopped(
   }
 }
 
-/** The index is lost: the lease says so, or a save that found the key to be another's before the lease was known to be lost. */
+/** Set when the index is lost: by the lease, or by a save that found the key to be another's before the lease did. */
 function lossOfIndex(lease: HeldLease, fatal: AbortSignal): PaddletError | undefined {
   if (lease.lost.aborted) return lossOf(lease);
   return isPaddletError(fatal.reason, 'LeaseGone') ? fatal.reason : undefined;
 }
 
-/** Waits for an unreachable store for as long as the index may still be ours: stopping is no reason to lose anything. */
+/** Waits for an unreachable store while the index may still be ours: stopping is no reason to lose anything. */
 async function drain(owned: OwnedIndex, service: ShardService): Promise<void> {
   await announce(owned, 'draining', owned.lease.lost);
   await service.saveLast();

@@ -1,7 +1,8 @@
 /**
- * Takes the shards that the plan gives to this index. A starting pserver owns nothing, not even what its index held before
- * (DESIGN §7). A shard that never had an owner starts from its initial values. A shard that had an owner is taken over
- * with that owner's last state, by a transaction that finds the head unchanged and this pserver's token alive.
+ * Takes the shards that the plan gives to this index. A starting pserver owns nothing, not even what its index held
+ * before (DESIGN §7). A shard that never had an owner starts from its initial values. A shard that had an owner is
+ * taken over with that owner's last state, by a transaction that finds the head unchanged and this pserver's token
+ * alive.
  */
 import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';

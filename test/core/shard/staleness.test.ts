@@ -96,7 +96,7 @@ class Rig {
     this.#take(this.gate.step({ type: 'disconnected', holder: id }, this.version, this.now));
   }
 
-  /** Time goes on; ticks when the gate wants one. */
+  /** Lets time pass; ticks when the gate wants one. */
   wait(ms: number): void {
     const until = this.now + ms;
     for (;;) {
@@ -142,7 +142,7 @@ function play(rig: Rig, commands: readonly (readonly ['ask' | 'push' | 'die' | '
 }
 
 describe('the gate', () => {
-  it('keeps every push within the bound, when nobody is silent', () => {
+  it('keeps every push within the bound, when no trainer is silent', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), fc.array(command, { maxLength: 120 }), (bound, commands) => {
         const rig = new Rig(bound, 4);
@@ -153,7 +153,7 @@ describe('the gate', () => {
     );
   });
 
-  it('never holds anybody up for good, whoever dies or falls silent', () => {
+  it('delays no trainer for good, whichever others die or fall silent', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 8 }),
@@ -173,7 +173,7 @@ describe('the gate', () => {
     );
   });
 
-  it('lets in by turns: a fast one waits for the push of the slow one', () => {
+  it('admits in turns: a fast one waits for the push of the slow one', () => {
     const rig = new Rig(2, 2);
     rig.ask(0, 1);
     for (let i = 0; i < 2; i++) {
@@ -226,7 +226,7 @@ describe('the gate', () => {
     ]);
   });
 
-  it('answers in time, and a pull asked anew takes the place of the one before', () => {
+  it('answers in time, and a repeated pull replaces the one before', () => {
     const gate = new StalenessGate({ bound: 0, patienceMs: 10 * ANSWER, answerWithinMs: ANSWER });
     const ask = (holder: number, request: number, now: number) =>
       gate.step({ type: 'ask', holder, request, pushes: 1, since: undefined }, 0, now);

@@ -1,7 +1,7 @@
 /**
- * A parting snapshot is found by the token of the owner that announced it, for as long as the heads of the shards name that
- * token. The next owner changes the heads when it takes the shards. So before that it makes the snapshot its own newest
- * file: otherwise, if it were lost before its first checkpoint, its successor would load an older file.
+ * A parting snapshot is found by the token of the owner that announced it, for as long as the heads of the shards name
+ * that token. The next owner changes the heads when it takes the shards. So before that it makes the snapshot its own
+ * newest file: otherwise, if it were lost before its first checkpoint, its successor would load an older file.
  */
 import { type Generation, generationsOf, readEntry } from '../../../checkpoint/registry/entry.ts';
 import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts';
@@ -17,7 +17,10 @@ export interface AdoptOptions {
   readonly keep: number;
 }
 
-/** Puts the snapshot first in the index's entry, unless the entry has it. Throws `LeaseGone` when the index is another's. */
+/**
+ * Puts the snapshot first in the index's entry, unless the entry has it. Throws `LeaseGone` when the index is
+ * another's.
+ */
 export async function adoptParting(options: AdoptOptions, snapshot: Generation): Promise<void> {
   const { context, fence, index, folder, keep } = options;
   const { store, keys, stop } = context;

@@ -11,7 +11,9 @@ import type { Snapshots } from './snapshots.ts';
 export interface Checkpointing {
   /** What was saved, or undefined when a save was running already. */
   request(): Promise<CheckpointFile | undefined>;
-  /** The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure. */
+  /**
+   * The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure.
+   */
   last(): Promise<CheckpointFile>;
   /** To be called with what has been done so far: saves when it is time to. */
   progressed(passes: number, batches: number): void;

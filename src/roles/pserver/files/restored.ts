@@ -1,6 +1,6 @@
 /**
- * What a restore left for the pservers that start after it: heads from before the restore count as heads of the restored
- * files (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
+ * What a restore left for the pservers that start after it: heads from before the restore count as heads of the
+ * restored files (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
  */
 import { type RestoredRecord, restoredSchema } from '../../../checkpoint/registry/publish-restored.ts';
 import type { RoleContext } from '../../../cluster/context.ts';

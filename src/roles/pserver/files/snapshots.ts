@@ -1,4 +1,4 @@
-/** Writes and publishes this pserver's checkpoints: during training, at the end of the job, on a clean stop, and in parting. */
+/** Writes and publishes this pserver's checkpoints: those of its index, and parting snapshots after it lost its index. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import {
@@ -37,7 +37,7 @@ export interface SnapshotOptions {
   };
 }
 
-/** The shards as they were at some instant, for a file that is written while updates go on. */
+/** The shards as they were at some instant, for a file that is written while later updates are applied. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
   readonly momentOf: (shard: number) => ShardMoment;
@@ -54,8 +54,9 @@ export class Snapshots {
   }
 
   /**
-   * Saves the shards and publishes the file under the fence. `clean`: nothing will be applied after it. Throws `LeaseGone`
-   * when the fence is another's by now, `CheckpointNotWritten` when the disk fails, `Interrupted` when abandoned.
+   * Saves the shards and publishes the file under the fence. `clean`: nothing will be applied after it. Throws
+   * `LeaseGone` when the fence is another's by now, `CheckpointNotWritten` when the disk fails, `Interrupted` when
+   * abandoned.
    */
   async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
     const { context, record, fence, index, folder, shards, sync } = this.#options;

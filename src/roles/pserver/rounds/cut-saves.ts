@@ -1,4 +1,6 @@
-/** Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied. */
+/**
+ * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
+ */
 import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';

@@ -32,8 +32,8 @@ export class RoundLanes {
   }
 
   /**
-   * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. Throws
-   * `BadMessage` and what `Parameters.check` throws; then nothing is kept.
+   * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums.
+   * Throws `BadMessage` and what `Parameters.check` throws; then nothing is kept.
    */
   keep(request: Request<'pushLane'>): void {
     const { header } = request;

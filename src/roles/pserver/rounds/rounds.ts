@@ -1,9 +1,9 @@
 /**
- * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived, lets pulls of
- * a version wait for it, and has cuts saved (DESIGN §6). `src/core/rounds/gate.ts` decides what is accepted when.
+ * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived, lets pulls
+ * of a version wait for it, and has cuts saved (DESIGN §6). `src/core/rounds/gate.ts` decides what is accepted when.
  *
- * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow; both
- * would fail again on every try, and fail the job.
+ * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow;
+ * both would fail again on every try, and fail the job.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -79,7 +79,9 @@ export class Rounds {
     return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
   }
 
-  /** Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied. */
+  /**
+   * Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied.
+   */
   pushLane(request: Request<'pushLane'>): Reply {
     const { gate } = this;
     const { header } = request;

@@ -1,6 +1,6 @@
 /**
- * Sync mode: loads the shards of this pserver, takes them, serves them and saves them. When the timeline rises, process,
- * index and shards stay, and the shards go back to the cut: their state is loaded again.
+ * Sync mode: loads the shards of this pserver, takes them, serves them and saves them. When the timeline rises,
+ * process, index and shards stay, and the shards go back to the cut: their state is loaded again.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -150,7 +150,9 @@ class RoundService implements ShardService {
     }
   }
 
-  /** The state, once the shards are at a cut. Throws `LeaseGone` when the index is lost before, or what `#broken` says. */
+  /**
+   * The state, once the shards are at a cut. Throws `LeaseGone` when the index is lost before, or what `#broken` says.
+   */
   async #settled(): Promise<TimelineState> {
     const { lease } = this.#options;
     const look = (): TimelineState | undefined => {

@@ -1,7 +1,7 @@
 /**
- * Sync mode, when the whole job is asked to stop: pservers wait for the trainers to leave, and the trainers leave only after
- * every pserver has the same lanes of the current round. Otherwise one pserver could have completed the round and another
- * could lack a lane that no trainer keeps any more, and all would have to go back to the last cut.
+ * Sync mode, when the whole job is asked to stop: pservers wait for the trainers to leave, and the trainers leave only
+ * after every pserver has the same lanes of the current round. Otherwise one pserver could have completed the round and
+ * another could lack a lane that no trainer keeps any more, and all would have to go back to the last cut.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';

@@ -1,6 +1,6 @@
 /**
- * Discarded tasks are closed in the ledgers. A closure is an update as a push is: the loaded file must be marked as opened
- * before it, and the last checkpoint must contain it.
+ * Discarded tasks are closed in the ledgers. A closure is an update as a push is: the loaded file must be marked as
+ * opened before it, and the last checkpoint must contain it.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { CLOSED } from '../../../core/shard/ledger.ts';

@@ -1,8 +1,8 @@
 /**
- * Async mode: fills the parameter memory of a pserver that just claimed its index. Shards that never had an owner get their
- * initial values. The others get the last state of their former owner. If that owner saved it on its way out, nothing is
- * missing. Otherwise the newest usable checkpoint is loaded, or else the initial values: both are logged, and the recovery
- * number tells all roles that acknowledged pushes may be gone from these shards and must be repaired.
+ * Async mode: fills the parameter memory of a pserver that just claimed its index. Shards that never had an owner get
+ * their initial values. The others get the last state of their former owner. If that owner saved it on its way out,
+ * nothing is missing. Otherwise the newest usable checkpoint is loaded, or else the initial values: both are logged,
+ * and the recovery number tells all roles that acknowledged pushes may be gone from these shards and must be repaired.
  */
 
 import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../../../checkpoint/load/load.ts';

@@ -1,4 +1,4 @@
-/** Async mode: pulls and pushes. Each is handled in one go once it begins, so no pull sees half an update. */
+/** Async mode: pulls and pushes. Each is answered synchronously once it begins, so no pull sees half an update. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';

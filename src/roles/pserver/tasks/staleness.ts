@@ -27,7 +27,10 @@ export interface Staleness {
   version(): number;
   /** The factor for the learning rate, for a push that may be applied. Throws `TooStale`. */
   judge(revision: string, used: PulledVersion | undefined, push: number): number;
-  /** Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too long. */
+  /**
+   * Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too
+   * long.
+   */
   enter(hold: Hold | undefined, session: Session): Promise<void> | undefined;
   /** A push of this connection was applied, or dropped as a duplicate. */
   pushed(session: Session): void;

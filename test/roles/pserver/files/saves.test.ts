@@ -1,4 +1,6 @@
-/** Saves in leaving: held to no rate, waited for, given up with the store; and snapshots that become the newest file. */
+/**
+ * Saves on shutdown: not rate-limited, awaited, abandoned; and parting snapshots that become the newest file.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
@@ -30,7 +32,7 @@ import { FakeClock, put, RecordingLog, SILENT } from '../../../store/support.ts'
 const JOB = jobOf();
 
 describe('a rate', () => {
-  it('holds each write back to its time, and none once somebody waits', async () => {
+  it('delays each write to its time, and none once a caller waits', async () => {
     const clock = new FakeClock();
     const unlimited = new AbortController();
     const pace = createPace(clock, 1000, unlimited.signal);
@@ -167,7 +169,7 @@ describe('with a store', () => {
     expect(await disk.list(`${PLACE.folder}/${PLACE.index}`)).toEqual([]);
   });
 
-  it('a parting snapshot is the newest file of the next owner, clean until it is opened, and replaces older ones', async () => {
+  it('a parting snapshot is the newest file of the next owner, clean until opened, and replaces older ones', async () => {
     const disk = createSimulatedDisk();
     const older = await claim();
     const files: Generation[] = [];

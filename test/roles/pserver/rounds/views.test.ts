@@ -1,4 +1,6 @@
-/** What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8). */
+/**
+ * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8).
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
