@@ -12,6 +12,8 @@ import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 
+const LIMIT_MARGIN_MS = 500;
+
 export interface ClaimIndexOptions {
   readonly context: RoleContext;
   readonly lease: HeldLease;
@@ -55,82 +57,100 @@ async function tryCandidates(
 }
 
 /**
- * The lease of a wanted index's former owner may still run: waits for one and a half lease times. (An embedded store
- * needs a watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease
- * run its whole time once more.) After that only an owner that answers is alive: if the whole machine was suspended for
- * a while, a lease outlives its process by more. Without a wanted index, stands by until one is free.
+ * Without a wanted index, stands by until one is free. A wanted index is waited for as long as `createLimit` says; after
+ * that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its process
+ * by more. Throws `IndexTaken` when the owner is alive.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,
   candidates: readonly number[],
   holder: string,
 ): Promise<ClaimedIndex> {
-  const { context, wanted, leaseTtlMs, lease } = options;
+  const { wanted, lease } = options;
+  const { clock, log } = options.context.host;
   const stopped = AbortSignal.any([options.stopSignal, lease.lost]);
-  const { clock, log } = context.host;
   const changed = createSignal();
-  let tries = 1;
-  let expired = false;
-  let done = false;
-  const wake = (): void => {
-    tries += 1;
+  let mayBeFree = true;
+  let isLimitReached = false;
+  const limit = createLimit(options, () => {
+    isLimitReached = true;
     changed.notify();
-  };
+  });
   const cancels = [
-    follow(
-      context.store,
-      context.keys.psPrefix,
-      {
-        onSnapshot: wake,
-        onEvents: (events) => {
-          if (events.some((event) => event.type === 'delete' || event.entry.leaseId === lease.leaseId)) wake();
-        },
-        onEnd: (error) => log.error(`watching ${context.keys.psPrefix}: ${error.message}`),
-      },
-      clock,
-    ),
+    followIndexes(options, () => {
+      mayBeFree = true;
+      changed.notify();
+    }),
     sayWaiting(clock, log, () =>
       wanted === undefined
         ? `a free index: all ${candidates.length} are held; standing by`
         : `index ${wanted}: held by ${holder}; waiting for its lease to end, in case it is dead`,
     ),
+    limit.cancel,
   ];
-  let cancelLimit: Cancel = () => {};
-  /** Starts again after each time in which the store was unreachable or this process was suspended. */
-  const armLimit = (): void => {
-    cancelLimit();
-    cancelLimit = clock.after(leaseTtlMs * 1.5 + 500, () => {
-      if (!lease.isHeld()) return armLimit();
-      expired = true;
-      changed.notify();
-    });
-  };
-  if (wanted !== undefined) {
-    armLimit();
-    lease.onResume(() => {
-      if (!expired && !done) armLimit();
-    });
-    cancels.push(() => cancelLimit());
-  }
+  if (wanted !== undefined) limit.start();
   try {
     for (;;) {
-      await changed.until(() => (tries > 0 || expired ? true : undefined), stopped);
-      tries = 0;
+      await changed.until(() => (mayBeFree || isLimitReached ? true : undefined), stopped);
+      mayBeFree = false;
       const taken = await tryCandidates(options, candidates);
       if ('index' in taken) return taken;
-      if (!expired) continue;
+      if (!isLimitReached) continue;
       if (await isAlive(options, taken.holder)) throw indexTaken(wanted!, taken.holder);
       log.info(`index ${wanted}: ${taken.holder} does not answer; waiting for its lease to end`);
-      expired = false;
-      armLimit();
+      isLimitReached = false;
+      limit.start();
     }
   } catch (error) {
     if (lease.lost.aborted && isPaddletError(error, 'Interrupted')) throw lossOf(lease);
     throw error;
   } finally {
-    done = true;
     for (const cancel of cancels) cancel();
   }
+}
+
+/** Calls `onFree` when an index may have become free. */
+function followIndexes({ context, lease }: ClaimIndexOptions, onFree: () => void): Cancel {
+  const { store, keys, host } = context;
+  return follow(
+    store,
+    keys.psPrefix,
+    {
+      onSnapshot: onFree,
+      onEvents: (events) => {
+        if (events.some((event) => event.type === 'delete' || event.entry.leaseId === lease.leaseId)) onFree();
+      },
+      onEnd: (error) => host.log.error(`watching ${keys.psPrefix}: ${error.message}`),
+    },
+    host.clock,
+  );
+}
+
+/**
+ * The time in which the lease of a dead owner ends: one and a half lease times, and a margin. (An embedded store needs a
+ * watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run its
+ * whole time once more.) It starts again whenever the store was unreachable or this process was suspended.
+ */
+function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReached: () => void) {
+  let isRunning = false;
+  let cancelTimer: Cancel = () => {};
+  const start = (): void => {
+    cancelTimer();
+    isRunning = true;
+    cancelTimer = context.host.clock.after(leaseTtlMs * 1.5 + LIMIT_MARGIN_MS, () => {
+      if (!lease.isHeld()) return start();
+      isRunning = false;
+      onReached();
+    });
+  };
+  lease.onResume(() => {
+    if (isRunning) start();
+  });
+  const cancel = (): void => {
+    isRunning = false;
+    cancelTimer();
+  };
+  return { start, cancel };
 }
 
 /** Whether a pserver of that index answers, or one that does not know its index yet. */

@@ -1,4 +1,4 @@
-/** Writes and publishes this pserver's checkpoints: those of its index, and parting snapshots after it lost its index. */
+/** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import {

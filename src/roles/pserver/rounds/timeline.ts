@@ -105,7 +105,7 @@ function failWholeJob({ context, fence, index, onFatal }: TimelineOptions, error
   failJob(context, fence, `pserver ${index}`, error).then(() => onFatal(error), onFatal);
 }
 
-/** The files of the cut, and those that the next may be made of, stay until a newer one is complete, whatever `keep` is. */
+/** Files of the cut, and those that the next may be made of, stay until a newer cut is complete, whatever `keep` is. */
 function isOfCutOrAfter({ uuid, round }: Generation, cut: Cut | undefined): boolean {
   if (cut === undefined) return true;
   return filesOfCut(cut).has(uuid) || (round ?? 0) >= cut.round;
