@@ -1,26 +1,29 @@
 /**
- * Takes the shards that the plan gives to this index. A starting pserver owns nothing, also not what its index held
- * before (DESIGN §7): a shard nobody ever held starts from its initial values; one that had an owner is taken over only
- * with that owner's exact last state, by a transaction that finds the head unchanged and our own token alive.
+ * Takes the shards that the plan gives to this index. A starting pserver owns nothing, not even what its index held
+ * before (DESIGN §7). A shard that never had an owner starts from its initial values. A shard that had an owner is
+ * taken over with that owner's last state, by a transaction that finds the head unchanged and this pserver's token
+ * alive.
  */
 import { PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { type Head, type Owner, parseHead, type ReplicaRecord, sameOwner } from '../../cluster/placement/heads.ts';
-import { type PlacementStamp, plannedShards, stampOf } from '../../core/placement.ts';
+import { plannedShards } from '../../core/placement.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { KeyValue } from '../../store/store.ts';
 import { readRestored } from './files/restored.ts';
+import type { OwnedHead } from './shards.ts';
 
 export interface PlannedHead {
   readonly shard: number;
-  /** 0n when nobody ever held the shard. */
+  /** 0n when the shard never had an owner. */
   readonly modRevision: bigint;
   readonly head: Head | undefined;
 }
 
-/** The heads of the shards planned for this index, as they stand. */
+/** The current heads of the shards that are planned for this index, by ascending shard. */
 export async function readPlannedHeads(
   context: RoleContext,
   plan: { index: number; pservers: number; shards: number },
@@ -49,41 +52,29 @@ export function formerOwners(heads: readonly PlannedHead[], me: Owner): Owner[] 
   return [...owners.values()];
 }
 
-/** Transactions on the way at once: enough to share the store's syncs, few enough to leave it air. */
-const TAKING_AT_ONCE = 64;
-
-export interface TakenShards {
-  readonly stamp: PlacementStamp;
-  /** Shard → epoch of its head. */
-  readonly epochs: ReadonlyMap<number, number>;
-}
-
-/** Makes this pserver the primary of every planned shard. `ParametersLost` when a head changed under it. */
+/** Makes this pserver the primary of every planned shard. `ParametersLost` when another pserver changed a head. */
 export async function takeShards(
   context: RoleContext,
   fence: Fence,
   me: Owner,
   heads: readonly PlannedHead[],
-): Promise<TakenShards> {
-  const revisions: bigint[] = [];
-  const epochs = new Map<number, number>();
+): Promise<OwnedHead[]> {
+  const taken: OwnedHead[] = [];
   let next = 0;
   const taker = async (): Promise<void> => {
     for (;;) {
       const planned = heads[next++];
       if (planned === undefined) return;
-      const taken = await takeShard(context, fence, me, planned);
-      revisions.push(taken.revision);
-      epochs.set(planned.shard, taken.epoch);
+      taken.push(await takeShard(context, fence, me, planned));
       failPoint('pserver.shard-taken');
     }
   };
-  await Promise.all(Array.from({ length: TAKING_AT_ONCE }, taker));
+  await Promise.all(Array.from({ length: LIMITS.shardsTakenAtOnce }, taker));
   failPoint('pserver.shards-taken');
-  return { stamp: stampOf(revisions), epochs };
+  return taken;
 }
 
-async function takeShard(context: RoleContext, fence: Fence, me: Owner, planned: PlannedHead) {
+async function takeShard(context: RoleContext, fence: Fence, me: Owner, planned: PlannedHead): Promise<OwnedHead> {
   const { keys } = context;
   const { shard } = planned;
   const key = keys.head(shard);
@@ -108,13 +99,13 @@ async function takeShard(context: RoleContext, fence: Fence, me: Owner, planned:
       ],
       else: [{ get: key }],
     });
-    if (answer.succeeded) return { revision: answer.revision, epoch };
-    // A try whose outcome was unknown may have landed.
-    const now = answer.results[0];
-    if (now !== undefined && sameOwner(parseHead(key, now.value).primary, me)) {
-      return { revision: now.modRevision, epoch };
+    if (answer.succeeded) return { shard, epoch, revision: answer.revision };
+    // An earlier try whose outcome was unknown may have succeeded.
+    const current = answer.results[0];
+    if (current !== undefined && sameOwner(parseHead(key, current.value).primary, me)) {
+      return { shard, epoch, revision: current.modRevision };
     }
-    throw new PaddletError('ParametersLost', `shard ${shard} was taken by another pserver meanwhile`, {
+    throw new PaddletError('ParametersLost', `shard ${shard} was taken by another pserver`, {
       hint: 'two pservers were started for one index; start the job again with --fresh',
     });
   });

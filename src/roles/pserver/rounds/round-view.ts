@@ -1,22 +1,23 @@
 /**
- * The shards as they are at one round, to be captured one after the other while later rounds are applied (DESIGN §8: sync
- * capture is of one round, by row and block pre-images). What a round is about to change is kept first, once.
+ * A view of the shards as they are at one round, to be captured shard by shard while later rounds are applied (DESIGN
+ * §8: sync capture is of one round, by row and block pre-images). What a round is about to change is kept first, once.
  */
 import type { Capturable } from '../../../checkpoint/file/capture.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { DenseBlock, Parameters, ShardRows } from '../../../tensor/parameters.ts';
 
-export interface FrozenShards extends Capturable {
-  /** Before a round is applied that changes these. */
+export interface RoundView extends Capturable {
+  /** To be called before a round is applied that changes these. */
   keep(round: RoundGradients): void;
 }
 
 interface KeptTable {
-  /** Where the row of an id is kept; undefined for a row that did not exist. */
+  /** Where the row of an id is kept; undefined for a row that did not exist then. */
   readonly places: Map<bigint, { readonly rows: ShardRows; readonly at: number } | undefined>;
 }
 
-export function freezeShards(parameters: Parameters): FrozenShards {
+/** The view is of the round at which it is made. */
+export function viewRound(parameters: Parameters): RoundView {
   const tables = new Map<number, KeptTable>();
   const blocks = new Map<string, DenseBlock>();
   return {
@@ -24,21 +25,23 @@ export function freezeShards(parameters: Parameters): FrozenShards {
       for (const { table, ids } of sparse) keepRows(parameters, table, idsIn(ids), keptOf(tables, table));
       for (const { parameter, blocks: numbers } of dense) {
         for (const block of numbers) {
-          const name = `${parameter}/${block}`;
+          const name = nameOf(parameter, block);
           if (!blocks.has(name)) blocks.set(name, parameters.readBlock(parameter, block));
         }
       }
     },
     exportRows(shard, table, memory) {
-      const now = parameters.exportRows(shard, table, memory);
+      const current = parameters.exportRows(shard, table, memory);
       const kept = tables.get(table);
-      return kept === undefined ? now : asTheyWere(now, kept);
+      return kept === undefined ? current : withKeptRows(current, kept);
     },
     exportBlocks: (shard) =>
-      parameters.exportBlocks(shard).map((now) => blocks.get(`${now.parameter}/${now.block}`) ?? now),
+      parameters.exportBlocks(shard).map((current) => blocks.get(nameOf(current.parameter, current.block)) ?? current),
     stats: (shard) => parameters.stats(shard),
   };
 }
+
+const nameOf = (parameter: number, block: number): string => `${parameter}/${block}`;
 
 function keptOf(tables: Map<number, KeptTable>, table: number): KeptTable {
   const known = tables.get(table);
@@ -48,7 +51,7 @@ function keptOf(tables: Map<number, KeptTable>, table: number): KeptTable {
   return kept;
 }
 
-/** A copy, as the bytes may begin anywhere. */
+/** A copy: the bytes may be unaligned. */
 const idsIn = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(new Uint8Array(bytes).buffer);
 
 function keepRows(parameters: Parameters, table: number, ids: BigUint64Array, { places }: KeptTable): void {
@@ -58,9 +61,11 @@ function keepRows(parameters: Parameters, table: number, ids: BigUint64Array, { 
   rows.ids.forEach((id, at) => void places.set(id, { rows, at }));
 }
 
-function asTheyWere(now: ShardRows, { places }: KeptTable): ShardRows {
-  const there = [...now.ids.keys()].filter((at) => !places.has(now.ids[at]!) || places.get(now.ids[at]!) !== undefined);
-  const sources = there.map((at) => places.get(now.ids[at]!) ?? { rows: now, at });
+/** The current rows, with those that were changed since as they were, and without those that did not exist. */
+function withKeptRows(current: ShardRows, { places }: KeptTable): ShardRows {
+  const { ids } = current;
+  const existed = [...ids.keys()].filter((at) => !places.has(ids[at]!) || places.get(ids[at]!) !== undefined);
+  const sources = existed.map((at) => places.get(ids[at]!) ?? { rows: current, at });
   const gather = (width: number, pick: (rows: ShardRows) => Float32Array): Float32Array => {
     const gathered = new Float32Array(sources.length * width);
     sources.forEach(({ rows, at }, i) => {
@@ -68,13 +73,13 @@ function asTheyWere(now: ShardRows, { places }: KeptTable): ShardRows {
     });
     return gathered;
   };
-  const widthOf = (field: Float32Array): number => (now.ids.length === 0 ? 0 : field.length / now.ids.length);
+  const widthOf = (field: Float32Array): number => (ids.length === 0 ? 0 : field.length / ids.length);
   return {
-    ids: BigUint64Array.from(there, (at) => now.ids[at]!),
-    values: gather(widthOf(now.values), (rows) => rows.values),
+    ids: BigUint64Array.from(existed, (at) => ids[at]!),
+    values: gather(widthOf(current.values), (rows) => rows.values),
     slots: Object.fromEntries(
-      Object.entries(now.slots).map(([name, field]) => [name, gather(widthOf(field), (rows) => rows.slots[name]!)]),
+      Object.entries(current.slots).map(([name, field]) => [name, gather(widthOf(field), (rows) => rows.slots[name]!)]),
     ),
-    steps: now.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
+    steps: current.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
   };
 }
