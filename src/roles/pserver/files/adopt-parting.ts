@@ -7,7 +7,7 @@ import { type Generation, generationsOf, readEntry } from '../../../checkpoint/r
 import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { retryWhileAway, logWaiting } from '../../../store/retry-store.ts';
+import { retryWhileAway, sayWaiting } from '../../../store/retry-store.ts';
 
 export interface AdoptOptions {
   readonly context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>;
@@ -29,7 +29,7 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
   const { entry } = await retryWhileAway({ clock, log, store, signal: stop }, () => readEntry(store, key));
   // An owner before this one adopted it, and may have saved since.
   if (entry !== undefined && generationsOf(entry).some(({ uuid }) => uuid === snapshot.uuid)) return;
-  const onWaiting = logWaiting({ clock, log, store });
+  const onWaiting = sayWaiting({ clock, log, store });
   const { complaint, dropped } = await publish({
     ...{ store, clock, onWaiting, signal: stop, fence, key, keep, generation: snapshot },
   });
