@@ -2,13 +2,16 @@
  * One watch on one stream of its own. It resumes after lost connections from the revision after the last one delivered,
  * never from what a new connection's greeting says, which would skip what happened in between.
  */
+import type { IResponseHeader, IWatchResponse } from 'etcd3';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
 import { backoffMs } from '../backoff.ts';
 import { compacted } from '../failures.ts';
 import type { WatchHandlers } from '../store.ts';
-import { bytes, eventsByRevision, rangeEnd, type WatchResponse } from './codec.ts';
-import { CALL_LIMIT_MS, EtcdCallError, type EtcdRpc } from './rpc.ts';
+import { EtcdCallError } from './call-error.ts';
+import { bytes, eventsByRevision, rangeEnd } from './codec.ts';
+import type { EtcdRpc } from './rpc.ts';
+import { CALL_LIMIT_MS } from './time-limits.ts';
 
 export interface EtcdWatchOptions {
   readonly rpc: EtcdRpc;
@@ -18,7 +21,7 @@ export interface EtcdWatchOptions {
   readonly fromRevision: bigint;
   readonly handlers: WatchHandlers;
   /** Throws when the answer is not of the store that was opened. */
-  readonly checkHeader: (header: WatchResponse['header']) => void;
+  readonly checkHeader: (header: IResponseHeader) => void;
   /** Asks the cluster as a whole whether it still has `revision`; `StoreReplaced` when it has not. */
   readonly checkRevision: (revision: bigint) => Promise<void>;
   /** The watch is over, by its own account. */
@@ -78,9 +81,8 @@ export class EtcdWatch {
     // Also after the release: the cancelled stream reports an error, and one without a listener would be thrown.
     stream.on('error', lose);
     stream.on('end', () => lose(new Error('the stream ended')));
-    stream.on('data', (message) => {
+    stream.on('data', (response) => {
       if (!isCurrent) return;
-      const response = message as WatchResponse;
       if (response.created) cancelGreeting();
       this.#take(response, lose);
     });
@@ -96,7 +98,7 @@ export class EtcdWatch {
     });
   }
 
-  #take(response: WatchResponse, lose: (why: Error) => void): void {
+  #take(response: IWatchResponse, lose: (why: Error) => void): void {
     try {
       this.#options.checkHeader(response.header);
     } catch (error) {
@@ -111,7 +113,7 @@ export class EtcdWatch {
     else this.#deliver(response);
   }
 
-  #deliver(response: WatchResponse): void {
+  #deliver(response: IWatchResponse): void {
     for (const [revision, events] of eventsByRevision(response)) {
       if (this.#isOver) return;
       this.#next = revision + 1n;
