@@ -134,7 +134,7 @@ export function fileIdOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.dev}:${stat.ino}`;
 }
 
-interface SqliteError extends Error {
+export interface SqliteError extends Error {
   /** SQLite's extended result code. */
   readonly errcode: number;
 }

@@ -21,7 +21,15 @@ import type {
   TxnResult,
   WatchHandlers,
 } from '../store.ts';
-import { asStoreError, fileIdOf, isBusy, isSqliteError, openSqliteFile, type SqliteFile } from './file.ts';
+import {
+  asStoreError,
+  fileIdOf,
+  isBusy,
+  isSqliteError,
+  openSqliteFile,
+  type SqliteError,
+  type SqliteFile,
+} from './file.ts';
 import { LeaseObserver, type ObservedLease } from './lease-observer.ts';
 import { type HistoryLimits, SqliteTables, type WritePosition } from './tables.ts';
 import { SqliteWriter } from './writer.ts';
@@ -163,7 +171,7 @@ export class SqliteStore implements Store {
         return run();
       } catch (error) {
         if (!isSqliteError(error)) throw error;
-        if (!isBusy(error) || this.#clock.monotonicMs() >= limitMs) throw asStoreError(this.#file.path, error);
+        if (!isBusy(error) || this.#clock.monotonicMs() >= limitMs) throw this.#failureOf(error);
       }
       await pause(this.#clock, LOCK_RETRY_MS);
     }
@@ -253,7 +261,7 @@ export class SqliteStore implements Store {
   }
 
   #failedPoll(error: unknown): void {
-    const failure = isSqliteError(error) ? asStoreError(this.#file.path, error) : error;
+    const failure = isSqliteError(error) ? this.#failureOf(error) : error;
     if (!isPaddletError(failure)) throw failure;
     if (isPaddletError(failure, 'StoreUnavailable')) {
       this.#log.debug('store could not be polled', { error: failure });
@@ -294,6 +302,16 @@ export class SqliteStore implements Store {
     } finally {
       this.#expiring.delete(lease.id);
     }
+  }
+
+  /** Whatever SQLite reports of a file that was replaced under it, the reason is that. */
+  #failureOf(error: SqliteError): unknown {
+    try {
+      this.#checkFile();
+    } catch (replaced) {
+      return replaced;
+    }
+    return asStoreError(this.#file.path, error);
   }
 
   #checkFile(): void {

@@ -11,7 +11,7 @@ import { openStore } from '../../../src/store/open-store.ts';
 import { settle } from '../../../src/store/settle.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../../etcd-server.ts';
-import { StoreProcess } from '../sqlite/store-process.ts';
+import { StoreProcess } from '../store-process.ts';
 import { create, failureOf, put, RecordingLog, SILENT, WatchRecorder } from '../support.ts';
 
 const reason = whyNoEtcd();

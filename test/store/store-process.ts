@@ -6,11 +6,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createClock } from '../../../src/host/clock.ts';
-import { type KeptLease, keepLease } from '../../../src/store/lease-keeper.ts';
-import { openStore } from '../../../src/store/open-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { put, SILENT, storyOf } from '../support.ts';
+import { createClock } from '../../src/host/clock.ts';
+import { type KeptLease, keepLease } from '../../src/store/lease-keeper.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { put, SILENT, storyOf } from './support.ts';
 
 const FILE = fileURLToPath(import.meta.url);
 
