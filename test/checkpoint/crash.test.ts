@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts';
 import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
-import { saveCheckpoint } from '../../src/checkpoint/save.ts';
+import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';

@@ -2,10 +2,10 @@
 import { isPaddletError } from '../../base/errors.ts';
 import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
-import { wordsOf } from '../set/row-hash.ts';
 import { corrupt } from './files.ts';
 import type { CheckpointReader } from './reader.ts';
 import { readElements } from './safetensors/reader.ts';
+import { wordsOf } from './words.ts';
 
 const PIECE_IDS = 128 * 1024;
 

@@ -6,8 +6,8 @@ import type { Disk } from '../../base/seams.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
-import type { FileRef } from '../set/checkpoint-set.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
+import type { FileRef } from './file-ref.ts';
 
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */

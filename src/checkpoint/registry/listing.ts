@@ -4,8 +4,8 @@ import type { Disk } from '../../base/seams.ts';
 import { openFile, withFile } from '../file/files.ts';
 import { parseMetadata } from '../file/format.ts';
 import { readSafetensors } from '../file/safetensors/reader.ts';
-import type { FileRef } from '../set/checkpoint-set.ts';
 import type { PublishedEntry } from './discover.ts';
+import type { FileRef } from './file-ref.ts';
 
 export interface ListedGeneration {
   readonly index: number | undefined;

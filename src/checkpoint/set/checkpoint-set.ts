@@ -10,17 +10,7 @@ import { corrupt } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { canonicalJson } from '../file/spec-schema.ts';
-import type { Generation } from '../registry/entry.ts';
-
-/** A file that is meant. */
-export interface FileRef {
-  readonly path: string;
-  /** What the path says of it: undefined for a file that was named by hand. */
-  readonly index?: number;
-  readonly uuid?: string;
-  /** What was published of it, where a store knows. */
-  readonly published?: Generation;
-}
+import type { FileRef } from '../registry/file-ref.ts';
 
 export interface CheckpointPart extends FileRef {
   readonly reader: CheckpointReader;

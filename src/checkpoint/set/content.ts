@@ -4,8 +4,9 @@ import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, type RowBuffers, rowBytes, rowPieces } from '../file/row-pieces.ts';
+import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, ShardSource, Variables } from './checkpoint-set.ts';
-import { mixWords, type RowHash, SetDigest, wordsOf } from './row-hash.ts';
+import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
 import { Statistics, type TopRow, TopRows, type ValueStatistics } from './statistics.ts';
 
 const PIECE_BYTES = 2 * 1024 * 1024;

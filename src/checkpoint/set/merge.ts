@@ -9,8 +9,8 @@ import { corrupt } from '../file/files.ts';
 import type { CheckpointReader, RowRange } from '../file/reader.ts';
 import { createRowBuffers, firstRows, type RowBuffers, readCellsInto, rowBytes } from '../file/row-pieces.ts';
 import { readElements } from '../file/safetensors/reader.ts';
+import { wordsOf } from '../file/words.ts';
 import type { ShardSource } from './checkpoint-set.ts';
-import { wordsOf } from './row-hash.ts';
 
 const BATCH_BYTES = 24 * 1024 * 1024;
 const IDS_BYTES = 16 * 1024 * 1024;

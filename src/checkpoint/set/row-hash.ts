@@ -51,7 +51,3 @@ export class SetDigest {
     return this.#high.toString(16).padStart(8, '0') + this.#low.toString(16).padStart(8, '0');
   }
 }
-
-/** The words of an array's bytes. */
-export const wordsOf = (array: ArrayBufferView): Uint32Array =>
-  new Uint32Array(array.buffer, array.byteOffset, array.byteLength / 4);

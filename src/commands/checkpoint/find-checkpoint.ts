@@ -10,7 +10,7 @@ import {
   type PublishedEntry,
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
-import type { FileRef } from '../../checkpoint/set/checkpoint-set.ts';
+import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';

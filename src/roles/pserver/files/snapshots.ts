@@ -10,7 +10,7 @@ import {
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
-import { saveCheckpoint } from '../../../checkpoint/save.ts';
+import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';

@@ -5,7 +5,7 @@ import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts'
 import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
 import { type Generation, generationsOf, isClean, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { markOpened, publish } from '../../../../src/checkpoint/registry/publish.ts';
-import { saveCheckpoint } from '../../../../src/checkpoint/save.ts';
+import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
 import { adoptParting } from '../../../../src/roles/pserver/files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../../../../src/roles/pserver/files/checkpointing.ts';
 import { createPace } from '../../../../src/roles/pserver/files/pace.ts';

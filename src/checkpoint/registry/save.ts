@@ -1,11 +1,11 @@
 /** A save from beginning to end, in the only order that is safe: write, publish, delete. */
-import { assert } from '../base/assert.ts';
-import { isPaddletError } from '../base/errors.ts';
-import { failPoint } from '../base/fail-points.ts';
-import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from './file/capture.ts';
-import { checkpointPath } from './file/paths.ts';
-import { generationOf } from './registry/entry.ts';
-import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './registry/publish.ts';
+import { assert } from '../../base/assert.ts';
+import { isPaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
+import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from '../file/capture.ts';
+import { checkpointPath } from '../file/paths.ts';
+import { generationOf } from './entry.ts';
+import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
 
 export interface SaveOptions extends WriteCheckpointOptions, Omit<PublishOptions, 'generation'> {}
 
