@@ -1,4 +1,7 @@
-/** A job whose shards are dealt to several pservers, each with a file of its own; and the same in one memory, to compare. */
+/**
+ * A job whose shards are dealt to several pservers, each with a file of its own; and the same in one memory, to
+ * compare.
+ */
 
 import type { Disk } from '../../src/base/seams.ts';
 import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';

@@ -64,7 +64,7 @@ class Machine {
     return entry === undefined ? [] : generationsOf(entry).map(({ uuid }) => uuid);
   };
 
-  /** Starts anew: claims, removes orphans, loads. The number of the save that was loaded, 0 for none. */
+  /** Starts again: claims, removes orphans, loads. The number of the save that was loaded, 0 for none. */
   async restart(disk: SimulatedDisk): Promise<{ number: number; fence: Fence }> {
     const fence = await this.claim();
     const { entry } = await readEntry(this.store, KEY);

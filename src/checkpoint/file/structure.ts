@@ -1,4 +1,4 @@
-/** Whether what a file says holds together beyond what reading needs: order of ids, homes of rows, all dense blocks. */
+/** Checks a file beyond what reading it needs: the order of ids, the shard of each row, all dense blocks. */
 import { isPaddletError } from '../../base/errors.ts';
 import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';

@@ -1,4 +1,7 @@
-/** What stands in the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded memory. */
+/**
+ * The content of the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded
+ * memory.
+ */
 
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';

@@ -32,7 +32,9 @@ export interface Verification {
   readonly jobId: string | undefined;
   readonly jobName: string | undefined;
   readonly files: readonly FileVerdict[];
-  /** Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are). */
+  /**
+   * Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are).
+   */
   readonly shards: number;
   readonly missing: readonly number[];
 }

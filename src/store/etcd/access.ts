@@ -4,7 +4,9 @@ import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
 export interface EtcdAccess {
   /** Of the transport: plain TCP, or TLS with the certificates of the server and the client. */
   readonly credentials: ChannelCredentials;
-  /** What each call carries, for example the token of a user. Called once a call; a failure to get it fails the call. */
+  /**
+   * What each call carries, for example the token of a user. Called once a call; a failure to get it fails the call.
+   */
   readonly callMetadata: () => Promise<Metadata>;
 }
 

@@ -1,4 +1,7 @@
-/** etcd's messages (rpc.proto, kv.proto of etcd 3) as the store's, and back. Its 64-bit numbers are decimal strings here. */
+/**
+ * etcd's messages (rpc.proto, kv.proto of etcd 3) as the store's, and back. Its 64-bit numbers are decimal strings
+ * here.
+ */
 import type { ICompare, IKeyValue, IRequestOp, ITxnRequest, ITxnResponse, IWatchResponse } from 'etcd3';
 import { prefixEnd } from '../check.ts';
 import type { Compare, KeyValue, Op, Txn, WatchEvent } from '../store.ts';

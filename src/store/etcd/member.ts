@@ -1,6 +1,6 @@
 /**
- * One member of the cluster, for the clients of npm `etcd3` to make their calls through: it gives every call a time limit,
- * and tells a request that was certainly not sent from one that may have been carried out. It repeats nothing.
+ * One member of the cluster, for the clients of npm `etcd3` to make their calls through: it gives every call a time
+ * limit, and tells a request that was certainly not sent from one that may have been carried out. It repeats nothing.
  */
 import type { Client, ClientUnaryCall, Metadata, ServiceClientConstructor, ServiceError } from '@grpc/grpc-js';
 import { type ICallable, type ILeaseKeepAliveResponse, KVClient, LeaseClient, WatchClient } from 'etcd3';

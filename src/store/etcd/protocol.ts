@@ -6,10 +6,14 @@ import type { Services } from 'etcd3';
 
 export type ServiceName = keyof typeof Services;
 
-/** The representation that the message types of `etcd3` describe: 64-bit numbers as decimal strings, names as in the file. */
+/**
+ * The representation that the message types of `etcd3` describe: 64-bit numbers as decimal strings, names as in the
+ * file.
+ */
 const REPRESENTATION = { keepCase: true, longs: String, enums: String, defaults: true, oneofs: true } as const;
 
-// The executable has no such file: its build replaces this call by one with the parsed text (scripts/build-steps/bundle.ts).
+// The executable has no such file: its build replaces this call by one with the parsed text
+// (scripts/build-steps/bundle.ts).
 const definitions = loader.loadSync(createRequire(import.meta.url).resolve('etcd3/proto/rpc.proto'), REPRESENTATION);
 
 const constructors = new Map<ServiceName, ServiceClientConstructor>();

@@ -1,7 +1,7 @@
 /**
- * Calls to the cluster through the clients of npm `etcd3`, with none of its policies: there, unrelated calls share a circuit
- * breaker, no call has a deadline, and a failed write is repeated without knowing whether it landed. Here each call says
- * whether it may be repeated, has a time limit, and fails over to the next member.
+ * Calls to the cluster through the clients of npm `etcd3`, with none of its policies: there, unrelated calls share a
+ * circuit breaker, no call has a deadline, and a failed write is repeated without knowing whether it landed. Here each
+ * call says whether it may be repeated, has a time limit, and fails over to the next member.
  */
 import type { WatchClient } from 'etcd3';
 import type { Clock } from '../../base/seams.ts';

@@ -100,7 +100,7 @@ export class EtcdStore implements Store {
     return { succeeded, revision: BigInt(header.revision), results: txnResults(response) };
   }
 
-  /** etcd counts in seconds and grants at least two or so. A grant that is given up leaves a lease that runs out. */
+  /** etcd counts in seconds and grants at least two or so. An abandoned grant leaves a lease that runs out. */
   async leaseGrant(ttlMs: number): Promise<LeaseGrant> {
     checkTtl(ttlMs);
     const request = { TTL: Math.ceil(ttlMs / 1000).toString(), ID: '0' };
@@ -137,7 +137,7 @@ export class EtcdStore implements Store {
       handlers,
       checkHeader: (header) => this.#checkCluster(header),
       checkRevision: (revision) => this.#checkRevision(revision),
-      onOver: () => this.#watches.delete(watch),
+      onEnded: () => this.#watches.delete(watch),
     });
     this.#watches.add(watch);
     return () => {
@@ -155,8 +155,9 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * Requests to the key-value service are answered by the cluster as a whole, so revisions and election terms only grow.
-   * A cluster that was wiped and started by the same command line has the same id, but counts both from the start.
+   * Requests to the key-value service are answered by the cluster as a whole, so revisions and election terms only
+   * grow. A cluster that was wiped and started by the same command line has the same id, but counts both from the
+   * start.
    */
   async #kv<T extends Answer>(options: CallOptions, run: (member: EtcdMember) => Promise<T>): Promise<T> {
     const sentAtRevision = this.#revision;

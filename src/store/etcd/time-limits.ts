@@ -23,7 +23,9 @@ export class TimeLimits {
     if (this.#isClosed) throw new EtcdCallError('the store was closed', { isInDoubt: false });
   }
 
-  /** Calls `end` once, when `limitMs` have passed or the store is closed, unless the returned function is called first. */
+  /**
+   * Calls `end` once, when `limitMs` have passed or the store is closed, unless the returned function is called first.
+   */
   start(limitMs: number, end: (why: 'late' | 'closed') => void): Cancel {
     const stop = (): void => {
       cancelTimer();

@@ -22,18 +22,18 @@ export interface EtcdWatchOptions {
   readonly handlers: WatchHandlers;
   /** Throws when the answer is not of the store that was opened. */
   readonly checkHeader: (header: IResponseHeader) => void;
-  /** Asks the cluster as a whole whether it still has `revision`; `StoreReplaced` when it has not. */
+  /** Asks the cluster as a whole whether it still has `revision`; throws `StoreReplaced` when it has not. */
   readonly checkRevision: (revision: bigint) => Promise<void>;
-  /** The watch is over, by its own account. */
-  readonly onOver: () => void;
+  /** The watch has ended by itself. */
+  readonly onEnded: () => void;
 }
 
 export class EtcdWatch {
   readonly #options: EtcdWatchOptions;
   #next: bigint;
   #failures = 0;
-  #isOver = false;
-  /** Lets go of the stream, or of the wait for the next one. */
+  #isEnded = false;
+  /** Releases the stream, or the wait for the next one. */
   #release: Cancel = () => {};
 
   constructor(options: EtcdWatchOptions) {
@@ -43,15 +43,15 @@ export class EtcdWatch {
   }
 
   cancel(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#release();
   }
 
-  /** Ends it with an error that no new connection can mend. */
+  /** Ends the watch with an error that no new connection can fix. */
   end(error: Error): void {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     this.cancel();
-    this.#options.onOver();
+    this.#options.onEnded();
     this.#options.handlers.onEnd(error);
   }
 
@@ -78,7 +78,7 @@ export class EtcdWatch {
       this.#retry(why);
     };
     const cancelGreeting = clock.after(CALL_LIMIT_MS, () => lose(new Error('no answer to the request to watch')));
-    // Also after the release: the cancelled stream reports an error, and one without a listener would be thrown.
+    // Even after the release: the cancelled stream reports an error, which would be thrown without a listener.
     stream.on('error', lose);
     stream.on('end', () => lose(new Error('the stream ended')));
     stream.on('data', (response) => {
@@ -86,7 +86,7 @@ export class EtcdWatch {
       if (response.created) cancelGreeting();
       this.#take(response, lose);
     });
-    if (this.#isOver) return release();
+    if (this.#isEnded) return release();
     this.#release = release;
     stream.write({
       create_request: {
@@ -115,7 +115,7 @@ export class EtcdWatch {
 
   #deliver(response: IWatchResponse): void {
     for (const [revision, events] of eventsByRevision(response)) {
-      if (this.#isOver) return;
+      if (this.#isEnded) return;
       this.#next = revision + 1n;
       this.#options.handlers.onEvents(events, revision);
     }
@@ -135,12 +135,12 @@ export class EtcdWatch {
     this.#options.checkRevision(seen).catch((error: unknown) => {
       if (isPaddletError(error, 'StoreReplaced')) this.end(error as PaddletError);
       else if (!isPaddletError(error)) throw error;
-      // Out of reach: the stream breaks as well, and its successor asks again.
+      // Unreachable: the stream breaks as well, and its successor asks again.
     });
   }
 
   #retry(why: Error): void {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     const { clock, log, prefix } = this.#options;
     log.debug('watch lost its connection', { prefix, error: why.message });
     this.#release = clock.after(backoffMs(this.#failures++), () => void this.#connect());

@@ -1,4 +1,6 @@
-/** Opens the file of a SQLite store: checks that it is a paddlet store on this machine's disk, and creates its tables. */
+/**
+ * Opens the file of a SQLite store: checks that it is a paddlet store on this machine's disk, and creates its tables.
+ */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -11,7 +13,7 @@ import { pause } from '../backoff.ts';
 const APPLICATION_ID = 0x50444c54;
 /** Of the tables (docs/store-keys.md, "The SQLite file"), not of the keys in them. Kept in `PRAGMA user_version`. */
 const LAYOUT_VERSION = 2;
-/** How long one statement may block this process on a lock; longer waits are made between turns of the event loop. */
+/** How long one statement may block this process on a lock; longer waits happen between turns of the event loop. */
 const LOCK_WAIT_MS = 10;
 const OPEN_LIMIT_MS = 5_000;
 const OPEN_RETRY_MS = 20;
@@ -36,8 +38,8 @@ const NETWORK_FILE_SYSTEMS = new Map([
 ]);
 
 /**
- * `value` null marks a deletion in `event`; revisions and sequence numbers are given by the writer. STRICT: programs in other
- * languages use the file too, and none can leave a value of a type that the others do not expect.
+ * `value` null marks a deletion in `event`; revisions and sequence numbers are given by the writer. STRICT: programs in
+ * other languages use the file too, and none can leave a value of a type that the others do not expect.
  */
 const SCHEMA = `
   CREATE TABLE meta (
@@ -102,13 +104,13 @@ export const networkFileSystem = (type: number): string | undefined => NETWORK_F
 function tryOpen(path: string): SqliteFile {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
   try {
-    // In one transaction: another process may bring the tables between two looks.
+    // In one transaction: another process may create the tables between two reads.
     db.exec('BEGIN');
     checkOurs(db, path);
     db.exec('COMMIT');
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     db.exec('BEGIN IMMEDIATE');
-    // Asked again under the lock: another process may have been first.
+    // Checked again under the lock: another process may have been first.
     if (checkOurs(db, path) === 'empty') createTables(db);
     db.exec('COMMIT');
     const { cluster_id } = db.prepare('SELECT cluster_id FROM meta').get() as { cluster_id: string };
@@ -164,7 +166,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_IOERR = 10;
 const SQLITE_FULL = 13;
-/** Gave up after many tries to begin to read: others were at it all the time. */
+/** Gave up after many attempts to begin a read: others held the locks all the time. */
 const SQLITE_PROTOCOL = 15;
 
 /** The low byte is the primary code. */
@@ -173,7 +175,9 @@ const primaryCode = (error: SqliteError): number => error.errcode & 0xff;
 export const isBusy = (error: SqliteError): boolean =>
   [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL].includes(primaryCode(error));
 
-/** What a failed statement means to the caller. A wrong statement (SQLITE_ERROR and the like) is a bug, thrown as it is. */
+/**
+ * What a failed statement means to the caller. A wrong statement (SQLITE_ERROR and the like) is a bug, thrown as it is.
+ */
 export function asStoreError(path: string, error: SqliteError): Error {
   const code = primaryCode(error);
   if (isBusy(error)) return lockedTooLong(path, error);

@@ -45,7 +45,7 @@ export interface SqliteStoreOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Events kept for watches that were away; older ones are compacted. */
+  /** Events kept for watches that fell behind; older ones are compacted. */
   readonly history?: HistoryLimits;
 }
 
@@ -74,13 +74,13 @@ export class SqliteStore implements Store {
   #isClosed = false;
   #cancelPoll: Cancel = () => {};
   #dataVersion: bigint | undefined;
-  /** We committed ourselves: `data_version` tells only of others. */
+  /** This connection has committed: `data_version` shows only the commits of others. */
   #isChanged = true;
   #nextFileCheckMs = 0;
   /** The highest revision seen: a lower one later means that the file's content was put back. */
   #revision: bigint;
   #replaced: PaddletError | undefined;
-  /** Read by the poll that runs, not delivered yet. */
+  /** Read by the current poll, not delivered yet. */
   #events: ReturnType<SqliteTables['history']> | undefined;
 
   constructor(file: SqliteFile, options: SqliteStoreOptions) {
@@ -161,7 +161,7 @@ export class SqliteStore implements Store {
     return this.#writer.write(run);
   }
 
-  /** Readers are not blocked by writers in WAL mode, save for moments (recovery): then again a little later. */
+  /** Writers do not block readers in WAL mode, except for moments (recovery): then the read is repeated. */
   async #read<T>(run: () => T): Promise<T> {
     const limitMs = this.#clock.monotonicMs() + CALL_LIMIT_MS;
     for (;;) {
@@ -191,7 +191,7 @@ export class SqliteStore implements Store {
     this.#cancelPoll = this.#clock.after(POLL_MS, () => this.#poll());
   }
 
-  /** Other processes' watches hear at their next poll, ours at once. */
+  /** The watches of other processes see it at their next poll, ours at once. */
   #committed(): void {
     this.#isChanged = true;
     if (this.#watchers.size > 0) queueMicrotask(() => this.#poll());
@@ -218,7 +218,7 @@ export class SqliteStore implements Store {
     const isChanged = this.#isChanged || version !== this.#dataVersion;
     const leases = isChanged ? this.#tables.leases() : undefined;
     if (isChanged) this.#events = this.#readEvents();
-    // Only after all was read: a failure on the way leaves the change to the next poll.
+    // Only after everything was read: a failure before that leaves the change to the next poll.
     this.#isChanged = false;
     this.#dataVersion = version;
     for (const lease of this.#observer.observe(beforeMs, this.#clock.monotonicMs(), leases)) void this.#expire(lease);
@@ -270,7 +270,7 @@ export class SqliteStore implements Store {
     for (const watcher of [...this.#watchers]) this.#endWatch(watcher, failure);
   }
 
-  /** Shows that the file can be written to; writes nothing. */
+  /** Proves that the file can be written to; writes nothing. */
   async #prove(): Promise<void> {
     if (this.#isProving) return;
     this.#isProving = true;
@@ -291,7 +291,7 @@ export class SqliteStore implements Store {
     this.#expiring.add(lease.id);
     try {
       await this.#writer.write((at) => {
-        // The lock may have been another's for long: then the owner could not renew.
+        // Another process may have held the lock for long: then the owner could not renew.
         if (!this.#observer.isDue(lease, this.#clock.monotonicMs())) return;
         this.#tables.leaseEnd(lease.id, at, lease.renewals);
       });
