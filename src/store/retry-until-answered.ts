@@ -25,10 +25,10 @@ export function storeWaitLogger({ clock, log, store }: Omit<RetryOptions, 'signa
 }
 
 /**
- * Repeats a call until the store answers it, with a growing pause between attempts, and logs the wait. For reads, and for
- * writes that may happen twice: an attempt may have been carried out although its answer was lost (`settle` is for those
- * that may not). Repeats after `StoreUnavailable` and `StoreUnknownOutcome`; throws every other error of the call, and
- * `Interrupted` when aborted.
+ * Repeats a call until the store answers it, with a growing pause between attempts, and logs the wait. For reads, and
+ * for writes that may happen twice: an attempt may have been carried out although its answer was lost (`settle` is for
+ * those that may not). Repeats after `StoreUnavailable` and `StoreUnknownOutcome`; throws every other error of the
+ * call, and `Interrupted` when aborted.
  */
 export async function retryUntilAnswered<T>(options: RetryOptions, call: () => Promise<T>): Promise<T> {
   const { clock, log, store, signal } = options;

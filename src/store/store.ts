@@ -4,8 +4,8 @@
  *
  * Rules of all three:
  *  - Every successful write raises one global revision; revisions are never reused, not even after deletion.
- *  - A key's `createRevision` is the revision that created it; it is the fencing token of whatever the key owns. Deleting
- *    and creating again gives another one.
+ *  - A key's `createRevision` is the revision that created it; it is the fencing token of its owner. Deleting and
+ *    creating it again gives another one.
  *  - A transaction is atomic and sees the state of one revision.
  *  - LIMITS.storeTxnOps operations a transaction and LIMITS.storeValueBytes a value are refused with `StoreLimit`.
  *  - A write may answer `StoreUnknownOutcome`: it may or may not have happened. Read back.

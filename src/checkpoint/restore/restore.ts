@@ -188,7 +188,7 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
     recovery: most(({ recovery }) => recovery),
     timeline: options.timeline ?? most(({ timeline }) => timeline),
     kind: 'full',
-    // The pserver that loads it must check whether the ledgers lack what the master takes as done. Rounds need no check.
+    // The pserver that loads it must check whether the ledgers lack what the master counts as done. Not so in rounds.
     clean: facts.rounds !== undefined,
     ...(facts.rounds === undefined ? {} : { rounds: facts.rounds }),
     createdAt: clock.wallSeconds(),

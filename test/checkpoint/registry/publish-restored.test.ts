@@ -91,7 +91,7 @@ describe('publishing restored files', () => {
     const waiting = readQuietJob(access, 20_000);
     await clock.advance(10_000);
     const { revision } = await store.identity();
-    // The lease ended with a revision of its own, which is nobody's token.
+    // The lease ended with a revision of its own, which is the token of no owner.
     expect((await waiting).token).toBe(revision);
   });
 

@@ -155,7 +155,7 @@ describe('verify', () => {
   });
 });
 
-/** The checksum of the header made anew. */
+/** Makes the checksum of the header again. */
 function resealed(bytes: Buffer): Uint8Array {
   const header = bytes.subarray(0, 8 + Number(bytes.readBigUInt64LE(0)));
   const at = header.indexOf('"headerCrc32":"') + '"headerCrc32":"'.length;

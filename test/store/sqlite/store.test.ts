@@ -46,7 +46,7 @@ describe('SqliteStore, its file', () => {
     expect(watch.story).toEqual(['/a=1', '/b=2']);
   });
 
-  it('can be opened by many at once when it is not there yet', async () => {
+  it('can be opened by many at once when it does not exist yet', async () => {
     const stores = await Promise.all(Array.from({ length: 8 }, () => open()));
     const identities = await Promise.all(stores.map((store) => store.identity()));
     expect(new Set(identities.map((identity) => identity.clusterId)).size).toBe(1);
@@ -171,7 +171,7 @@ describe('SqliteStore, its transactions', () => {
     const other = new DatabaseSync(path);
     other.exec('BEGIN IMMEDIATE');
     expect((await failureOf(put(store, '/a', '2'))).code).toBe('StoreUnavailable');
-    // Readers go on meanwhile.
+    // Readers continue.
     expect((await store.get('/a'))?.value).toBe('1');
     const waiting = put(store, '/a', '3');
     other.exec('COMMIT');
