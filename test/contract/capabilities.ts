@@ -1,4 +1,7 @@
-/** What a kind of store declares about itself beyond the contract that all kinds keep; checked by `capability-contract.ts`. */
+/**
+ * What a kind of store declares about itself beyond the contract that all kinds keep; checked by
+ * `capability-contract.ts`.
+ */
 export interface Capabilities {
   /** Processes that open the same URL share the data. */
   readonly sharedBetweenProcesses: boolean;

@@ -1,6 +1,6 @@
 /**
- * A process of its own that uses a store, for tests that stop and kill. Run as a program it does what its arguments say and
- * prints a line for each thing that happens; imported, it starts and steers such a process.
+ * A process of its own that uses a store, for tests that stop and kill. Run as a program it does what its arguments say
+ * and prints a line for each thing that happens; imported, it starts and steers such a process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

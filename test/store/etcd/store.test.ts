@@ -1,7 +1,8 @@
 /**
- * EtcdStore against a real server that is stopped, killed, restarted and wiped. One test at least for each trap of the npm
- * client that it is built on: shared circuit breaker, long watch backoff, lease loss told at twice the TTL, no deadlines,
- * ambiguous retries, watches that die silently, wiped stores that look empty, `close` that does not, pings too often.
+ * EtcdStore against a real server that is stopped, killed, restarted and wiped. One test at least for each trap of the
+ * npm client that it is built on: shared circuit breaker, long watch backoff, lease loss told at twice the TTL, no
+ * deadlines, ambiguous retries, watches that die silently, wiped stores that look empty, `close` that does not, pings
+ * too often.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
@@ -229,8 +230,8 @@ describe.skipIf(reason !== undefined)(`EtcdStore under faults${reason === undefi
 });
 
 /**
- * A watch with a server of its own on which nothing happens while the other tests run. etcd ends the streams of clients that
- * ping more often than every 5 s; the second ping of ours is due after 12.
+ * A watch with a server of its own on which nothing happens while the other tests run. etcd ends the streams of clients
+ * that ping more often than every 5 s; the second ping of ours is due after 12.
  */
 class IdleWatch {
   readonly log: RecordingLog;

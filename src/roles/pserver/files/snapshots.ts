@@ -14,7 +14,7 @@ import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { sayWaiting } from '../../../store/retry-store.ts';
+import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { createPace } from './pace.ts';
@@ -115,7 +115,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
         store,
         clock,
         signal: ended.signal,
-        onWaiting: sayWaiting({ clock, log, store }),
+        onWaiting: storeWaitLogger({ clock, log, store }),
         fence,
         key: keys.checkpoint(index),
         keep,
@@ -140,7 +140,7 @@ export function createSnapshots(options: SnapshotOptions): Snapshots {
       const shards = parameters.shards();
       const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
       const generation = generationOf(file, meta);
-      const onWaiting = sayWaiting({ clock, log, store });
+      const onWaiting = storeWaitLogger({ clock, log, store });
       await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
       failPoint('checkpoint.parted');
       log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });

@@ -11,7 +11,7 @@ import { type HeldLease, retryStore } from '../../../cluster/ownership.ts';
 import { type RecoveryView, raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { createShardLedgers } from '../../../core/shard/ledgers.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { sayWaiting } from '../../../store/retry-store.ts';
+import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { ParameterMemoryStats, Parameters } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
@@ -190,7 +190,7 @@ export function opener(
     opening ??= markOpened({
       store,
       clock: host.clock,
-      onWaiting: sayWaiting({ ...host, store }),
+      onWaiting: storeWaitLogger({ ...host, store }),
       fence,
       key: keys.checkpoint(index),
     }).then(

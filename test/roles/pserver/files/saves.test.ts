@@ -12,7 +12,7 @@ import { createPace } from '../../../../src/roles/pserver/files/pace.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import { keysOf } from '../../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';
-import { sayWaiting } from '../../../../src/store/retry-store.ts';
+import { storeWaitLogger } from '../../../../src/store/retry-until-answered.ts';
 import {
   contentOf,
   emptyParameters,
@@ -156,7 +156,7 @@ describe('with a store', () => {
       shards: parameters.shards(),
       momentOf: momentOf(100),
       signal: ended.signal,
-      onWaiting: sayWaiting({ clock, log, store }),
+      onWaiting: storeWaitLogger({ clock, log, store }),
     });
     const outcome = expect(saving).rejects.toMatchObject({ code: 'Interrupted' });
     while (log.messages.length === 0) await clock.advance(10);
