@@ -82,6 +82,17 @@ export const LIMITS = {
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
   jobFileBytes: 1 * MiB,
+  /** Files of one pserver that its key in the store may list. */
+  checkpointGenerations: 10_000,
+  /** Blocks of one dense parameter in one extent of a checkpoint file. */
+  denseBlocks: 2 ** 22,
+  denseBlockFloats: 2 ** 26,
+  denseDimensions: 8,
+  /** The ledger of one shard in a checkpoint file. */
+  ledgerBytes: 256 * MiB,
+  /** What an optimizer may keep beside each value. */
+  optimizerSlots: 16,
+  optimizerSlotCharacters: 64,
   /** A safetensors header: the reference reader's own bound. */
   safetensorsHeaderBytes: 100_000_000,
 } as const;

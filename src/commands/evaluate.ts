@@ -7,7 +7,7 @@ import { modelOf, readJobRecord } from '../cluster/job/job-record.ts';
 import { type Evaluated, evaluateFiles } from '../roles/evaluator/evaluate-files.ts';
 import { keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-store.ts';
+import { retryUntilAnswered } from '../store/retry-until-answered.ts';
 import { createIdRouter } from '../tensor/id-router.ts';
 import { findChroot, findStore } from './base/find-store.ts';
 import { type JobInStore, openLiveCluster } from './base/live-cluster.ts';
@@ -57,9 +57,9 @@ checkpoints afterwards. Changes nothing.`;
     const store = await openStore(url, host);
     try {
       const ask = { ...host, store, signal };
-      const chroot = await retryWhileAway(ask, () => findChroot(store, flags.chroot));
+      const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags.chroot));
       const keys = chroot === undefined ? undefined : keysOf(chroot);
-      const record = keys && (await retryWhileAway(ask, () => readJobRecord(store, keys)));
+      const record = keys && (await retryUntilAnswered(ask, () => readJobRecord(store, keys)));
       if (keys === undefined || record === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
       await this.evaluate({ host, store, keys, record, folder, signal });
     } finally {
@@ -113,9 +113,9 @@ type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
 async function scoreModel(found: Found, score: Score): Promise<Scored> {
   const { store, keys, record, host, signal } = found;
   const ask = { ...host, store, signal };
-  const live = await retryWhileAway(ask, () => store.range({ prefix: keys.psPrefix }));
+  const live = await retryUntilAnswered(ask, () => store.range({ prefix: keys.psPrefix }));
   const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
-  if (live.entries.length === record.job.cluster.pservers && !(await retryWhileAway(ask, hasEnded))) {
+  if (live.entries.length === record.job.cluster.pservers && !(await retryUntilAnswered(ask, hasEnded))) {
     const scored = await untilEnd(found, signal, (either, crash) => scoreLive(found, score, either, crash));
     if (scored !== undefined) return { ...scored, from: 'pservers' };
     host.log.info('the job has ended meanwhile: its checkpoints are scored');

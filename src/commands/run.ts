@@ -15,7 +15,7 @@ import { watchMaster } from '../roles/launcher/watch-master.ts';
 import { loadJobData } from '../roles/master/dataset.ts';
 import { defaultChroot, type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { type RetryOptions, retryWhileAway } from '../store/retry-store.ts';
+import { type RetryOptions, retryUntilAnswered } from '../store/retry-until-answered.ts';
 import type { Store } from '../store/store.ts';
 import { clusterPlan } from './base/cluster-plan.ts';
 import { embeddedStore, jobFolder } from './base/find-store.ts';
@@ -65,9 +65,9 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
         await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
         if (flags.store === undefined) await removeLogs(ask, folder);
       }
-      const before = await retryWhileAway(ask, () => store.get(keys.result));
+      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
       if (before !== undefined) {
-        const record = await retryWhileAway(ask, () => readJobRecord(store, keys));
+        const record = await retryUntilAnswered(ask, () => readJobRecord(store, keys));
         warnOfDifferences(host, record, loaded);
         return this.showEnd(before);
       }
@@ -128,7 +128,7 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
     const end = await launcher.ended;
     cancelWatch();
     progress.end();
-    const written = await retryWhileAway({ ...host, store, signal: new AbortController().signal }, () =>
+    const written = await retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () =>
       store.get(keys.result),
     );
     if (written !== undefined) return this.showEnd(written);
@@ -188,7 +188,7 @@ function notForgotten(error: unknown, folder: string): unknown {
 
 /** Logs of the run that is forgotten, unless the store in the folder has other jobs, whose logs have the same names. */
 async function removeLogs(ask: RetryOptions & { readonly store: Store }, folder: string): Promise<void> {
-  const { entries } = await retryWhileAway(ask, () => ask.store.range({ prefix: '/', limit: 1 }));
+  const { entries } = await retryUntilAnswered(ask, () => ask.store.range({ prefix: '/', limit: 1 }));
   if (entries.length > 0) return;
   const logs = join(folder, 'logs');
   for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });

@@ -5,7 +5,7 @@ import { describeJob, type JobStanding } from '../cluster/job/describe-job.ts';
 import { createWebSocketNetwork } from '../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
-import { retryWhileAway } from '../store/retry-store.ts';
+import { retryUntilAnswered } from '../store/retry-until-answered.ts';
 import type { Store } from '../store/store.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
@@ -44,7 +44,7 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = createWebSocketNetwork({ ...host, log: quiet });
-      const standing = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
+      const standing = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
       if (standing === undefined) throw unknown(store);
       const json = standingJson(standing, host.clock.wallSeconds());
       this.output(json, () => standingText(standing, this.table.bind(this)));
@@ -59,7 +59,7 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
 
   private async findJob(host: Host, store: Store, signal: AbortSignal): Promise<Keys> {
     const { chroot, wait } = this.flags;
-    const found = await retryWhileAway({ ...host, store, signal }, () =>
+    const found = await retryUntilAnswered({ ...host, store, signal }, () =>
       wait === undefined ? findChroot(store, chroot) : waitForChroot(store, chroot, host, signal),
     );
     if (found === undefined) throw unknown(store);

@@ -1,6 +1,6 @@
 /**
- * A checkpoint file far larger than the disk space it takes: ids are there, values are a hole in the file, which reads as
- * zeros. Whole and valid, checksums included when asked for (they take reading zeros once).
+ * A checkpoint file far larger than the disk space it takes: ids are there, values are a hole in the file, which reads
+ * as zeros. Whole and valid, checksums included when asked for (they take reading zeros once).
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';

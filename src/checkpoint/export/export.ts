@@ -1,6 +1,6 @@
 /**
- * `checkpoint export`: one merged model of the files of all pservers, rows sorted by unsigned id. One pass over each table
- * in bounded memory: every column knows its place in the new file beforehand and is written as rows come.
+ * `checkpoint export`: one merged model of the files of all pservers, rows sorted by unsigned id. One pass over each
+ * table in bounded memory: every column knows its place in the new file beforehand and is written as rows come.
  */
 
 import { blockCount, denseBlockFloats, elementCount } from '../../tensor/blocks.ts';

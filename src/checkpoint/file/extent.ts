@@ -36,8 +36,8 @@ export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number
 export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables, ({ ids }) => ids.length);
 
 /**
- * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded so
- * that the next extent begins at a multiple of 8. Tensors without data are left out.
+ * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded
+ * so that the next extent begins at a multiple of 8. Tensors without data are left out.
  */
 export function extentTensors(extent: number, shards: readonly CapturedShard[], shape: ExtentShape): NewTensor[] {
   const tensors = [

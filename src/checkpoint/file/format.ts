@@ -1,7 +1,7 @@
 /**
- * What stands in a pserver's checkpoint file, format version 1 (docs/checkpoint-format.md): the metadata and the names of
- * the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while shards
- * not yet captured still grow, and any one shard can be read by itself.
+ * The content of a pserver's checkpoint file, format version 1 (docs/checkpoint-format.md): the metadata and the names
+ * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
+ * shards not yet captured still grow, and any one shard can be read by itself.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
@@ -16,18 +16,18 @@ import { optimizerSpecSchema, parameterSpecSchema } from './spec-schema.ts';
 export const FORMAT = 'paddlet.checkpoint';
 export const FORMAT_VERSION = 1;
 
-/** Where a shard stood when it was captured: its epoch, and updates applied to it. */
+/** The position of a shard when it was captured: its epoch, and the updates applied to it. */
 export interface ShardPosition {
   readonly shard: number;
   readonly epoch: number;
   readonly seq: number;
 }
 
-/** Sync mode: where all shards of the file stand. */
+/** Sync mode: the position of all shards of the file. */
 export interface RoundsMeta {
   /** The version of the parameters: what the rounds before it have made. */
   readonly round: number;
-  /** Sums of metrics of the pass in work and the one before. */
+  /** Sums of metrics of the current pass and the one before. */
   readonly metrics: readonly PassMetrics[];
 }
 
@@ -51,7 +51,7 @@ export interface CheckpointMeta {
   readonly seed: number;
   /** Shards of the job, not of this file. */
   readonly shards: number;
-  /** Absent in mode async. */
+  /** Absent in async mode. */
   readonly rounds?: RoundsMeta | undefined;
 }
 
@@ -76,7 +76,10 @@ export const TENSORS = {
   checksums: 'paddlet/checksums',
 } as const;
 
-/** `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are fixed. */
+/**
+ * `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are
+ * fixed.
+ */
 export const tensorName = (kind: 'sparse' | 'dense', name: string, field: string, extent: number): string =>
   `${kind}/${name}/${field}.${extent}`;
 
@@ -138,13 +141,13 @@ const passMetricsSchema = z.strictObject({
   correct: count,
   squaredError: z.number(),
 });
-const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(2) });
+const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.accountedPasses) });
 
 const metadataSchema = z.object({
   features: json(z.array(z.string())),
   uuid: z.string().regex(UUID_PATTERN),
-  jobId: z.string().min(1).max(256),
-  jobName: z.string().max(256),
+  jobId: z.string().min(1).max(LIMITS.nameCharacters),
+  jobName: z.string().max(LIMITS.nameCharacters),
   index: json(count.max(LIMITS.pservers - 1)),
   token: decimal,
   recovery: decimal,
@@ -161,7 +164,7 @@ const metadataSchema = z.object({
   extents: json(count.max(LIMITS.shards)),
   rows: json(count),
   state: json(z.strictObject({ slots: z.array(z.string().max(64)).max(16), steps: z.boolean() })),
-  checksumsCrc32: json(count.max(2 ** 32 - 1)),
+  checksumsCrc32: json(z.uint32()),
 });
 
 /** What version 1 wrote before headers had a checksum. */

@@ -5,10 +5,6 @@ import { type FileFacts, slotField, TENSORS, tensorName } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { expectTensor, type Safetensors, tensorLength } from './safetensors/reader.ts';
 
-/** Bounds on what is held in memory at once. */
-const MAX_BLOCKS = 2 ** 22;
-const MAX_LEDGERS = LIMITS.shards;
-
 /** A table's rows in one extent. */
 export interface SparseTensors {
   readonly rows: TensorInfo;
@@ -72,7 +68,7 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
   const ledgerCount = sizeOf(TENSORS.ledgerStarts(number)) - 1;
   if (shardCount < 1 || shardCount > LIMITS.shards)
     throw corrupt(source.name, `extent ${number}: ${shardCount} shards`);
-  if (ledgerCount < 1 || ledgerCount > MAX_LEDGERS)
+  if (ledgerCount < 1 || ledgerCount > LIMITS.shards)
     throw corrupt(source.name, `extent ${number}: ${ledgerCount} ledgers`);
   const ledgers = source.tensors.get(TENSORS.ledgers(number));
   if (ledgers !== undefined) expectTensor(source, ledgers.name, 'U8', [tensorLength(ledgers)]);
@@ -96,7 +92,8 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
       const at = (field: string): string => tensorName('dense', name, field, number);
       if (!source.tensors.has(at('blocks'))) return undefined;
       const blocks = sizeOf(at('blocks'));
-      if (blocks > MAX_BLOCKS) throw corrupt(source.name, `${at('blocks')}: ${blocks} blocks, at most ${MAX_BLOCKS}`);
+      if (blocks > LIMITS.denseBlocks)
+        throw corrupt(source.name, `${at('blocks')}: ${blocks} blocks, at most ${LIMITS.denseBlocks}`);
       return {
         starts: expect(at('starts'), 'U64', [blocks + 1]),
         blocks: expect(at('blocks'), 'U32', [blocks]),

@@ -1,7 +1,9 @@
 /**
  * Reads a checkpoint file shard by shard, by ranges. Memory: the header, the positions of the shards, and the piece
- * asked for, so files larger than memory can be read. Everything that does not hold together throws `CheckpointCorrupt`.
+ * asked for, so files larger than memory can be read. Everything that does not hold together throws
+ * `CheckpointCorrupt`.
  */
+import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { corrupt, openFile } from './files.ts';
@@ -12,8 +14,6 @@ import { readElements, readSafetensors, type Safetensors, tensorLength } from '.
 
 /** Rows are read in pieces of about this size. */
 const PIECE_BYTES = 8 * 1024 * 1024;
-const MAX_LEDGER_BYTES = 256 * 1024 * 1024;
-const MAX_BLOCK_FLOATS = 2 ** 26;
 
 /** Where one shard's rows of a table are. */
 export interface RowRange {
@@ -152,7 +152,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       const { extent, ledger } = locate(shard);
       const starts = await indexes.starts(extent, extent.ledgerStarts, undefined);
       const [first, end] = [starts[ledger]!, starts[ledger + 1]!];
-      if (end - first > MAX_LEDGER_BYTES || end > (extent.ledgers?.end ?? 0) - (extent.ledgers?.begin ?? 0)) {
+      if (end - first > LIMITS.ledgerBytes || end > (extent.ledgers?.end ?? 0) - (extent.ledgers?.begin ?? 0)) {
         throw corrupt(source.name, `${extent.ledgerStarts.name}: ledger ${ledger} has ${end - first} bytes`);
       }
       if (lastLedger?.extent === extent && lastLedger.ledger === ledger) return lastLedger.bytes;
@@ -209,7 +209,8 @@ async function placeBlocks(
     if (owner !== shard) continue;
     const first = starts[at]!;
     const length = starts[at + 1]! - first;
-    if (length > MAX_BLOCK_FLOATS) throw corrupt(source.name, `${tensors.starts.name}: a block of ${length} floats`);
+    if (length > LIMITS.denseBlockFloats)
+      throw corrupt(source.name, `${tensors.starts.name}: a block of ${length} floats`);
     places.push({ tensors, parameter, block: blocks[at]!, first, length, step: steps?.[at] });
   }
   return places;

@@ -1,6 +1,6 @@
 /**
- * Writes captured shards into a checkpoint file, extent by extent. It takes what was captured and nothing else, so it can
- * run beside the training, in a worker, or in a tool that cuts other files anew.
+ * Writes captured shards into a checkpoint file, extent by extent. It takes what was captured and nothing else, so it
+ * can run beside the training, in a worker, or in a tool that reshards other files.
  */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';

@@ -14,7 +14,9 @@ export interface RowPiece {
   readonly rows: ShardRows;
 }
 
-/** Calls `put` with each piece. Ends with the first error of reading or putting, when nothing is being read any more. */
+/**
+ * Calls `put` with each piece. Ends with the first error of reading or putting, when nothing is being read any more.
+ */
 export async function eachRowPiece(
   reader: CheckpointReader,
   shards: readonly number[],

@@ -52,7 +52,7 @@ export interface LoadOutcome {
   readonly complaints: readonly PaddletError[];
 }
 
-/** Tries the entry's files, newest first. Throws only what is the machine's or the job's trouble, not a file's. */
+/** Tries the entry's files, newest first. Throws what concerns the machine or the job, not a single file. */
 export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOptions): Promise<LoadOutcome> {
   const complaints: PaddletError[] = [];
   for (const [age, generation] of generationsOf(entry).entries()) {
@@ -67,8 +67,8 @@ export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOpti
 }
 
 /**
- * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`; then
- * nothing was loaded.
+ * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`;
+ * then nothing was loaded.
  */
 export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
   const { disk, place, progress, into } = options;
@@ -80,7 +80,7 @@ export async function loadGeneration(generation: Generation, options: LoadOption
   const [verdict, outcome] = await Promise.allSettled([verified, readGeneration(generation, options)]);
   if (verdict.status === 'rejected') {
     if (outcome.status === 'fulfilled') for (const { shard } of outcome.value.positions) into.dropShard(shard);
-    // Whatever reading a damaged file led to, the damage is what went wrong.
+    // Whatever error reading a damaged file led to, the damage is the cause.
     throw verdict.reason;
   }
   if (outcome.status === 'rejected') throw outcome.reason;
@@ -127,7 +127,7 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
     throw corrupt(path, `of job ${facts.jobName} (${facts.jobId}), not of this job (${expected.jobId})`);
   }
   if (facts.uuid !== uuid || facts.index !== place.index) {
-    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
+    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
   }
   for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
     if (canonicalJson(facts[part]) === canonicalJson(expected[part])) continue;

@@ -1,7 +1,7 @@
 /**
- * Warm start, second half: a pserver that holds shards for which there is no state yet reads from the planned files what
- * belongs to them. The other job may have had another number of shards: rows and blocks are then hashed anew. Memory: one
- * piece of rows; what is not ours is read over.
+ * Warm start, second half: a pserver that holds shards for which there is no state yet reads from the planned files
+ * what belongs to them. The other job may have had another number of shards: rows and blocks are then hashed again.
+ * Memory: one piece of rows; what is not ours is read over.
  */
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';

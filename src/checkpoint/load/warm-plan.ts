@@ -1,7 +1,7 @@
 /**
- * Warm start, first half: what a new job takes over from another job's checkpoint. Decided once, before the job begins, and
- * kept with the job: each pserver then loads from the same files whenever it begins anew. Files are named by UUIDs and
- * never change, so naming them fixes their content.
+ * Warm start, first half: what a new job takes over from another job's checkpoint. Decided once, before the job begins,
+ * and kept with the job: each pserver then loads from the same files whenever it starts again. Files are named by UUIDs
+ * and never change, so naming them fixes their content.
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
@@ -59,8 +59,8 @@ export interface PlanWarmOptions {
 }
 
 /**
- * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width, shape,
- * optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
+ * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width,
+ * shape, optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
  */
 export async function planWarmStart(options: PlanWarmOptions): Promise<WarmPlan> {
   const { disk, wish } = options;
@@ -139,7 +139,7 @@ function refuseMisfits({ facts }: CheckpointSet, spec: ParameterSpec, taken: Rea
   for (const one of taken) {
     const there = shapeOf(facts.parameters, one);
     const here = shapeOf(spec, one);
-    if (there !== here) throw misfit(`${one} is ${there} there, ${here} in the job`, from);
+    if (there !== here) throw misfit(`${one} is ${there} in the checkpoint, ${here} in the job`, from);
   }
 }
 

@@ -1,11 +1,15 @@
-/** What stands in the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded memory. */
+/**
+ * The content of the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded
+ * memory.
+ */
 
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, type RowBuffers, rowBytes, rowPieces } from '../file/row-pieces.ts';
+import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, ShardSource, Variables } from './checkpoint-set.ts';
-import { mixWords, type RowHash, SetDigest, wordsOf } from './row-hash.ts';
+import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
 import { Statistics, type TopRow, TopRows, type ValueStatistics } from './statistics.ts';
 
 const PIECE_BYTES = 2 * 1024 * 1024;

@@ -8,7 +8,8 @@ import { HEADER_CRC } from '../file/safetensors/header.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile } from '../file/scan.ts';
 import { checkStructure } from '../file/structure.ts';
-import { expectSameJob, type FileRef, openPart } from './checkpoint-set.ts';
+import type { FileRef } from '../registry/file-ref.ts';
+import { expectSameJob, openPart } from './checkpoint-set.ts';
 
 export interface Problem {
   /** `file`, `header`, `structure`, `job`, or the name of a tensor. */
@@ -31,7 +32,9 @@ export interface Verification {
   readonly jobId: string | undefined;
   readonly jobName: string | undefined;
   readonly files: readonly FileVerdict[];
-  /** Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are). */
+  /**
+   * Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are).
+   */
   readonly shards: number;
   readonly missing: readonly number[];
 }

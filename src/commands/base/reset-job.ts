@@ -9,7 +9,7 @@ import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
-import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-store.ts';
+import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 import { liveRoles, waitUntil } from './job-wait.ts';
@@ -33,7 +33,7 @@ export interface BeginAnewOptions extends RetryOptions {
 export async function resetJob(options: BeginAnewOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
   await untilAllHaveLeft(options);
-  const before = await retryWhileAway(options, () => readJob(store, keys));
+  const before = await retryUntilAnswered(options, () => readJob(store, keys));
   await forget(options, before);
   await removeCheckpoints(disk, folder, before.files);
 }
@@ -152,7 +152,7 @@ async function forget(options: BeginAnewOptions, { entry, pservers }: JobBefore)
       if (entry !== undefined) return (await store.get(keys.job))?.modRevision !== entry.modRevision;
       return (await store.range({ prefix: `${keys.chroot}/`, limit: 1 })).entries.length === 0;
     },
-    onWaiting: sayStoreWaiting(options),
+    onWaiting: storeWaitLogger(options),
   });
   if (!succeeded) throw workedOn(`${keys.chroot} changed meanwhile`);
 }

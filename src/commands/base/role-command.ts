@@ -92,14 +92,14 @@ function makeContext(
 
 /** A store that is not there is waited for, saying so. */
 async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
-  const { retryWhileAway } = await import('../../store/retry-store.ts');
-  return retryWhileAway({ ...host, store, signal: stop }, call);
+  const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
+  return retryUntilAnswered({ ...host, store, signal: stop }, call);
 }
 
 /** A SQLite file that another process holds the lock of is waited for, as a cluster's store that is away is. */
 async function openPatiently(url: string, host: Host, signal: AbortSignal): Promise<Store> {
-  const { retryWhileAway } = await import('../../store/retry-store.ts');
-  return retryWhileAway({ ...host, store: { url }, signal }, () => openStore(url, host));
+  const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, host));
 }
 
 /** The store of a role's flags; a role started by hand makes no folder of its own. */

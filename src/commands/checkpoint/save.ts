@@ -5,7 +5,7 @@ import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
 import { type JobInStore, openLiveCluster } from '../base/live-cluster.ts';
@@ -54,11 +54,11 @@ ignores the request and says so. In mode sync the master has all of them save on
     const store = await openStore(findStore(flags).url, host);
     try {
       const ask = { ...host, store, signal };
-      const chroot = await retryWhileAway(ask, () => findChroot(store, flags.chroot));
+      const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags.chroot));
       const keys = chroot === undefined ? undefined : keysOf(chroot);
-      const record = keys && (await retryWhileAway(ask, () => readJobRecord(store, keys)));
+      const record = keys && (await retryUntilAnswered(ask, () => readJobRecord(store, keys)));
       if (keys === undefined || record === undefined) throw new PaddletError('JobUnknown', `no job in ${store.url}`);
-      if ((await retryWhileAway(ask, () => store.get(keys.result))) !== undefined) {
+      if ((await retryUntilAnswered(ask, () => store.get(keys.result))) !== undefined) {
         throw hasEnded(record);
       }
       const job = { host, store, keys, record };

@@ -82,7 +82,7 @@ function expectedArrays(whole: Parameters): Record<string, string[]> {
 
 describe.skipIf(!hasPython)('an exported model (skipped without python3)', () => {
   it.each([
-    ['safetensors', 'read_safetensors.py'],
+    ['safetensors', '../read_safetensors.py'],
     ['npz', 'read_npz.py'],
   ] as const)(
     '%s: rows of all pservers sorted by unsigned id, whole dense parameters, state',

@@ -1,4 +1,7 @@
-/** A new job begins with another one's parameters: any number of pservers and shards, chosen variables, with or without state. */
+/**
+ * A new job begins with another one's parameters: any number of pservers and shards, chosen variables, with or without
+ * state.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../src/checkpoint/file/capture.ts';
 import { loadWarmStart, type WarmLoaded } from '../../../src/checkpoint/load/warm-load.ts';

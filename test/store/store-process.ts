@@ -1,16 +1,16 @@
 /**
- * A process of its own that uses a store, for tests that stop and kill. Run as a program it does what its arguments say and
- * prints a line for each thing that happens; imported, it starts and steers such a process.
+ * A process of its own that uses a store, for tests that stop and kill. Run as a program it does what its arguments say
+ * and prints a line for each thing that happens; imported, it starts and steers such a process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createClock } from '../../../src/host/clock.ts';
-import { type KeptLease, keepLease } from '../../../src/store/lease-keeper.ts';
-import { openStore } from '../../../src/store/open-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { put, SILENT, storyOf } from '../support.ts';
+import { createClock } from '../../src/host/clock.ts';
+import { type KeptLease, keepLease } from '../../src/store/lease-keeper.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { put, SILENT, storyOf } from './support.ts';
 
 const FILE = fileURLToPath(import.meta.url);
 
