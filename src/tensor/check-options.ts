@@ -71,9 +71,9 @@ export function checkParameterSpec(spec: ParameterSpec): void {
   }
 }
 
-/** Throws `JobInvalid`: settings with which an update could divide by zero or leave the finite numbers at once. */
-export function checkOptimizerSpec(optimizer: OptimizerSpec): void {
-  const say = (what: string): string => `optimizer ${optimizer.type}: ${what}`;
+/** Throws `JobInvalid`, naming the parameter: settings with which an update could divide by zero or leave the finite numbers at once. */
+export function checkOptimizerSpec(name: string, optimizer: OptimizerSpec): void {
+  const say = (what: string): string => `${name}: optimizer ${optimizer.type}: ${what}`;
   if (optimizer.type === 'ftrl') {
     check(positive(optimizer.alpha) && finite(1 / optimizer.alpha), say('alpha must be a positive number'));
     check(notNegative(optimizer.beta), say('beta must be a number ≥ 0'));
@@ -106,7 +106,7 @@ export function checkOptimizerSpec(optimizer: OptimizerSpec): void {
         check(notNegative(optimizer.weightDecay), say('weightDecay must be a number ≥ 0'));
       return;
     default:
-      refuse('unknown optimizer');
+      refuse(`${name}: unknown optimizer`);
       return;
   }
 }

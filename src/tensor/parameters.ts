@@ -5,7 +5,7 @@
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
 import type { RowMemory } from './row-memory.ts';
-import type { OptimizerSpec, ParameterSpec } from './spec.ts';
+import type { TrainedSpec } from './spec.ts';
 
 /** A region of kernel memory. `bytes()` is made at each use: memory growth moves what earlier views showed. */
 export interface Staging {
@@ -94,7 +94,7 @@ export interface Parameters {
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are passed over (duplicates by the ledger), `absent` refuses the push.
    * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when absent
-   * (FTRL has none and takes no other).
+   * (with FTRL, which has none, for any parameter there is no other).
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 
@@ -122,8 +122,7 @@ export interface Parameters {
 }
 
 export interface ParametersOptions {
-  readonly spec: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  readonly spec: TrainedSpec;
   /** The job's seed: first values depend on (seed, name, row id, column) and on nothing else. */
   readonly seed: number;
   /** Shards of the job. */

@@ -4,7 +4,8 @@ import { blockCount } from './blocks.ts';
 import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
 import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
-import { optimizerLayout, useOptimizer } from './optimizer.ts';
+import { createOptimizer } from './kernel-optimizer.ts';
+import { hasLearningRate } from './optimizer.ts';
 import type {
   DenseBlock,
   DensePart,
@@ -31,7 +32,7 @@ export interface WasmParametersOptions extends ParametersOptions {
 /** Throws `JobInvalid` for a specification it cannot hold to, `OutOfMemory` when the limit leaves no room to start. */
 export function createParameters(options: WasmParametersOptions): Parameters {
   checkParameterSpec(options.spec);
-  checkOptimizerSpec(options.optimizer);
+  for (const { name, optimizer } of [...options.spec.dense, ...options.spec.sparse]) checkOptimizerSpec(name, optimizer);
   checkShardCount(options.shards, options.seed);
   return new WasmParameters(options);
 }
@@ -45,16 +46,19 @@ class WasmParameters implements Parameters {
   readonly #present = new Set<number>();
 
   constructor(options: WasmParametersOptions) {
-    const { spec, optimizer, shards } = options;
-    const layout = optimizerLayout(optimizer);
-    this.#hasRate = optimizer.type !== 'ftrl';
+    const { spec, shards } = options;
+    this.#hasRate = [...spec.dense, ...spec.sparse].every(({ optimizer }) => hasLearningRate(optimizer));
     this.#heap = new KernelHeap(options.memoryLimitBytes);
-    useOptimizer(this.#heap.kernels, optimizer);
-    this.#dense = spec.dense.map((dense) => new DenseParameter(this.#heap, dense, layout, options));
+    this.#dense = spec.dense.map((dense) => {
+      const optimizer = createOptimizer(this.#heap, dense.optimizer);
+      return new DenseParameter(this.#heap, dense, optimizer, options);
+    });
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
-    const tables = { ...options, layout, workspace };
-    this.#sparse = spec.sparse.map((sparse) => new SparseTable(this.#heap, sparse, tables));
+    this.#sparse = spec.sparse.map((sparse) => {
+      const optimizer = createOptimizer(this.#heap, sparse.optimizer);
+      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace });
+    });
     this.#shardCount = shards;
   }
 

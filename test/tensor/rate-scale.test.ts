@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import type { DensePart, SparsePart } from '../../src/tensor/parameters.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { OPTIMIZERS } from './optimizers.ts';
 
@@ -23,7 +24,7 @@ function parts(push: number): [SparsePart[], DensePart[]] {
 }
 
 function start(optimizer: OptimizerSpec) {
-  const parameters = createParameters({ spec, optimizer, seed: 5, shards: 1 });
+  const parameters = createParameters({ spec: trainedSpec(spec, { optimizer }), seed: 5, shards: 1 });
   parameters.addShard(0);
   return parameters;
 }

@@ -3,7 +3,7 @@
 
 import { shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';
-import { hashIn, widthOf } from './table';
+import { hashIn, optimizerOf, widthOf } from './table';
 import { addRow, expectRow } from './table-growth';
 import { P_TABLE, ROW_VALUES, T_SHARDS } from './table-layout';
 
@@ -28,7 +28,9 @@ export function expectAscending(part: u32, shard: u32, ids: usize, n: u32, last:
 export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void {
   const table = load<u32>(part, P_TABLE);
   const width = widthOf(table);
-  const floats: u32 = 1 + slotCount();
+  const optimizer = optimizerOf(table);
+  const floats: u32 = 1 + slotCount(optimizer);
+  const counts = countsSteps(optimizer);
   const columnBytes = n * (width << 2);
   const steps = fields + floats * columnBytes;
   for (let i: u32 = 0; i < n; i++) {
@@ -40,7 +42,7 @@ export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void
       to += width << 2;
       from += columnBytes;
     }
-    if (countsSteps()) store<u32>(to, load<u32>(steps + (i << 2)));
+    if (counts) store<u32>(to, load<u32>(steps + (i << 2)));
   }
 }
 

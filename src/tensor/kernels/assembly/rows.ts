@@ -8,6 +8,7 @@ import {
   hashIn,
   initialValues,
   isRow,
+  optimizerOf,
   partOf,
   rowOfCandidate,
   shardIn,
@@ -117,6 +118,7 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
   const width = widthOf(table);
   const bytes = width << 2;
   const step = stepOffset(table);
+  const optimizer = optimizerOf(table);
   for (let start: u32 = 0; start < n; start += STRIDE) {
     const count = min(STRIDE, n - start);
     const some = ids + (start << 3);
@@ -126,7 +128,7 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
       let row = load<u32>(rows + (i << 2));
       if (row != SKIPPED) {
         if (row == ABSENT) row = materialize(table, some, i);
-        update(row + ROW_VALUES, gradients, width, row + step);
+        update(optimizer, row + ROW_VALUES, gradients, width, row + step);
       }
       gradients += bytes;
     }

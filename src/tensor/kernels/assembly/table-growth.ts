@@ -2,7 +2,7 @@
 
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { hashIn, initialValues, isRow, rowOfCandidate } from './table';
+import { hashIn, initialValues, isRow, optimizerOf, rowOfCandidate } from './table';
 import {
   EMPTY_INDEX,
   P_BYTES,
@@ -158,8 +158,9 @@ export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   store<u64>(row, id);
   store<u32>(index + (position << 2), row | (<u32>hash >> TAG_SHIFT));
   initialValues(table, id, row + ROW_VALUES);
-  startSlots(row + ROW_VALUES, load<u32>(table, T_WIDTH));
-  if (countsSteps()) store<u32>(row + load<u32>(table, T_STEP), 0);
+  const optimizer = optimizerOf(table);
+  startSlots(optimizer, row + ROW_VALUES, load<u32>(table, T_WIDTH));
+  if (countsSteps(optimizer)) store<u32>(row + load<u32>(table, T_STEP), 0);
   return row;
 }
 

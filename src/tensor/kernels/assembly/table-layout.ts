@@ -16,7 +16,8 @@ export const T_STRIDE: usize = 40;
 export const T_STEP: usize = 44; // offset of the step in a row
 export const T_SHARDS: usize = 48;
 export const T_DIRECTORY: usize = 52; // u32[shards]: the part, 0 when the shard is absent
-export const T_SIZE: u32 = 56;
+export const T_OPTIMIZER: usize = 56; // descriptor (optimizer-layout.ts)
+export const T_SIZE: u32 = 64;
 
 /** Offsets in a part, one shard of one table: */
 export const P_INDEX: usize = 0;
