@@ -6,8 +6,9 @@
  *     --optimizer '{"type":"adagrad","learningRate":0.1}' --passes 5 --batch 128 [--data FOLDER] [--hold-out 0]
  */
 import { parseArgs } from 'node:util';
+import type { DataFormat } from '../src/data/formats/registry.ts';
 import { loadOrBuildIndex } from '../src/data/index-file.ts';
-import type { DataFormat, TaskRecords } from '../src/data/source.ts';
+import type { TaskRecords } from '../src/data/source.ts';
 import { createTaskReader } from '../src/data/task-reader.ts';
 import { cutTasks } from '../src/data/tasks.ts';
 import { createHost } from '../src/host/host.ts';

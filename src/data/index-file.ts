@@ -9,7 +9,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { inCache, inspectFile } from './content.ts';
-import { digestOf, type FoundFiles, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
+import type { FoundFiles } from './formats/format.ts';
+import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
 import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, DataIndex } from './source.ts';
 

@@ -3,9 +3,9 @@
  * A batch is then a few slices of these with its ids numbered anew, without any hashing.
  */
 import type { SparseBatch } from '../model/model.ts';
+import { createFeatureDictionary } from './feature-dictionary.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
-import { createFeatureDictionary } from './synth/feature-dictionary.ts';
 
 /** Takes the records of a task one after the other, as a parser reads them. */
 export class SparseRecordsBuilder {

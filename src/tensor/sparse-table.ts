@@ -75,8 +75,7 @@ export class SparseTable {
     this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
-    this.#table =
-      heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
+    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };

@@ -32,7 +32,8 @@ export interface WasmParametersOptions extends ParametersOptions {
 /** Throws `JobInvalid` for a specification it cannot hold to, `OutOfMemory` when the limit leaves no room to start. */
 export function createParameters(options: WasmParametersOptions): Parameters {
   checkParameterSpec(options.spec);
-  for (const { name, optimizer } of [...options.spec.dense, ...options.spec.sparse]) checkOptimizerSpec(name, optimizer);
+  for (const { name, optimizer } of [...options.spec.dense, ...options.spec.sparse])
+    checkOptimizerSpec(name, optimizer);
   checkShardCount(options.shards, options.seed);
   return new WasmParameters(options);
 }

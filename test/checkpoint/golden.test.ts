@@ -9,7 +9,14 @@ import { verifyCheckpoint } from '../../src/checkpoint/set/verify.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';
-import { FORMER_FOLDER, GOLDEN_FOLDER, GOLDEN_JOB, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
+import {
+  FORMER_FOLDER,
+  GOLDEN_FOLDER,
+  GOLDEN_JOB,
+  GOLDEN_META,
+  goldenMoment,
+  goldenParameters,
+} from './golden-content.ts';
 
 const golden = (path: string) => {
   const folder = path.replace(/\/$/, '');

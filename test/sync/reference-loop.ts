@@ -222,7 +222,11 @@ class PlainMemory {
         total,
       );
       blocks.forEach((block, i) => {
-        updateReference(this.#denseOptimizers[parameter]!, block, gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS));
+        updateReference(
+          this.#denseOptimizers[parameter]!,
+          block,
+          gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS),
+        );
       });
     });
     this.#rows.forEach((rows, table) => {

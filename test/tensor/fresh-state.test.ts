@@ -1,8 +1,8 @@
 /** The state of values that were never updated is what the kernels begin with. */
 import { describe, expect, it } from 'vitest';
 import { freshState } from '../../src/tensor/fresh-state.ts';
-import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { trainedSpec } from '../../src/tensor/optimizer.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { OPTIMIZERS } from './optimizers.ts';
 

@@ -1,8 +1,8 @@
 /** A push with a scaled learning rate does what one of an optimizer with that rate would; the next push has the full rate again. */
 import { expect, it } from 'vitest';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, SparsePart } from '../../src/tensor/parameters.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
-import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { OPTIMIZERS } from './optimizers.ts';
 

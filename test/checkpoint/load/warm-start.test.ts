@@ -11,9 +11,9 @@ import {
 } from '../../../src/checkpoint/load/warm-plan.ts';
 import { plannedShards } from '../../../src/core/placement.ts';
 import { freshState } from '../../../src/tensor/fresh-state.ts';
+import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
-import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { OptimizerSpec, TrainedSpec } from '../../../src/tensor/spec.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
@@ -163,8 +163,14 @@ it.each([SGD, FTRL])('takes values alone into an optimizer of another type: $typ
 
 describe('chosen and missing variables', () => {
   const wider: TrainedSpec = {
-    dense: [...OLD.parameters.dense, { name: 'head', shape: [4], initializer: { type: 'constant', value: 2 }, optimizer: SGD }],
-    sparse: [...OLD.parameters.sparse, { name: 'fresh', width: 2, initializer: { type: 'constant', value: 3 }, optimizer: SGD }],
+    dense: [
+      ...OLD.parameters.dense,
+      { name: 'head', shape: [4], initializer: { type: 'constant', value: 2 }, optimizer: SGD },
+    ],
+    sparse: [
+      ...OLD.parameters.sparse,
+      { name: 'fresh', width: 2, initializer: { type: 'constant', value: 3 }, optimizer: SGD },
+    ],
   };
   const job = { ...NEW, spec: wider, shards: 4, pservers: 1 };
   const newValues = async (plan: WarmPlan): Promise<{ head: number[]; fresh: number[]; emb: number }> => {

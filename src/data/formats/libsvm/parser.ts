@@ -3,9 +3,9 @@
  * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32, also 0.
  * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.)
  */
-import { LIMITS } from '../../base/limits.ts';
-import { expectedLabels, type LabelRule, labelOf } from '../labels.ts';
-import type { SparseRecordsBuilder } from '../sparse-records.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
+import type { SparseRecordsBuilder } from '../../sparse-records.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE } from './ascii.ts';
 
 /** A feature takes at least four bytes of text, as in " 1:1". */

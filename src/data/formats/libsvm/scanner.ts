@@ -2,19 +2,15 @@
  * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses no more than it must to know where
  * records lie and how large ids and labels get; whether a record is good is found when its task is read.
  */
-import { LIMITS } from '../../base/limits.ts';
-import type { ChunkCutter } from '../chunk-cutter.ts';
-import type { Content } from '../content.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { ChunkCutter } from '../../chunk-cutter.ts';
+import type { Content } from '../../content.ts';
+import type { Bounds } from '../format.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
 
 const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
 const BOM = [0xef, 0xbb, 0xbf];
-
-export interface Bounds {
-  featureBound: number;
-  labelBound: number;
-}
 
 /** Hands the file's records to the cutter, raises `bounds`, tells `onBytes` of each stretch read. The buffer grows with
  * the longest line, up to twice LIMITS.recordBytes. */
