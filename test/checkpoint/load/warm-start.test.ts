@@ -161,6 +161,17 @@ it.each([SGD, FTRL])('takes values alone into an optimizer of another type: $typ
   }
 });
 
+it('refuses another optimizer of what is taken over only, and names it', async () => {
+  const { dense, sparse } = OLD.parameters;
+  const spec = { dense, sparse: sparse.map((one) => (one.name === 'emb' ? { ...one, optimizer: FTRL } : one)) };
+  await expect(planFor({ ...NEW, spec })).rejects.toMatchObject({
+    code: 'JobInvalid',
+    message: expect.stringContaining('the optimizer of emb is adam there, ftrl in the job'),
+  });
+  const plan = await planFor({ ...NEW, spec }, { vars: ['emb/*', 'w', 'lay*'] });
+  expect(plan).toMatchObject({ initialized: ['emb'], leftOut: ['emb'] });
+});
+
 describe('chosen and missing variables', () => {
   const wider: TrainedSpec = {
     dense: [
