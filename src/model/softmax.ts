@@ -9,23 +9,31 @@ import { denseBatch, meanGradient } from './batch-shape.ts';
 import { clippedLogLoss } from './metrics.ts';
 import type { Batch, DenseBatch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
 
-/** Throws `DataInvalid` when there is nothing to tell apart. */
-export function createSoftmax(facts: { readonly inputWidth: number; readonly classes: number }): Model {
-  const { inputWidth, classes } = facts;
-  if (inputWidth < 1 || classes < 2) {
-    throw new PaddletError(
-      'DataInvalid',
-      `softmax needs inputs and classes, the data has ${inputWidth} and ${classes}`,
-    );
-  }
-  const logits = new Float64Array(classes);
-  const weightSums = new Float64Array(inputWidth * classes);
-  const biasSums = new Float64Array(classes);
+interface Shape {
+  readonly inputWidth: number;
+  readonly classes: number;
+}
 
-  /** Leaves x W + b of a record in `logits`. Inputs of 0, most of an image, add nothing and are passed over. */
-  function forward(data: DenseBatch, values: PulledValues, record: number): void {
+/** The sums of one model, kept between batches, so that a step allocates only what it returns. */
+class ClassSums {
+  /** Of the record last put out: x W + b, then what the loss makes of it. */
+  readonly logits: Float64Array;
+  readonly #shape: Shape;
+  readonly #weightSums: Float64Array;
+  readonly #biasSums: Float64Array;
+
+  constructor(shape: Shape) {
+    this.#shape = shape;
+    this.logits = new Float64Array(shape.classes);
+    this.#weightSums = new Float64Array(shape.inputWidth * shape.classes);
+    this.#biasSums = new Float64Array(shape.classes);
+  }
+
+  /** Writes x W + b of a record to `logits`. Inputs of 0, most of an image, add nothing and are passed over. */
+  forward({ inputs }: DenseBatch, values: PulledValues, record: number): void {
     const [weights, bias] = values.dense as [Float32Array, Float32Array];
-    const { inputs } = data;
+    const { inputWidth, classes } = this.#shape;
+    const { logits } = this;
     logits.set(bias);
     const base = record * inputWidth;
     for (let input = 0; input < inputWidth; input++) {
@@ -36,9 +44,17 @@ export function createSoftmax(facts: { readonly inputWidth: number; readonly cla
     }
   }
 
-  /** Adds the outer product of a record's inputs and its dloss/dlogits, which stand in `logits`. */
-  function backward(data: DenseBatch, record: number): void {
-    const { inputs } = data;
+  start(): void {
+    this.#weightSums.fill(0);
+    this.#biasSums.fill(0);
+  }
+
+  /** Adds the outer product of a record's inputs and its dloss/dlogits, which are in `logits`. */
+  backward({ inputs }: DenseBatch, record: number): void {
+    const { inputWidth, classes } = this.#shape;
+    const { logits } = this;
+    const weightSums = this.#weightSums;
+    const biasSums = this.#biasSums;
     const base = record * inputWidth;
     for (let c = 0; c < classes; c++) biasSums[c] = biasSums[c]! + logits[c]!;
     for (let input = 0; input < inputWidth; input++) {
@@ -49,52 +65,66 @@ export function createSoftmax(facts: { readonly inputWidth: number; readonly cla
     }
   }
 
+  /** Of W and b. */
+  means(records: number): Float32Array[] {
+    return [this.#weightSums, this.#biasSums].map((sums) => meanGradient(sums, sums.length, records));
+  }
+}
+
+/** Throws `DataInvalid` when there is nothing to tell apart. */
+export function createSoftmax(shape: Shape): Model {
+  const { inputWidth, classes } = shape;
+  if (inputWidth < 1 || classes < 2) {
+    throw new PaddletError(
+      'DataInvalid',
+      `softmax needs inputs and classes, the data has ${inputWidth} and ${classes}`,
+    );
+  }
+  const sums = new ClassSums(shape);
+  const { logits } = sums;
+
   function step(batch: Batch, values: PulledValues): StepResult {
-    const data = checked(batch, values);
+    const data = checkedBatch(batch, values, shape);
     const loss = new ClassLoss(logits);
-    weightSums.fill(0);
-    biasSums.fill(0);
+    sums.start();
     for (let record = 0; record < data.records; record++) {
       const label = data.labels[record]!;
-      forward(data, values, record);
+      sums.forward(data, values, record);
       loss.add(label);
       logits[label] = logits[label]! - 1;
-      backward(data, record);
+      sums.backward(data, record);
     }
-    const dense = [
-      meanGradient(weightSums, weightSums.length, data.records),
-      meanGradient(biasSums, classes, data.records),
-    ];
-    return { dense, sparse: [], metrics: loss.sums() };
+    return { dense: sums.means(data.records), sparse: [], metrics: loss.sums() };
   }
 
   function evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
-    const data = checked(batch, values);
+    const data = checkedBatch(batch, values, shape);
     const scores = new Float32Array(data.records);
     const loss = new ClassLoss(logits);
     for (let record = 0; record < data.records; record++) {
-      forward(data, values, record);
+      sums.forward(data, values, record);
       scores[record] = loss.add(data.labels[record]!);
     }
     return { metrics: loss.sums(), scores };
   }
 
-  function checked(batch: Batch, values: PulledValues): DenseBatch {
-    const data = denseBatch(batch, inputWidth);
-    const [weights, bias] = values.dense;
-    assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
-    for (const label of data.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
-    return data;
-  }
+  return { type: 'softmax', input: 'dense', task: 'multiclass', parameters: parametersOf(shape), step, evaluate };
+}
 
-  const parameters: Model['parameters'] = {
-    dense: [
-      { name: 'W', shape: [inputWidth, classes], initializer: { type: 'zeros' } },
-      { name: 'b', shape: [classes], initializer: { type: 'zeros' } },
-    ],
-    sparse: [],
-  };
-  return { type: 'softmax', input: 'dense', task: 'multiclass', parameters, step, evaluate };
+const parametersOf = ({ inputWidth, classes }: Shape): Model['parameters'] => ({
+  dense: [
+    { name: 'W', shape: [inputWidth, classes], initializer: { type: 'zeros' } },
+    { name: 'b', shape: [classes], initializer: { type: 'zeros' } },
+  ],
+  sparse: [],
+});
+
+function checkedBatch(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): DenseBatch {
+  const data = denseBatch(batch, inputWidth);
+  const [weights, bias] = values.dense;
+  assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
+  for (const label of data.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
+  return data;
 }
 
 /** Collects loss and metrics of a batch; turns logits into probabilities in place. */
