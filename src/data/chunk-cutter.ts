@@ -1,7 +1,7 @@
 /**
- * Cuts the records of the files, in order, into chunks: at every `recordsPerTask` records counted over all files, at the
- * end of each file, and before a chunk would pass CHUNK_BYTES. So no chunk spans two tasks, a task is whole chunks, and
- * whoever reads a chunk knows beforehand that it fits into memory.
+ * Cuts the records of the files, in order, into chunks: at every `recordsPerTask` records counted over all files, at
+ * the end of each file, and before a chunk would pass CHUNK_BYTES. So no chunk spans two tasks, a task is whole chunks,
+ * and whoever reads a chunk knows beforehand that it fits into memory.
  */
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';

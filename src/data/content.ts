@@ -1,7 +1,7 @@
 /**
  * The content of a data file, to be read by ranges: a plain file in place; a gzip file (told by its magic, not by its
- * name) is inflated once into the cache folder and read there. Several processes may do so at the same time: each writes
- * a name of its own and renames it, so a file under the final name is always whole.
+ * name) is inflated once into the cache folder and read there. Several processes may do so at the same time: each
+ * writes a name of its own and renames it, so a file under the final name is always whole.
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';

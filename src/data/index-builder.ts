@@ -1,6 +1,7 @@
 /**
  * Builds the index of a dataset: each file is read once, in order, and its records are cut into chunks. What the index
- * says follows from the content of the files, their names and recordsPerTask alone, so any process gets the same digest.
+ * says follows from the content of the files, their names and recordsPerTask alone, so any process gets the same
+ * digest.
  */
 import { createHash } from 'node:crypto';
 import { assert } from '../base/assert.ts';

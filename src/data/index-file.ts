@@ -20,7 +20,10 @@ const LINES_PER_WRITE = 10_000;
 
 type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly chunks: number };
 
-/** The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of `buildIndex`. */
+/**
+ * The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of
+ * `buildIndex`.
+ */
 export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
   const found = await findFiles(place, request);
   const { paths } = found;

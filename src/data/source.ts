@@ -1,4 +1,7 @@
-/** How training data reaches paddlet: files → index of chunks with record counts → tasks → records → batches (DESIGN §10). */
+/**
+ * How training data reaches paddlet: files → index of chunks with record counts → tasks → records → batches (DESIGN
+ * §10).
+ */
 import type { Batch } from '../model/model.ts';
 
 /** A slice of one file that holds whole records. Offsets are in the inflated content. */
@@ -12,7 +15,10 @@ export interface Chunk {
   readonly records: number;
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;
-  /** CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in files of their own): shows any change since indexing. */
+  /**
+   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in files of their own): shows any
+   * change since indexing.
+   */
   readonly crc32: number;
 }
 

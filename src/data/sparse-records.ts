@@ -1,6 +1,6 @@
 /**
- * The records of one task in sparse form: features of all good records in flat arrays, ids numbered over the whole task.
- * A batch is then a few slices of these with its ids numbered anew, without any hashing.
+ * The records of one task in sparse form: features of all good records in flat arrays, ids numbered over the whole
+ * task. A batch is then a few slices of these with its ids numbered anew, without any hashing.
  */
 import type { SparseBatch } from '../model/model.ts';
 import { createFeatureDictionary } from './feature-dictionary.ts';

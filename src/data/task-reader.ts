@@ -14,8 +14,8 @@ export interface TaskReaderOptions extends ReadOptions {
 
 export interface TaskReader {
   /**
-   * Throws `DataChanged` when a file is not what was indexed, `DataMissing` when it is gone. Bad records are not an error
-   * here: the caller judges their number.
+   * Throws `DataChanged` when a file is not what was indexed, `DataMissing` when it is gone. Bad records are not an
+   * error here: the caller judges their number.
    */
   read(chunks: readonly Chunk[]): Promise<TaskRecords>;
   close(): Promise<void>;

@@ -19,8 +19,8 @@ export interface FmOptions {
 export const FM_DEFAULTS: FmOptions = { task: 'binary', factors: 8, initStddev: 0.01 };
 
 /**
- * The sums of one model, kept between batches, so that a step allocates only what it returns. Closures: the engine knows
- * captured arrays by their identity, which makes the inner loops a tenth faster than a class does.
+ * The sums of one model, kept between batches, so that a step allocates only what it returns. Closures: the engine
+ * knows captured arrays by their identity, which makes the inner loops a tenth faster than a class does.
  */
 function createSums(factors: number) {
   /** s_f of the record whose output was computed last. */

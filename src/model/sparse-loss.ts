@@ -20,8 +20,8 @@ export class OutputLoss {
   }
 
   /**
-   * Adds a record with raw output z. Returns dloss/dz, which is score − label for both tasks: binary has the log loss of
-   * p = 1 / (1 + e^−z), regression ½ (z − y)².
+   * Adds a record with raw output z. Returns dloss/dz, which is score − label for both tasks: binary has the log loss
+   * of p = 1 / (1 + e^−z), regression ½ (z − y)².
    */
   add(output: number, label: number): number {
     const score = this.isBinary ? sigmoid(output) : output;

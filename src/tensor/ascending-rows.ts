@@ -1,6 +1,6 @@
 /**
- * The fast way for rows of a file into a shard: they ascend by id and none of them is there, so none is looked for. Most of
- * the time from the claim of an index to serving is spent here.
+ * The fast way for rows of a file into a shard: they ascend by id and none of them is there, so none is looked for.
+ * Most of the time from the claim of an index to serving is spent here.
  */
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 
@@ -36,8 +36,8 @@ export class AscendingImport {
   }
 
   /**
-   * Puts the rows in, or answers false with nothing changed: they do not ascend, may be there, are of another shard, or are
-   * too wide. Throws `OutOfMemory`, also with nothing changed.
+   * Puts the rows in, or answers false with nothing changed: they do not ascend, may be there, are of another shard, or
+   * are too wide. Throws `OutOfMemory`, also with nothing changed.
    */
   put({ part, shard }: AscendingTarget, { ids, fields }: AscendingRows, what: string): boolean {
     const { kernels } = this.#heap;

@@ -71,7 +71,10 @@ export function checkParameterSpec(spec: ParameterSpec): void {
   }
 }
 
-/** Throws `JobInvalid`, naming the parameter: settings with which an update could divide by zero or leave the finite numbers at once. */
+/**
+ * Throws `JobInvalid`, naming the parameter: settings with which an update could divide by zero or leave the finite
+ * numbers at once.
+ */
 export function checkOptimizerSpec(name: string, optimizer: OptimizerSpec): void {
   const say = (what: string): string => `${name}: optimizer ${optimizer.type}: ${what}`;
   if (optimizer.type === 'ftrl') {

@@ -1,7 +1,7 @@
 /**
- * Whether gradients are finite, looked up as they come: what has just been written is in the cache, and all of a large push
- * read once more is not. Piece by piece of what is staged; a piece with anything else in it (ids may look like NaN) is
- * looked at again when it is known where the gradients lie.
+ * Whether gradients are finite, looked up as they come: what has just been written is in the cache, and all of a large
+ * push read once more is not. Piece by piece of what is staged; a piece with anything else in it (ids may look like
+ * NaN) is looked at again when it is known where the gradients lie.
  */
 import type { MemoryExports } from './kernels/exports.ts';
 

@@ -11,11 +11,14 @@ import type { TrainedSpec } from './spec.ts';
 export interface Staging {
   readonly byteLength: number;
   bytes(): Uint8Array;
-  /** `run` is called, until `free`, as soon as the memory has moved: what `bytes` gave before may not even be written to. Call it once. */
+  /**
+   * `run` is called, until `free`, as soon as the memory has moved: what `bytes` gave before may not even be written
+   * to. Call it once.
+   */
   onMoved(run: () => void): void;
   /**
-   * The first `byteLength` bytes are there and do not change any more: what of them is finite as floats is looked up now,
-   * while they are in the cache, and not again when they are pushed.
+   * The first `byteLength` bytes are there and do not change any more: what of them is finite as floats is looked up
+   * now, while they are in the cache, and not again when they are pushed.
    */
   arrived(byteLength: number): void;
   free(): void;
@@ -93,8 +96,8 @@ export interface Parameters {
    * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are passed over (duplicates by the ledger), `absent` refuses the push.
-   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when absent
-   * (with FTRL, which has none, for any parameter there is no other).
+   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when
+   * absent (with FTRL, which has none, for any parameter there is no other).
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 

@@ -1,6 +1,6 @@
 /**
- * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole or not
- * at all.
+ * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole
+ * or not at all.
  */
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';

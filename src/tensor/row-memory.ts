@@ -1,6 +1,6 @@
 /**
- * Memory for rows that are copied out, written somewhere and forgotten, again and again. As fresh arrays they would have to be
- * cleared, faulted in and collected each time; and while they are, pushes wait.
+ * Memory for rows that are copied out, written somewhere and forgotten, again and again. As fresh arrays they would
+ * have to be cleared, faulted in and collected each time; and while they are, pushes wait.
  */
 
 export interface RowMemory {

@@ -168,8 +168,8 @@ export class SparseTable {
   }
 
   /**
-   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when an id
-   * is of another shard.
+   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when
+   * an id is of another shard.
    */
   read(ids: BigUint64Array, shards: readonly number[], memory: RowMemory = FRESH_MEMORY): ShardRows {
     const rows = this.#newRows(ids, memory);

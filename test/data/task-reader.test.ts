@@ -22,7 +22,12 @@ async function opened(what: string | string[], format: DataFormat, recordsPerTas
 }
 
 const readerOf = (index: DataIndex, labels: LabelRule): TaskReader =>
-  createTaskReader(place, { format: index.format as DataFormat, files: index.files, labels, inputWidth: index.featureBound });
+  createTaskReader(place, {
+    format: index.format as DataFormat,
+    files: index.files,
+    labels,
+    inputWidth: index.featureBound,
+  });
 
 describe('reading tasks of text', () => {
   test('every record once, in order, from plain and gzip files alike', async () => {

@@ -1,4 +1,7 @@
-/** A push with a scaled learning rate does what one of an optimizer with that rate would; the next push has the full rate again. */
+/**
+ * A push with a scaled learning rate does what one of an optimizer with that rate would; the next push has the full
+ * rate again.
+ */
 import { expect, it } from 'vitest';
 import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, SparsePart } from '../../src/tensor/parameters.ts';

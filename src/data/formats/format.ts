@@ -7,7 +7,9 @@ import type { DataPlace } from '../place.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
 
 export interface Format {
-  /** What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. A model takes one of the two. */
+  /**
+   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. A model takes one of the two.
+   */
   readonly input: Model['input'];
   /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
   readonly hasLabelFiles: boolean;

@@ -1,6 +1,6 @@
 /**
- * A model to make data from, so that it is known how well any model can do on it. Records look like those of click logs:
- * a fixed number of fields with one value each, of which few are frequent and most are rare.
+ * A model to make data from, so that it is known how well any model can do on it. Records look like those of click
+ * logs: a fixed number of fields with one value each, of which few are frequent and most are rare.
  */
 import { sigmoid } from '../../tensor/math.ts';
 import { createRandomStream, type RandomStream } from './random-stream.ts';
@@ -28,7 +28,8 @@ export interface PlantedRecord {
 /** Makes one record after the other. `ids` is overwritten by the next one. */
 export type PlantedSource = () => PlantedRecord;
 
-// Of logits: the linear part has about this variance, and so have all pairs together. The result is a planted AUC near 0.8.
+// Of logits: the linear part has about this variance, and so have all pairs together. The result is a planted AUC near
+// 0.8.
 const LINEAR_VARIANCE = 1.5;
 const PAIR_VARIANCE = 0.7;
 const BIAS = -0.5;

@@ -1,6 +1,6 @@
 /**
- * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so read
- * them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
+ * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so
+ * read them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
  */
 export interface MathExports {
   exp(x: number): number;

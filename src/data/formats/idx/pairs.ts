@@ -11,8 +11,9 @@ export interface Pair {
 }
 
 /**
- * Each file of images with its labels: as listed in `labels`; else by the names of MNIST, listed in `what` or beside the
- * images; or the only two files in `what`. Sorted bytewise by the images' path. Throws `DataMissing`, `DataInvalid`.
+ * Each file of images with its labels: as listed in `labels`; else by the names of MNIST, listed in `what` or beside
+ * the images; or the only two files in `what`. Sorted bytewise by the images' path. Throws `DataMissing`,
+ * `DataInvalid`.
  */
 export async function pairsOf(place: DataPlace, wanted: WantedFiles): Promise<Pair[]> {
   const pairs = wanted.labels?.length ? await listedPairs(place, wanted) : await foundPairs(place, wanted);

@@ -11,7 +11,7 @@ import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE } f
 /** A feature takes at least four bytes of text, as in " 1:1". */
 export const FEWEST_FEATURE_BYTES = 4;
 
-const MAX_SMALL_ID_DIGITS = 9;
+const SMALL_ID_DIGITS = 9;
 
 export interface TextPart {
   readonly file: string;
@@ -84,7 +84,7 @@ class LineParser {
       id = id * 10 + digit;
     }
     const end = this.tokenEnd(at, to);
-    if (at - from > MAX_SMALL_ID_DIGITS || at === from || at >= to || bytes[at] !== COLON) {
+    if (at - from > SMALL_ID_DIGITS || at === from || at >= to || bytes[at] !== COLON) {
       const reason = this.unusualId(from, at, end);
       if (reason !== undefined) return reason;
     } else {

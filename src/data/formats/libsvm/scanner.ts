@@ -1,6 +1,6 @@
 /**
- * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses no more than it must to know where
- * records lie and how large ids and labels get; whether a record is good is found when its task is read.
+ * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses no more than it must to know
+ * where records lie and how large ids and labels get; whether a record is good is found when its task is read.
  */
 import { LIMITS } from '../../../base/limits.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
@@ -69,8 +69,8 @@ class TextScanner {
   }
 
   /**
-   * Scans the whole lines in [from, filled); at the end of the file also the last one without a line break. Returns where
-   * the line begins that is not yet whole. `buffer[filled]` is overwritten.
+   * Scans the whole lines in [from, filled); at the end of the file also the last one without a line break. Returns
+   * where the line begins that is not yet whole. `buffer[filled]` is overwritten.
    */
   scan(buffer: Uint8Array, from: number, filled: number, base: number, isEnd: boolean): number {
     let at = from;

@@ -1,5 +1,5 @@
-// Putting in rows that are known to be new, in ascending order of their ids, as files have them: nothing has to be looked for,
-// and the rows lie one after the other.
+// Putting in rows that are known to be new, in ascending order of their ids, as files have them: nothing has to be
+// looked for, and the rows lie one after the other.
 
 import { shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';
@@ -8,8 +8,8 @@ import { addRow, expectRow } from './table-growth';
 import { P_TABLE, ROW_VALUES, T_SHARDS } from './table-layout';
 
 /**
- * Expects n rows of the part's shard, whose ids must ascend; the first must be above `last` unless `isFirst`. The place of
- * the first id that is not so, or -1.
+ * Expects n rows of the part's shard, whose ids must ascend; the first must be above `last` unless `isFirst`. The place
+ * of the first id that is not so, or -1.
  */
 export function expectAscending(part: u32, shard: u32, ids: usize, n: u32, last: u64, isFirst: bool): i32 {
   const table = load<u32>(part, P_TABLE);

@@ -1,10 +1,10 @@
-// Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in f32
-// except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the same order:
-// test/tensor/reference.ts has them in plain form.
+// Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in
+// f32 except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the
+// same order: test/tensor/reference.ts has them in plain form.
 //
-// Each table and dense parameter has an optimizer of its own, a descriptor in memory (optimizer-layout.ts) whose address
-// every function takes as `o`. Each loop reads what it needs of it
-// beforehand: for all that the engine knows, a store may change it.
+// Each table and dense parameter has an optimizer of its own, a descriptor in memory (optimizer-layout.ts) whose
+// address every function takes as `o`. Each loop reads what it needs of it beforehand: for all that the engine knows, a
+// store may change it.
 
 import {
   ADAGRAD,
@@ -58,8 +58,8 @@ export function startSlots(o: usize, values: usize, n: u32): void {
 }
 
 /**
- * FTRL derives the value from z. A value that starts away from 0 gets the z that gives it, so that the initializer counts;
- * the paper's start (value 0, z 0) is the special case.
+ * FTRL derives the value from z. A value that starts away from 0 gets the z that gives it, so that the initializer
+ * counts; the paper's start (value 0, z 0) is the special case.
  */
 function startFtrl(o: usize, values: usize, z: usize, n: u32): void {
   const scale = load<f32>(o, O_FTRL_BETA) * load<f32>(o, O_INVERSE_ALPHA) + load<f32>(o, O_LAMBDA2);
@@ -70,7 +70,10 @@ function startFtrl(o: usize, values: usize, z: usize, n: u32): void {
   }
 }
 
-/** One update of n values at `w` and their slots by the gradient at `g`; `step` holds the count of updates, if they count. */
+/**
+ * One update of n values at `w` and their slots by the gradient at `g`; `step` holds the count of updates, if they
+ * count.
+ */
 export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void {
   switch (load<u32>(o, O_KIND)) {
     case SGD:
@@ -111,7 +114,9 @@ export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void 
   }
 }
 
-/** Polyak 1964 in the form of PyTorch and Paddle: velocity = momentum × velocity + gradient; value −= rate × velocity. */
+/**
+ * Polyak 1964 in the form of PyTorch and Paddle: velocity = momentum × velocity + gradient; value −= rate × velocity.
+ */
 @inline function heavyBall(o: usize, w: usize, g: usize, n: u32): void {
   const rate = load<f32>(o, O_RATE);
   const l2 = load<f32>(o, O_L2);
@@ -180,8 +185,9 @@ function power(base: f64, exponent: u32): f64 {
 }
 
 /**
- * Kingma & Ba 2015 with bias correction, in the form of its section 2: the corrections of both moments go into the step size
- * and into the root. AdamW (Loshchilov & Hutter 2019) first shrinks the value by rate × weight decay; `keep` is 1 in Adam.
+ * Kingma & Ba 2015 with bias correction, in the form of its section 2: the corrections of both moments go into the step
+ * size and into the root. AdamW (Loshchilov & Hutter 2019) first shrinks the value by rate × weight decay; `keep` is 1
+ * in Adam.
  */
 @inline function adam(o: usize, w: usize, g: usize, n: u32, step: usize): void {
   const learningRate = load<f64>(o, O_LEARNING_RATE);

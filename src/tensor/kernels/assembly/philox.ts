@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): random words as a pure
-// function of a counter and a key.
+// Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): random words as a
+// pure function of a counter and a key.
 
 const MULTIPLIER_0: u32 = 0xd2511f53;
 const MULTIPLIER_1: u32 = 0xcd9e8d57;

@@ -1,5 +1,5 @@
-// Batches of rows. Each loop works in three strides over a few ids at a time (index entry, row id, row), so that the memory
-// accesses of one stride are independent and overlap.
+// Batches of rows. Each loop works in three strides over a few ids at a time (index entry, row id, row), so that the
+// memory accesses of one stride are independent and overlap.
 
 import { update } from './optimizer';
 import {
@@ -86,8 +86,9 @@ export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
 }
 
 /**
- * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or SKIPPED for each.
- * `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or -1.
+ * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or
+ * SKIPPED for each. `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or
+ * -1.
  */
 export function locateRows(table: u32, ids: usize, n: u32, actions: usize, located: usize): i32 {
   for (let start: u32 = 0; start < n; start += STRIDE) {
@@ -138,7 +139,10 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
 /** What was read ahead of need: kept, so that no compiler leaves the reading out. */
 let touched: u32 = 0;
 
-/** Reads the ends of each row, and for absent ones the place in the index, so that they come to the cache side by side. */
+/**
+ * Reads the ends of each row, and for absent ones the place in the index, so that they come to the cache side by
+ * side.
+ */
 function touch(table: u32, ids: usize, count: u32, rows: usize, step: u32): void {
   let sum: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {

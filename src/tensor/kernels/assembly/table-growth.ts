@@ -1,4 +1,5 @@
-// Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added, which cannot.
+// Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added,
+// which cannot.
 
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
@@ -121,7 +122,10 @@ function growIndex(part: u32, size: u32): bool {
   return true;
 }
 
-/** Goes through the rows as they lie, which is the order that memory is read fastest in; the old index has them in none. */
+/**
+ * Goes through the rows as they lie, which is the order that memory is read fastest in; the old index has them in
+ * none.
+ */
 function placeAllRows(part: u32, index: u32, mask: u32): void {
   const table = load<u32>(part, P_TABLE);
   const stride = load<u32>(table, T_STRIDE);
