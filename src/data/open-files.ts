@@ -54,7 +54,7 @@ export class OpenFiles {
         `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
       );
     }
-    assert(offset + count <= indexed.bytes, 'the range lies in the file');
+    assert(offset + count <= indexed.bytes, 'the range is in the file');
     const bytes = new Uint8Array(count);
     const got = await content.file.read(bytes, offset);
     if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
@@ -66,7 +66,7 @@ export class OpenFiles {
     if (known !== undefined) return known;
     const opening = openContent(this.place, path);
     this.open.set(path, opening);
-    // A failure is the caller's to see; the next read tries again.
+    // The caller sees the failure; the next read tries again.
     opening.catch(() => this.open.delete(path));
     return opening;
   }

@@ -1,4 +1,4 @@
-/** Where data lies, and how file names of a job become the list of files of an index. */
+/** Where data is, and how file names of a job become the list of files of an index. */
 import { basename, dirname, isAbsolute, join, matchesGlob, relative, resolve, sep } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../base/errors.ts';
@@ -78,7 +78,7 @@ async function walk(place: DataPlace, folder: string, depth: number): Promise<st
   return files;
 }
 
-/** The error for a path with nothing there; its hint names what is there instead. */
+/** The error for a path that does not exist; its hint names the nearest paths that do. */
 export async function missing(place: DataPlace, path: string): Promise<PaddletError> {
   let folder = dirname(path);
   let name = basename(path);

@@ -1,6 +1,5 @@
 /**
- * How training data reaches paddlet: files → index of chunks with record counts → tasks → records → batches (DESIGN
- * §10).
+ * The path of training data (DESIGN §10): files → index of chunks with record counts → tasks → records → batches.
  */
 import type { Batch } from '../model/model.ts';
 
@@ -65,7 +64,7 @@ export interface TaskRecords {
   readonly bad: readonly BadRecord[];
   /** Good records at indexed positions [from, to). */
   batch(from: number, to: number): Batch;
-  /** How many good records stand at indexed positions below `position`. */
+  /** Number of good records at indexed positions below `position`. */
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */
   describe(from: number, to: number): string;

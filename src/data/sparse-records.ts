@@ -1,6 +1,6 @@
 /**
  * The records of one task in sparse form: features of all good records in flat arrays, ids numbered over the whole
- * task. A batch is then a few slices of these with its ids numbered anew, without any hashing.
+ * task. A batch is then a few slices of these with its ids renumbered, without any hashing.
  */
 import type { SparseBatch } from '../model/model.ts';
 import { createFeatureDictionary } from './feature-dictionary.ts';
@@ -26,7 +26,7 @@ export class SparseRecordsBuilder {
     this.positions = new RecordPositions(records, 'line');
   }
 
-  /** The records to come are of this file. */
+  /** The records that follow are of this file. */
   startPart(file: string): void {
     this.positions.startPart(file);
   }

@@ -1,6 +1,6 @@
 /**
  * Reads a task: the bytes of its chunks, checked against the index, parsed into records. A task is parsed whole before
- * anything of it is pushed, so that it fails, if it must, before any shard has seen it.
+ * any of it is pushed, so a task that cannot be read fails before it reaches a shard.
  */
 import type { ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
@@ -15,7 +15,7 @@ export interface TaskReaderOptions extends ReadOptions {
 export interface TaskReader {
   /**
    * Throws `DataChanged` when a file is not what was indexed, `DataMissing` when it is gone. Bad records are not an
-   * error here: the caller judges their number.
+   * error here: the caller decides how many are too many.
    */
   read(chunks: readonly Chunk[]): Promise<TaskRecords>;
   close(): Promise<void>;

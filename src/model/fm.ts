@@ -12,7 +12,7 @@ export interface FmOptions {
   readonly task: OutputTask;
   /** Width of a feature's vector. */
   readonly factors: number;
-  /** Vectors start normal with mean 0 and this deviation: all zeros would never move. */
+  /** Vectors start normal with mean 0 and this deviation: from all zeros they would never change. */
   readonly initStddev: number;
 }
 

@@ -16,7 +16,7 @@ interface Shape {
 
 /** The sums of one model, kept between batches, so that a step allocates only what it returns (closures: see fm.ts). */
 function createSums({ inputWidth, classes }: Shape) {
-  /** x W + b of the record at hand, then what the loss makes of it. */
+  /** x W + b of the current record, then its probabilities. */
   const logits = new Float64Array(classes);
   const weightSums = new Float64Array(inputWidth * classes);
   const biasSums = new Float64Array(classes);
@@ -58,7 +58,7 @@ function createSums({ inputWidth, classes }: Shape) {
   return { logits, forward, start, backward, means };
 }
 
-/** Throws `DataInvalid` when there is nothing to tell apart. */
+/** Throws `DataInvalid` when the data has no inputs or fewer than two classes. */
 export function createSoftmax(shape: Shape): Model {
   const { inputWidth, classes } = shape;
   if (inputWidth < 1 || classes < 2) {

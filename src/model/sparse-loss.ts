@@ -1,4 +1,4 @@
-/** Losses of models with one output a record: what lr and fm share behind their prediction. */
+/** Losses of models with one output a record: what lr and fm share after their prediction. */
 import { sigmoid } from '../tensor/math.ts';
 import { binaryLogLoss } from './metrics.ts';
 import type { MetricSums } from './model.ts';

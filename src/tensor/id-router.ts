@@ -50,8 +50,7 @@ export function createIdRouter(options: { readonly shards: number }): IdRouter {
 }
 
 /**
- * How ids are dealt: the pile of each shard, negative for shards without a pserver. Piles of one pserver are
- * neighbours.
+ * How ids are split: the pile of each shard, negative for shards without a pserver. Piles of one pserver are adjacent.
  */
 interface Deal {
   readonly pileOf: Int32Array;
@@ -61,7 +60,7 @@ interface Deal {
   readonly pserverOf: Int32Array | undefined;
 }
 
-/** Where in kernel memory the places and the ids lie, pile after pile. */
+/** Where in kernel memory the places and the ids are, pile after pile. */
 interface Dealt {
   readonly positions: number;
   readonly dealt: number;

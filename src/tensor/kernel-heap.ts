@@ -1,5 +1,5 @@
 /**
- * Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads that lie
+ * Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads
  * elsewhere.
  */
 import { assert } from '../base/assert.ts';
@@ -71,7 +71,7 @@ export class KernelHeap {
         return this.bytes.subarray(address, address + byteLength);
       },
       onMoved: (run) => {
-        // Of its own for each staging: several may tell the same function, and each of them ends alone.
+        // A function for each staging: several may be given the same one, and each ends alone.
         moved = () => run();
         this.#onMoved.add(moved);
       },
@@ -97,7 +97,7 @@ export class KernelHeap {
     return view.buffer === this.#memory.buffer ? view.byteOffset : undefined;
   }
 
-  /** Runs `use` with the addresses of `inputs`, copying in those that lie outside. Throws `OutOfMemory`. */
+  /** Runs `use` with the addresses of `inputs`, copying in those outside of it. Throws `OutOfMemory`. */
   withInputs<T>(inputs: readonly Uint8Array[], use: (addresses: readonly number[]) => T): T {
     // All addresses first: an allocation may grow the memory, which ends the life of the views.
     const known = inputs.map((input) => this.addressOf(input));

@@ -3,8 +3,9 @@
  * depends on nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every
  * row and block is summed by itself.
  *
- * Lane `l` brings the mean gradient `g_l` over its `n_l` records. In lane order, beginning with zeros, sum := f32(sum +
- * n_l · g_l), computed in 64 bits and rounded once; at last f32(sum / Σ n_l). Lanes without records bring nothing.
+ * Lane `l` has the mean gradient `g_l` over its `n_l` records. In lane order, starting from zeros:
+ *   sum := f32(sum + n_l · g_l), computed in 64 bits and rounded once; at the end f32(sum / Σ n_l)
+ * Lanes without records add nothing.
  */
 import { assert } from '../base/assert.ts';
 import type { IdRouter } from './id-router.ts';

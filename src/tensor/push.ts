@@ -55,7 +55,7 @@ function scaleRates({ heap, sparse, dense }: Push, scale: number): void {
   for (const { parameter } of dense) heap.kernels.scaleRate(parameter.optimizer.address, scale);
 }
 
-/** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, but for want of room. */
+/** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, except `OutOfMemory`. */
 export function checkPush(push: Push): void {
   withChecked(push, (checked) => locate(push, checked, () => {}));
 }

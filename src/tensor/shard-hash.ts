@@ -1,5 +1,5 @@
 /**
- * Where rows and blocks live. With all arithmetic modulo 2^64:
+ * The shard of each row and block. With all arithmetic modulo 2^64:
  *
  *   nameHash(name) = mix64(FNV-1a-64 of the name's UTF-8 bytes)
  *   hash           = mix64(id XOR nameHash(name)), with a row's id or a block's number as `id`

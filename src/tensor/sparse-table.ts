@@ -20,7 +20,7 @@ const ABSENT = 0;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
 
-/** Kernel memory set aside at the start, so that also a full memory can be exported. */
+/** Kernel memory set aside at the start, so that even a full memory can be exported. */
 export interface Workspace {
   readonly address: number;
   readonly byteLength: number;
@@ -37,7 +37,7 @@ export interface TableOptions {
   readonly workspace: Workspace;
 }
 
-/** Shards that rows are read from or put into, and what becomes of rows of others: refused or passed over. */
+/** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
   readonly shards: readonly number[];
   readonly others: typeof SHARD_ACTION.absent | typeof SHARD_ACTION.skip;
@@ -219,7 +219,7 @@ export class SparseTable {
     this.#import({ shards: [shard], others: SHARD_ACTION.absent }, rows);
   }
 
-  /** Puts in the rows that belong to these present shards and passes over the others. Throws like `import`. */
+  /** Puts in the rows that belong to these present shards and skips the others. Throws like `import`. */
   adopt(shards: readonly number[], rows: ShardRows): void {
     this.#checkRows(rows);
     this.#import({ shards, others: SHARD_ACTION.skip }, rows);

@@ -29,7 +29,7 @@ export interface WasmParametersOptions extends ParametersOptions {
   readonly memoryLimitBytes?: number;
 }
 
-/** Throws `JobInvalid` for a specification it cannot hold to, `OutOfMemory` when the limit leaves no room to start. */
+/** Throws `JobInvalid` for a specification that is out of bounds, `OutOfMemory` when the limit is too low to start. */
 export function createParameters(options: WasmParametersOptions): Parameters {
   checkParameterSpec(options.spec);
   for (const { name, optimizer } of [...options.spec.dense, ...options.spec.sparse])
@@ -113,7 +113,7 @@ class WasmParameters implements Parameters {
     const count = target.countIds(ids, into, 'room');
     const out = this.#heap.addressOf(into);
     if (out !== undefined) {
-      // Ids that lie outside are copied in, which may move `into`, but not its address.
+      // Ids outside of kernel memory are copied in, which may move `into`, but not its address.
       this.#heap.withInputs([ids], ([idsAt]) => target.pull(idsAt!, count, out));
       return;
     }
@@ -149,7 +149,7 @@ class WasmParameters implements Parameters {
       heap: this.#heap,
       sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
       dense: dense.map(({ parameter, blocks, ...part }) => {
-        // Copied: where they lie in kernel memory, the view would end with the push's first allocation.
+        // Copied: a view of kernel memory would end with the first allocation of the push.
         return { ...part, blocks: blocks.slice(), parameter: this.#parameter(parameter) };
       }),
       actions,

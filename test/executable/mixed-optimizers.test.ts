@@ -1,4 +1,6 @@
-/** Two optimizers in one job, in sync mode: the bits of a plain loop, whatever the cluster is, through a restore too. */
+/**
+ * Two optimizers in one job, in sync mode: the bits of a plain loop, whatever the cluster is, through a restore too.
+ */
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';

@@ -1,7 +1,7 @@
 /**
- * What stands in a pserver's checkpoint file, format version 2 (docs/checkpoint-format.md): the metadata and the names of
- * the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while shards
- * not yet captured still grow, and any one shard can be read by itself.
+ * What stands in a pserver's checkpoint file, format version 2 (docs/checkpoint-format.md): the metadata and the names
+ * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
+ * shards not yet captured still grow, and any one shard can be read by itself.
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
@@ -75,7 +75,10 @@ export const TENSORS = {
   checksums: 'paddlet/checksums',
 } as const;
 
-/** `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are fixed. */
+/**
+ * `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are
+ * fixed.
+ */
 export const tensorName = (kind: 'sparse' | 'dense', name: string, field: string, extent: number): string =>
   `${kind}/${name}/${field}.${extent}`;
 
@@ -177,8 +180,8 @@ const metadataSchema = z.object({
 });
 
 /**
- * Throws `VersionMismatch` for a file of another format version, `CheckpointCorrupt` for a foreign file or metadata that
- * do not agree with each other.
+ * Throws `VersionMismatch` for a file of another format version, `CheckpointCorrupt` for a foreign file or metadata
+ * that do not agree with each other.
  */
 export function parseMetadata(metadata: ReadonlyMap<string, string>, file: string): FileFacts {
   if (metadata.get('format') !== FORMAT) throw corrupt(file, 'a safetensors file, but not a checkpoint of paddlet');

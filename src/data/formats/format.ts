@@ -16,7 +16,7 @@ export interface Format {
   /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
   find(place: DataPlace, wanted: WantedFiles): Promise<FoundFiles>;
   /**
-   * Reads each file once, in order, and hands its records to the cutter. Throws `DataMissing`, `DataInvalid`,
+   * Reads each file once, in order, and passes its records to the cutter. Throws `DataMissing`, `DataInvalid`,
    * `DataChanged`, `DataCacheFailed`.
    */
   index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]>;
@@ -52,7 +52,7 @@ export interface Bounds {
 export interface Indexing {
   readonly cutter: ChunkCutter;
   readonly bounds: Bounds;
-  /** Told of each stretch of inflated bytes read. */
+  /** Called with the number of inflated bytes of each stretch read. */
   readonly onBytes: (count: number) => void;
 }
 

@@ -5,7 +5,7 @@ import { libsvmFormat } from './libsvm/format.ts';
 
 const FORMATS = {
   libsvm: libsvmFormat,
-  // As text the two agree (libsvm/parser.ts).
+  // The two are the same text (libsvm/parser.ts).
   libfm: libsvmFormat,
   idx: idxFormat,
 } as const satisfies Readonly<Record<string, Format>>;
@@ -16,6 +16,6 @@ export const DATA_FORMATS = Object.keys(FORMATS) as [DataFormat, ...DataFormat[]
 
 export const formatOf = (name: DataFormat): Format => FORMATS[name];
 
-/** Names of the formats for which this is so. */
+/** Names of the formats for which `holds` is true. */
 export const formatsWhere = (holds: (format: Format) => boolean): DataFormat[] =>
   DATA_FORMATS.filter((name) => holds(FORMATS[name]));

@@ -1,6 +1,6 @@
 /**
- * `paddlet data synth`: made data with known limits. Writes `train.libsvm`, `test.libsvm` and `planted.json`, which
- * says how well the planted model itself does on the test file: no training can be expected to do better.
+ * `paddlet data synth`: synthetic data with known limits. Writes `train.libsvm`, `test.libsvm` and `planted.json`,
+ * which says how well the planted model itself does on the test file: no training can be expected to do better.
  */
 import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';

@@ -40,10 +40,12 @@ describe('made data', () => {
     const [a, b, c] = [testPlace(), testPlace(), testPlace()];
     await writeSynth(a.host, a.folder, SMALL);
     await writeSynth(b.host, b.folder, SMALL);
-    await writeSynth(c.host, join(c.folder, 'made', 'anew'), { ...SMALL, seed: 2 });
+    await writeSynth(c.host, join(c.folder, 'made', 'other-seed'), { ...SMALL, seed: 2 });
     for (const name of ['train.libsvm', 'test.libsvm', 'planted.json']) {
       expect(readFileSync(join(a.folder, name)).equals(readFileSync(join(b.folder, name)))).toBe(true);
-      expect(readFileSync(join(a.folder, name)).equals(readFileSync(join(c.folder, 'made', 'anew', name)))).toBe(false);
+      expect(readFileSync(join(a.folder, name)).equals(readFileSync(join(c.folder, 'made', 'other-seed', name)))).toBe(
+        false,
+      );
     }
   });
 

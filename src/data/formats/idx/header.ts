@@ -45,10 +45,7 @@ export async function readIdxHeader(content: Content): Promise<IdxHeader> {
 const invalid = (content: Content, what: string): PaddletError =>
   new PaddletError('DataInvalid', `${content.path} ${what}`, { hint: 'is data.format right?' });
 
-/**
- * Where the labels of an images file are by the names of MNIST: `train-images-idx3-ubyte` →
- * `train-labels-idx1-ubyte`.
- */
+/** The labels of a file of images by MNIST's names: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
 export function labelsPathOf(imagesPath: string): string | undefined {
   const name = basename(imagesPath);
   const labels = name.replace('images', 'labels').replace('idx3', 'idx1');

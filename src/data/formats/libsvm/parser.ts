@@ -1,6 +1,6 @@
 /**
  * Text of LIBSVM and libFM: a record a line, `label id:value id:value …`, separated by blanks; a `#` begins a comment
- * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32, also 0.
+ * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept.
  * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.)
  */
 import { LIMITS } from '../../../base/limits.ts';

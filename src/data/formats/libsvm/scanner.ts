@@ -1,6 +1,6 @@
 /**
- * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses no more than it must to know
- * where records lie and how large ids and labels get; whether a record is good is found when its task is read.
+ * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses only what it needs to
+ * find where records are and how large ids and labels get; bad records are found when their task is read.
  */
 import { LIMITS } from '../../../base/limits.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
@@ -12,8 +12,10 @@ const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
 const BOM = [0xef, 0xbb, 0xbf];
 
-/** Hands the file's records to the cutter, raises `bounds`, tells `onBytes` of each stretch read. The buffer grows with
- * the longest line, up to twice LIMITS.recordBytes. */
+/**
+ * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
+ * grows with the longest line, up to twice LIMITS.recordBytes.
+ */
 export async function scanText(
   content: Content,
   cutter: ChunkCutter,
@@ -87,7 +89,7 @@ class TextScanner {
     return done;
   }
 
-  /** The line at the start of the full buffer is longer than any record: its bytes are let go, up to its end. */
+  /** The line at the start of the full buffer is longer than any record: its bytes are dropped, up to its end. */
   skipStart(buffer: Uint8Array, filled: number, base: number): number {
     this.cutter.endChunk();
     let at = 0;
@@ -131,7 +133,7 @@ class TextScanner {
     if (label >= this.bounds.labelBound && Number.isInteger(label)) this.bounds.labelBound = label + 1;
   }
 
-  /** Raises the feature bound by a record, also by one that will turn out bad; where its line ends. */
+  /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
   private record(buffer: Uint8Array, from: number): number {
     let at = labelEnd(buffer, from);
     let highest = this.bounds.featureBound - 1;

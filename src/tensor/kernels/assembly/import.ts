@@ -1,5 +1,5 @@
-// Putting in rows that are known to be new, in ascending order of their ids, as files have them: nothing has to be
-// looked for, and the rows lie one after the other.
+// Putting in rows that are known to be new, in ascending order of their ids, as files have them: no row is
+// looked up, and the rows are stored one after the other.
 
 import { shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';

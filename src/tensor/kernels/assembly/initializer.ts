@@ -1,5 +1,5 @@
 // First values. Element (id, column) of a table and element i of a dense parameter depend on the key (made of the job's
-// seed and the name) and on nothing else; each counter of Philox serves four elements that stand together.
+// seed and the name) and on nothing else; each counter of Philox serves four adjacent elements.
 
 import { cos, log, sin } from './math';
 import { philox, philox4 } from './philox';

@@ -1,4 +1,4 @@
-// Making the descriptor of an optimizer. Each function answers its address, 0 when there is no room.
+// Making the descriptor of an optimizer. Each function returns its address, 0 when there is no room.
 
 import { allocate } from './memory';
 import {

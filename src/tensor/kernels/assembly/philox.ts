@@ -57,7 +57,7 @@ export function philox4(out: usize, key: u64, first: v128, second: v128, third: 
     k0 = i32x4.add(k0, i32x4.splat(WEYL_0));
     k1 = i32x4.add(k1, i32x4.splat(WEYL_1));
   }
-  // Lanes are counters: turned, so that each counter's four words stand together.
+  // Lanes are counters: turned, so that the four words of a counter are adjacent.
   const low01 = v128.shuffle<i32>(c0, c1, 0, 4, 1, 5);
   const high01 = v128.shuffle<i32>(c0, c1, 2, 6, 3, 7);
   const low23 = v128.shuffle<i32>(c2, c3, 0, 4, 1, 5);

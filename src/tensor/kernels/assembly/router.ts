@@ -4,7 +4,7 @@ import { mix64, rowHash, shardOfHash } from './hash';
 
 /**
  * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for
- * `size` u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; answers their
+ * `size` u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; returns their
  * number.
  */
 export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32): u32 {

@@ -136,12 +136,12 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
   }
 }
 
-/** What was read ahead of need: kept, so that no compiler leaves the reading out. */
+/** What was read ahead: kept, so that no compiler removes the reading. */
 let touched: u32 = 0;
 
 /**
- * Reads the ends of each row, and for absent ones the place in the index, so that they come to the cache side by
- * side.
+ * Reads the ends of each row, and for absent ones the place in the index, so that the cache loads them in
+ * parallel.
  */
 function touch(table: u32, ids: usize, count: u32, rows: usize, step: u32): void {
   let sum: u32 = 0;
@@ -189,7 +189,7 @@ export function readField(located: usize, n: u32, offset: u32, bytes: u32, out: 
   }
 }
 
-/** Copies one field of each located row in; rows that were skipped are passed over. */
+/** Copies one field of each located row in; skipped rows are left as they are. */
 export function writeField(located: usize, n: u32, offset: u32, bytes: u32, from: usize): void {
   for (let i: u32 = 0; i < n; i++) {
     const row = load<u32>(located + (i << 2));

@@ -169,7 +169,7 @@ export function findRow(part: u32, hash: u64, id: u64): u32 {
   );
 }
 
-/** Writes up to `room` ids of the part from index position `from` on; answers where to go on, 0 at the end. */
+/** Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. */
 export function collectIds(part: u32, from: u32, out: usize, room: u32): u32 {
   const index = load<u32>(part, P_INDEX);
   const size: u32 = index == <u32>EMPTY_INDEX ? 0 : load<u32>(part, P_MASK) + 1;
