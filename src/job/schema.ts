@@ -4,9 +4,10 @@
  */
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
-import type { OptimizerSpec } from '../tensor/spec.ts';
+import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import { parseDurationMs } from './duration.ts';
 import {
+  blocksSchema,
   checkpointFields,
   checkpointInterval,
   clusterCounts,
@@ -16,6 +17,7 @@ import {
   leaseTtl,
   modelSchema,
   optimizerSchema,
+  tablesSchema,
   taskCounts,
   taskTimeout,
   timeoutFloor,
@@ -36,7 +38,11 @@ export const jobFileSchema = z.strictObject({
   name: jobName,
   data: z.strictObject(dataFields).describe('What to train on.'),
   model: modelSchema.describe('What to train.'),
-  optimizer: optimizerSchema.prefault({ type: 'adagrad' }).describe('How the pservers apply gradients.'),
+  optimizer: optimizerSchema
+    .prefault({ type: 'adagrad' })
+    .describe('How the pservers apply gradients, where `tables` and `blocks` say nothing else.'),
+  tables: tablesSchema,
+  blocks: blocksSchema,
   training: optionalSection(trainingFields, 'How the data is gone through.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
@@ -68,6 +74,8 @@ const jobSchema = z.strictObject({
   }),
   model: modelSchema,
   optimizer: optimizerSchema,
+  tables: tablesSchema,
+  blocks: blocksSchema,
   training: z.strictObject(trainingFields),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
@@ -86,7 +94,7 @@ type Frozen<T> = T extends readonly (infer E)[]
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
 /** Breaks the build when the job file's optimizers and the tensor core's part ways. */
-const _optimizersAgree: (job: Job) => OptimizerSpec = (job) => job.optimizer;
+const _optimizersAgree: (job: Job) => OptimizerChoice = (job) => job;
 void _optimizersAgree;
 
 /** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
@@ -118,6 +126,8 @@ export function resolveJob(file: JobFile): Job {
     },
     model: file.model,
     optimizer: file.optimizer,
+    tables: file.tables,
+    blocks: file.blocks,
     training: file.training,
     cluster: { ...counts, leaseTtlMs: durationMs(lease) },
     tasks: {

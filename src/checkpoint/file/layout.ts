@@ -1,5 +1,7 @@
 /** Checks that a file's tensors are those of its metadata, with the right types and shapes, before anything is read. */
 import { LIMITS } from '../../base/limits.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
+import type { OptimizerSpec } from '../../tensor/spec.ts';
 import { corrupt } from './files.ts';
 import { type FileFacts, slotField, TENSORS, tensorName } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';
@@ -78,17 +80,17 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
     shardCount,
     ledgerStarts: expect(TENSORS.ledgerStarts(number), 'U64', [ledgerCount + 1]),
     ledgers,
-    sparse: parameters.sparse.map(({ name, width }) => {
+    sparse: parameters.sparse.map(({ name, width, optimizer }) => {
       const at = (field: string): string => tensorName('sparse', name, field, number);
       if (!source.tensors.has(at('rows'))) return undefined;
       const rows = sizeOf(at('ids'));
       return {
         rows: expect(at('rows'), 'U64', [shardCount + 1]),
         ids: expect(at('ids'), 'U64', [rows]),
-        ...valuesOf(facts, at, expect, { values: [rows, width], count: rows }),
+        ...valuesOf(optimizer, at, expect, { values: [rows, width], count: rows }),
       };
     }),
-    dense: parameters.dense.map(({ name }) => {
+    dense: parameters.dense.map(({ name, optimizer }) => {
       const at = (field: string): string => tensorName('dense', name, field, number);
       if (!source.tensors.has(at('blocks'))) return undefined;
       const blocks = sizeOf(at('blocks'));
@@ -98,18 +100,19 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
         starts: expect(at('starts'), 'U64', [blocks + 1]),
         blocks: expect(at('blocks'), 'U32', [blocks]),
         shards: expect(at('shards'), 'U32', [blocks]),
-        ...valuesOf(facts, at, expect, { values: [sizeOf(at('values'))], count: blocks }),
+        ...valuesOf(optimizer, at, expect, { values: [sizeOf(at('values'))], count: blocks }),
       };
     }),
   };
 }
 
 function valuesOf(
-  { state }: FileFacts,
+  optimizer: OptimizerSpec,
   at: (field: string) => string,
   expect: Expect,
   shape: { readonly values: readonly number[]; readonly count: number },
 ): Pick<SparseTensors, 'values' | 'slots' | 'steps'> {
+  const state = optimizerLayout(optimizer);
   const slots = state.slots.map((slot) => [slot, expect(at(slotField(slot)), 'F32', shape.values)] as const);
   return {
     values: expect(at('values'), 'F32', shape.values),

@@ -5,6 +5,7 @@
  */
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { corrupt, openFile } from './files.ts';
 import { type FileFacts, parseMetadata, type ShardPosition } from './format.ts';
@@ -133,8 +134,8 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     },
     async *rowsOf(shard, table) {
       const { tensors, first, end } = await rangeOf(shard, table);
-      const { width } = facts.parameters.sparse[table]!;
-      const bytesPerRow = 8 + 4 * width * (1 + facts.state.slots.length) + 4;
+      const { width, optimizer } = facts.parameters.sparse[table]!;
+      const bytesPerRow = 8 + 4 * width * (1 + optimizerLayout(optimizer).slots.length) + 4;
       const pieceRows = Math.max(1, Math.floor(PIECE_BYTES / bytesPerRow));
       for (let from = first; from < end; from += pieceRows) {
         yield readRows(source, tensors, width, from, Math.min(pieceRows, end - from));

@@ -4,24 +4,19 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
+import { differenceOf, type MadeFor } from '../file/made-for.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
-import { canonicalJson } from '../file/spec-schema.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../registry/entry.ts';
 import { eachRowPiece } from './load-rows.ts';
 
 /** What the file must have been written for. */
-export interface ExpectedJob {
+export interface ExpectedJob extends MadeFor {
   readonly jobId: string;
-  readonly parameters: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
-  readonly seed: number;
-  readonly shards: number;
 }
 
 export interface LoadOptions {
@@ -129,10 +124,8 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
   if (facts.uuid !== uuid || facts.index !== place.index) {
     throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
   }
-  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
-    if (canonicalJson(facts[part]) === canonicalJson(expected[part])) continue;
-    throw corrupt(path, `made for other ${part}: ${canonicalJson(facts[part])}`);
-  }
+  const difference = differenceOf(facts, expected);
+  if (difference !== undefined) throw corrupt(path, `made for other ${difference.part}: ${difference.found}`);
 }
 
 async function loadShards(reader: CheckpointReader, { into, shards }: LoadOptions): Promise<LoadedCheckpoint> {

@@ -46,13 +46,12 @@ interface PlannedShard {
 export async function writeResharded(options: ReshardOptions): Promise<WrittenCheckpoint> {
   const { file, meta, shards, extentBytes = EXTENT_BYTES } = options;
   assert(shards.length > 0, 'a file has shards');
-  const state = optimizerLayout(meta.optimizer);
   const planned: PlannedShard[] = [];
   for (const source of shards) planned.push(await planShard(source, options));
   const most = headerPlan(meta, shards.length, shards.length).maxExtents;
   const extents = groupShards(planned, extentBytes, Math.ceil(shards.length / most));
   const rows = planned.reduce((sum, { tables }) => sum + rowsIn(tables), 0);
-  const facts = { ...meta, state, extents: extents.length, rows, shardsHere: shards.length };
+  const facts = { ...meta, extents: extents.length, rows, shardsHere: shards.length };
   const writer = await createSafetensorsWriter({
     file,
     headerBytes: headerPlan(meta, shards.length, extents.length).headerBytes,
@@ -75,19 +74,20 @@ const rowsIn = (tables: readonly RowRange[]): number => tables.reduce((sum, { fi
 
 async function planShard(source: ShardSource, { variables, meta }: ReshardOptions): Promise<PlannedShard> {
   const { reader, shard } = source;
-  const state = optimizerLayout(meta.optimizer);
   const tables: RowRange[] = [];
   const dense: BlockPlace[][] = [];
   let bytes = 0;
   for (const [at, table] of variables.sparse.entries()) {
     const range = await reader.rowRange(shard, table);
     tables.push(range);
-    bytes += (range.end - range.first) * rowBytes(meta.parameters.sparse[at]!.width, state);
+    const { width, optimizer } = meta.parameters.sparse[at]!;
+    bytes += (range.end - range.first) * rowBytes(width, optimizerLayout(optimizer));
   }
-  for (const parameter of variables.dense) {
+  for (const [at, parameter] of variables.dense.entries()) {
+    const { slots } = optimizerLayout(meta.parameters.dense[at]!.optimizer);
     const places = await reader.blockPlaces(shard, parameter);
     dense.push(places);
-    for (const { length } of places) bytes += 4 * length * (1 + state.slots.length);
+    for (const { length } of places) bytes += 4 * length * (1 + slots.length);
   }
   return { source, tables, dense, bytes };
 }
@@ -192,13 +192,13 @@ function tableTensors(
   table: number,
   options: ReshardOptions,
 ): Tensor[] {
-  const { name, width } = options.meta.parameters.sparse[table]!;
+  const { name, width, optimizer } = options.meta.parameters.sparse[table]!;
   const ranges = shards.map(({ source, tables }) => ({ source: source.reader.source, ...tables[table]! }));
   const counts = ranges.map(({ first, end }) => end - first);
   const starts = startsOf(counts);
   const rows = starts.at(-1)!;
   if (rows === 0) return [];
-  const { slots, steps } = optimizerLayout(options.meta.optimizer);
+  const { slots, steps } = optimizerLayout(optimizer);
   const at = (field: string): string => tensorName('sparse', name, field, extent);
   const column = (
     field: string,
@@ -229,9 +229,9 @@ function denseTensors(
 ): Tensor[] {
   const held = shards.flatMap(({ source, dense }) => dense[parameter]!.map((place) => ({ source, place })));
   if (held.length === 0) return [];
-  const { slots, steps } = optimizerLayout(options.meta.optimizer);
-  const at = (field: string): string =>
-    tensorName('dense', options.meta.parameters.dense[parameter]!.name, field, extent);
+  const { name, optimizer } = options.meta.parameters.dense[parameter]!;
+  const { slots, steps } = optimizerLayout(optimizer);
+  const at = (field: string): string => tensorName('dense', name, field, extent);
   const starts = startsOf(held.map(({ place }) => place.length));
   const floats = (field: string, pick: (tensors: BlockPlace['tensors']) => TensorInfo): StreamedTensor => {
     const pieces = held.map(({ source, place: { tensors, first, length } }) => {

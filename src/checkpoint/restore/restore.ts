@@ -5,7 +5,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock, Disk, Random } from '../../base/seams.ts';
 import { plannedPrimary } from '../../core/placement.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { ParameterSpec, TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
@@ -75,7 +75,7 @@ export interface Restored {
 const shardsFor = (shards: readonly ShardSource[], index: number, pservers: number): ShardSource[] =>
   shards.filter(({ shard }) => plannedPrimary(shard, pservers) === index);
 
-export const chosenSpec = ({ dense, sparse }: ParameterSpec, variables: Variables): ParameterSpec => ({
+export const chosenSpec = ({ dense, sparse }: TrainedSpec, variables: Variables): TrainedSpec => ({
   dense: variables.dense.map((at) => dense[at]!),
   sparse: variables.sparse.map((at) => sparse[at]!),
 });
@@ -193,7 +193,6 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
     ...(facts.rounds === undefined ? {} : { rounds: facts.rounds }),
     createdAt: clock.wallSeconds(),
     parameters: chosenSpec(facts.parameters, variables),
-    optimizer: facts.optimizer,
     seed: facts.seed,
     shards: facts.shards,
   };

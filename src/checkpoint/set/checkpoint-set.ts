@@ -8,8 +8,8 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 import { formatShards } from '../file/coverage.ts';
 import { corrupt } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
+import { differenceOf } from '../file/made-for.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
-import { canonicalJson } from '../file/spec-schema.ts';
 import type { FileRef } from '../registry/file-ref.ts';
 
 export interface CheckpointPart extends FileRef {
@@ -24,7 +24,7 @@ export interface ShardSource extends ShardPosition {
 }
 
 export interface CheckpointSet {
-  /** Of the newest file: job, parameters, optimizer and shards are those of all. */
+  /** Of the newest file: job, parameters, optimizers and shards are those of all. */
   readonly facts: FileFacts;
   /** Files that at least one shard is read from. */
   readonly parts: readonly CheckpointPart[];
@@ -112,10 +112,8 @@ export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
     throw corrupt(b.path, `is of job ${other}, but ${a.path} is of job ${one}`);
   }
-  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
-    if (canonicalJson(a.facts[part]) === canonicalJson(b.facts[part])) continue;
-    throw corrupt(b.path, `was made for other ${part} than ${a.path}`);
-  }
+  const difference = differenceOf(b.facts, a.facts);
+  if (difference !== undefined) throw corrupt(b.path, `was made for other ${difference.part} than ${a.path}`);
 }
 
 /** Throws `CheckpointMissing` when a shard of the job is in none of the files. */

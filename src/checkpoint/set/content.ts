@@ -3,6 +3,7 @@
  * memory.
  */
 
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
 import { readBlock } from '../file/reader.ts';
@@ -48,10 +49,11 @@ export async function tableContent(
   table: number,
   options: ContentOptions = {},
 ): Promise<TableContent> {
-  const { name, width } = facts.parameters.sparse[table]!;
-  const buffers = createRowBuffers(width, facts.state, PIECE_BYTES);
+  const { name, width, optimizer } = facts.parameters.sparse[table]!;
+  const state = optimizerLayout(optimizer);
+  const buffers = createRowBuffers(width, state, PIECE_BYTES);
   const totals = createRowTotals(name, buffers, options.top ?? 0);
-  const bytesPerRow = rowBytes(width, facts.state);
+  const bytesPerRow = rowBytes(width, state);
   let rows = 0;
   for (const { reader, shard } of shards) {
     for await (const piece of rowPieces(reader, shard, table, buffers)) {
@@ -139,7 +141,8 @@ export async function contentBytes({ facts, shards }: CheckpointSet, { sparse }:
   let bytes = 0;
   for (const { reader, shard } of shards) {
     for (const table of sparse) {
-      bytes += (await reader.rowCount(shard, table)) * rowBytes(facts.parameters.sparse[table]!.width, facts.state);
+      const { width, optimizer } = facts.parameters.sparse[table]!;
+      bytes += (await reader.rowCount(shard, table)) * rowBytes(width, optimizerLayout(optimizer));
     }
   }
   return bytes;

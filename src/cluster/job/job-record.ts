@@ -10,6 +10,8 @@ import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { trainedSpec } from '../../tensor/optimizer.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
 import type { RoleContext } from '../context.ts';
 import { parseDesired } from '../placement/ps-desired.ts';
 
@@ -91,6 +93,10 @@ export function modelOf(record: JobRecord, context: Pick<RoleContext, 'makeModel
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }
+
+/** The parameters of a job, each with its optimizer. */
+export const trainedSpecOf = (record: JobRecord, context: Pick<RoleContext, 'makeModel'> = {}): TrainedSpec =>
+  trainedSpec(modelOf(record, context).parameters, record.job);
 
 export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
   return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };

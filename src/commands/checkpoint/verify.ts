@@ -5,7 +5,7 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
-const COMPARED = { md5: 'MD5', checksums: 'checksums inside', tensors: 'checksums of tensors' } as const;
+const COMPARED = { md5: 'MD5', checksums: 'checksums inside' } as const;
 
 export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
   static override summary = 'Check that a checkpoint is whole, and name what is damaged';

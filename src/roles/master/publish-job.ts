@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import { batchPlanId, type JobRecord, modelOf, readJobRecord } from '../../cluster/job/job-record.ts';
+import { batchPlanId, type JobRecord, readJobRecord, trainedSpecOf } from '../../cluster/job/job-record.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
@@ -56,8 +56,8 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
   const { disk, log } = context.host;
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
   log.info(`warm start: checking ${wish.from}`);
-  const spec = modelOf(record, context).parameters;
-  const warmStart = await planWarmStart({ disk, wish, spec, optimizer: job.optimizer });
+  const spec = trainedSpecOf(record, context);
+  const warmStart = await planWarmStart({ disk, wish, spec });
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
     log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {

@@ -5,7 +5,7 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import { modelOf } from '../../cluster/job/job-record.ts';
+import { trainedSpecOf } from '../../cluster/job/job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -119,7 +119,7 @@ type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'onFatal'> 
 async function startService(owned: OwnedIndex, options: StartOptions): Promise<ShardService> {
   const { context, record, index, fence, lease } = owned;
   try {
-    const spec = modelOf(record, context).parameters;
+    const spec = trainedSpecOf(record, context);
     const { cuts } = options;
     const own = { ...options, context, record, index, fence, lease, spec };
     return await (cuts === undefined ? startTaskService(own) : startRoundService({ ...own, cuts }));

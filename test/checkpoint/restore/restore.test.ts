@@ -107,7 +107,7 @@ describe('restore', () => {
     expect(plan.files.reduce((sum, { rows }) => sum + rows, 0)).toBe(IDS.length);
     const restored = await restore({ disk, refs, pservers: 3, folder: '/to', vars: ['emb', 'lay*'] });
     const { dense, sparse } = jobOf().parameters;
-    const job = jobOf({ parameters: { dense: [dense[1]!], sparse: [sparse[0]!] } });
+    const job = { ...jobOf(), parameters: { dense: [dense[1]!], sparse: [sparse[0]!] } };
     const { into } = await loadAll(disk, '/to', restored, job);
     for (const shard of into.shards()) {
       expect(into.exportRows(shard, 0)).toEqual(whole.exportRows(shard, 0));

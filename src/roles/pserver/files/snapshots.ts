@@ -15,14 +15,14 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
-import type { ParameterSpec } from '../../../tensor/spec.ts';
+import type { TrainedSpec } from '../../../tensor/spec.ts';
 import type { OwnedShards } from '../shards.ts';
 import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
-  readonly spec: ParameterSpec;
+  readonly spec: TrainedSpec;
   readonly fence: Fence;
   readonly index: number;
   readonly folder: string;
@@ -148,7 +148,6 @@ export class Snapshots {
       clean,
       createdAt: context.host.clock.wallSeconds(),
       parameters: spec,
-      optimizer: job.optimizer,
       seed: job.training.seed,
       shards: job.cluster.shards,
     };

@@ -1,4 +1,7 @@
-/** The libsvm format as one would write it in a minute, with strings and BigInts: what the fast parser is checked against. */
+/**
+ * The libsvm format as one would write it in a minute, with strings and BigInts: what the fast parser is checked
+ * against.
+ */
 export interface NaiveRecord {
   readonly line: number;
   /** Undefined when the record is bad. */

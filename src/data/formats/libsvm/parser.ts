@@ -1,17 +1,17 @@
 /**
  * Text of LIBSVM and libFM: a record a line, `label id:value id:value …`, separated by blanks; a `#` begins a comment
- * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32, also 0.
+ * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept.
  * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.)
  */
-import { LIMITS } from '../../base/limits.ts';
-import { expectedLabels, type LabelRule, labelOf } from '../labels.ts';
-import type { SparseRecordsBuilder } from '../sparse-records.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
+import type { SparseRecordsBuilder } from '../../sparse-records.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE } from './ascii.ts';
 
 /** A feature takes at least four bytes of text, as in " 1:1". */
 export const FEWEST_FEATURE_BYTES = 4;
 
-const MAX_SMALL_ID_DIGITS = 9;
+const SMALL_ID_DIGITS = 9;
 
 export interface TextPart {
   readonly file: string;
@@ -84,7 +84,7 @@ class LineParser {
       id = id * 10 + digit;
     }
     const end = this.tokenEnd(at, to);
-    if (at - from > MAX_SMALL_ID_DIGITS || at === from || at >= to || bytes[at] !== COLON) {
+    if (at - from > SMALL_ID_DIGITS || at === from || at >= to || bytes[at] !== COLON) {
       const reason = this.unusualId(from, at, end);
       if (reason !== undefined) return reason;
     } else {

@@ -1,23 +1,21 @@
 /**
- * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses no more than it must to know where
- * records lie and how large ids and labels get; whether a record is good is found when its task is read.
+ * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses only what it needs to
+ * find where records are and how large ids and labels get; bad records are found when their task is read.
  */
-import { LIMITS } from '../../base/limits.ts';
-import type { ChunkCutter } from '../chunk-cutter.ts';
-import type { Content } from '../content.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { ChunkCutter } from '../../chunk-cutter.ts';
+import type { Content } from '../../content.ts';
+import type { Bounds } from '../format.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
 
 const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
 const BOM = [0xef, 0xbb, 0xbf];
 
-export interface Bounds {
-  featureBound: number;
-  labelBound: number;
-}
-
-/** Hands the file's records to the cutter, raises `bounds`, tells `onBytes` of each stretch read. The buffer grows with
- * the longest line, up to twice LIMITS.recordBytes. */
+/**
+ * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
+ * grows with the longest line, up to twice LIMITS.recordBytes.
+ */
 export async function scanText(
   content: Content,
   cutter: ChunkCutter,
@@ -73,8 +71,8 @@ class TextScanner {
   }
 
   /**
-   * Scans the whole lines in [from, filled); at the end of the file also the last one without a line break. Returns where
-   * the line begins that is not yet whole. `buffer[filled]` is overwritten.
+   * Scans the whole lines in [from, filled); at the end of the file also the last one without a line break. Returns
+   * where the line begins that is not yet whole. `buffer[filled]` is overwritten.
    */
   scan(buffer: Uint8Array, from: number, filled: number, base: number, isEnd: boolean): number {
     let at = from;
@@ -91,7 +89,7 @@ class TextScanner {
     return done;
   }
 
-  /** The line at the start of the full buffer is longer than any record: its bytes are let go, up to its end. */
+  /** The line at the start of the full buffer is longer than any record: its bytes are dropped, up to its end. */
   skipStart(buffer: Uint8Array, filled: number, base: number): number {
     this.cutter.endChunk();
     let at = 0;
@@ -135,7 +133,7 @@ class TextScanner {
     if (label >= this.bounds.labelBound && Number.isInteger(label)) this.bounds.labelBound = label + 1;
   }
 
-  /** Raises the feature bound by a record, also by one that will turn out bad; where its line ends. */
+  /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
   private record(buffer: Uint8Array, from: number): number {
     let at = labelEnd(buffer, from);
     let highest = this.bounds.featureBound - 1;

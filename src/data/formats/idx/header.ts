@@ -1,17 +1,16 @@
 /**
- * idx files (MNIST, http://yann.lecun.com/exdb/mnist): a big-endian header, then unsigned bytes. Images: magic 2051, count,
- * rows, columns. Labels: magic 2049, count. Inputs are bytes / 255.
+ * idx files (MNIST, http://yann.lecun.com/exdb/mnist): a big-endian header, then unsigned bytes. Images: magic 2051,
+ * count, rows, columns. Labels: magic 2049, count. Inputs are bytes / 255.
  */
 import { basename, dirname, join } from 'node:path';
 import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import type { Content } from '../../content.ts';
 
 const IMAGES_MAGIC = 2051;
 const LABELS_MAGIC = 2049;
 export const IMAGES_HEADER_BYTES = 16;
 export const LABELS_HEADER_BYTES = 8;
-/** Inputs of a record; a million is more than any image that a linear model takes. */
-const MAX_WIDTH = 1 << 20;
 
 export interface IdxHeader {
   readonly kind: 'images' | 'labels';
@@ -36,8 +35,8 @@ export async function readIdxHeader(content: Content): Promise<IdxHeader> {
   if (got < headerBytes) throw invalid(content, 'ends within its header');
   const count = bytes.readUInt32BE(4);
   const width = kind === 'images' ? bytes.readUInt32BE(8) * bytes.readUInt32BE(12) : 1;
-  if (width < 1 || width > MAX_WIDTH)
-    throw invalid(content, `has ${width} inputs a record (1 to ${MAX_WIDTH} can be read)`);
+  if (width < 1 || width > LIMITS.denseInputs)
+    throw invalid(content, `has ${width} inputs a record (1 to ${LIMITS.denseInputs} can be read)`);
   const wanted = headerBytes + count * width;
   if (content.bytes !== wanted) throw invalid(content, `has ${content.bytes} bytes, but its header promises ${wanted}`);
   return { kind, count, width };
@@ -46,7 +45,7 @@ export async function readIdxHeader(content: Content): Promise<IdxHeader> {
 const invalid = (content: Content, what: string): PaddletError =>
   new PaddletError('DataInvalid', `${content.path} ${what}`, { hint: 'is data.format right?' });
 
-/** Where the labels of an images file are by the names of MNIST: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
+/** The labels of a file of images by MNIST's names: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
 export function labelsPathOf(imagesPath: string): string | undefined {
   const name = basename(imagesPath);
   const labels = name.replace('images', 'labels').replace('idx3', 'idx1');

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '../../../src/base/limits.ts';
-import { parseLibsvm } from '../../../src/data/formats/libsvm.ts';
-import type { LabelRule } from '../../../src/data/labels.ts';
-import type { TaskRecords } from '../../../src/data/source.ts';
-import { SparseRecordsBuilder } from '../../../src/data/sparse-records.ts';
-import type { SparseBatch } from '../../../src/model/model.ts';
-import { parseNaively } from './naive-libsvm.ts';
+import { LIMITS } from '../../../../src/base/limits.ts';
+import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
+import type { LabelRule } from '../../../../src/data/labels.ts';
+import type { TaskRecords } from '../../../../src/data/source.ts';
+import { SparseRecordsBuilder } from '../../../../src/data/sparse-records.ts';
+import type { SparseBatch } from '../../../../src/model/model.ts';
+import { parseNaively } from './naive-parser.ts';
 
 const BINARY: LabelRule = { task: 'binary' };
 

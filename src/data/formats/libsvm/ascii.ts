@@ -1,4 +1,4 @@
-/** Numbers in text, read from bytes without making strings on the usual path. */
+/** Numbers in text, read from bytes; the usual path makes no strings. */
 
 /** 10^0 … 10^15, all exact in f64. */
 const POWERS = Float64Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
@@ -10,7 +10,7 @@ export const SPACE = 32;
 export const HASH = 35;
 export const COLON = 58;
 
-/** Space, tab, carriage return: what may stand between tokens of a line. */
+/** Space, tab, carriage return: what separates the tokens of a line. */
 export const isBlank = (byte: number): boolean => byte === 32 || byte === 9 || byte === 13;
 
 /**

@@ -6,7 +6,10 @@ export interface FeatureDictionary {
   /** The number of the id, given now if it is new. */
   indexOf(low: number, high: number): number;
   readonly size: number;
-  /** Halves of the ids by number: low at 2n, high at 2n + 1, that is u64 little-endian. Valid until the next `indexOf`. */
+  /**
+   * Halves of the ids by number: low at 2n, high at 2n + 1, that is u64 little-endian. Valid until the next
+   * `indexOf`.
+   */
   readonly halves: Uint32Array;
 }
 
