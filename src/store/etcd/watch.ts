@@ -2,9 +2,10 @@
  * One watch on one stream of its own. It resumes after lost connections from the revision after the last one delivered,
  * never from what a new connection's greeting says, which would skip what happened in between.
  */
+
+import { backoffMs } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { backoffMs } from '../backoff.ts';
 import { compacted } from '../failures.ts';
 import type { WatchHandlers } from '../store.ts';
 import { bytes, eventsByRevision, rangeEnd, type WatchResponse } from './codec.ts';
