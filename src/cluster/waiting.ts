@@ -1,7 +1,8 @@
 /** Waiting that can be interrupted, and logging what for: soon at first, then periodically (DESIGN §2). */
+
+import { pause } from '../base/backoff.ts';
 import { PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
-import { pause } from '../store/backoff.ts';
 
 const FIRST_SAID_MS = 500;
 const REMIND_MS = 10_000;

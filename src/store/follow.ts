@@ -1,9 +1,9 @@
 /**
  * Mirrors the keys under a prefix: list, then watch from the revision after; list again when the watch cannot continue.
  */
+import { backoffMs } from '../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock } from '../base/seams.ts';
-import { backoffMs } from './backoff.ts';
 import type { KeyValue, Store, WatchEvent } from './store.ts';
 
 export interface FollowHandlers {

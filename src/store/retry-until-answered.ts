@@ -1,7 +1,8 @@
 /** Calls that wait for a store that does not answer. */
+
+import { backoffMs, pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Clock, Log } from '../base/seams.ts';
-import { backoffMs, pause } from './backoff.ts';
 import type { Store } from './store.ts';
 
 /** How often a waiting process repeats that it waits. */

@@ -1,6 +1,6 @@
+import { backoffMs, pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Clock } from '../base/seams.ts';
-import { backoffMs, pause } from './backoff.ts';
 import type { TxnResult } from './store.ts';
 
 export interface SettleOptions {

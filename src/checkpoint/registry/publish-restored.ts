@@ -7,10 +7,10 @@
  * `index` is that of the file with the shard, and `token` was never the token of an owner.
  */
 import * as z from 'zod';
+import { pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
-import { pause } from '../../store/backoff.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';

@@ -3,9 +3,9 @@
  * never from what a new connection's greeting says, which would skip what happened in between.
  */
 import type { IResponseHeader, IWatchResponse } from 'etcd3';
+import { backoffMs } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { backoffMs } from '../backoff.ts';
 import { compacted } from '../failures.ts';
 import type { WatchHandlers } from '../store.ts';
 import { EtcdCallError } from './call-error.ts';

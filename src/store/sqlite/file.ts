@@ -5,9 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pause } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock } from '../../base/seams.ts';
-import { pause } from '../backoff.ts';
 
 /** "PDLT": marks the file as a paddlet store. */
 const APPLICATION_ID = 0x50444c54;

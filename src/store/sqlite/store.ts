@@ -5,9 +5,9 @@
  */
 import { resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
+import { pause } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { pause } from '../backoff.ts';
 import { checkKey, checkTtl, checkTxn, isReadOnly } from '../check.ts';
 import { compacted, storeReplaced } from '../failures.ts';
 import type {

@@ -4,6 +4,7 @@
  * `src/core/rounds/cut-planner.ts`.
  */
 import { assert } from '../../../base/assert.ts';
+import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { type CutFile, nextCut, parseCut, type ReadCut } from '../../../checkpoint/registry/cut.ts';
@@ -16,7 +17,6 @@ import type { PlacedPserver } from '../../../cluster/placement/placement-view.ts
 import { createSignal, interrupted, orAborted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import { type CutEvent, type CutPlannerOptions, createCutPlanner } from '../../../core/rounds/cut-planner.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
-import { backoffMs } from '../../../store/backoff.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
 
 type SizedFile = CutFile & { readonly bytes: number };

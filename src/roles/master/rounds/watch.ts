@@ -1,4 +1,6 @@
 /** Where the pservers of a job in sync mode stand: each is asked again and again, which waits for its next version. */
+
+import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
@@ -6,7 +8,6 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { PlacedPserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { createSignal, pauseOrAborted, type Signal } from '../../../cluster/waiting.ts';
-import { backoffMs } from '../../../store/backoff.ts';
 
 /** A pserver by its own word. */
 export interface PserverStanding {

@@ -4,7 +4,7 @@ import type { Clock } from '../../../base/seams.ts';
 import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
 import type { VersionClient } from '../../../cluster/client/version-client.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
-import { pause } from '../../../store/backoff.ts';
+import { pause } from '../../../base/backoff.ts';
 import type { Activity } from '../activity.ts';
 import { computeLane, type LaneBatches } from './lane-batches.ts';
 

@@ -2,6 +2,8 @@
  * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is
  * reported for its attempt; only an error of the whole job, or a stop, ends the loop.
  */
+
+import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -15,7 +17,6 @@ import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/messages.ts';
-import { backoffMs } from '../../../store/backoff.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
