@@ -1,6 +1,6 @@
 /** Live dispatches of tasks, by task and by trainer, and the clock that runs while a trainer works on one. */
 import { assert } from '../../base/assert.ts';
-import type { AttemptRef, Phase } from './events.ts';
+import type { Phase } from './events.ts';
 
 export interface Attempt {
   readonly task: number;
@@ -53,7 +53,7 @@ export interface SavedOpenTask {
 export interface OpenTasks {
   get(task: number): OpenTask | undefined;
   /** The live attempt that is named, if it is live. */
-  find(ref: AttemptRef): Attempt | undefined;
+  find(which: Pick<Attempt, 'task' | 'attempt' | 'trainer'>): Attempt | undefined;
   heldBy(trainer: string): readonly Attempt[];
   countHeldBy(trainer: string): number;
   attempts(): Iterable<Attempt>;

@@ -1,6 +1,7 @@
 /** What ends an attempt, what of it counts as a failure, and what becomes of a task that fails too often (DESIGN §4). */
 import { describe, expect, it } from 'vitest';
-import type { AttemptRef, Phase } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { Phase } from '../../../src/core/tasks/events.ts';
 import { DISCARD_TEXT_LENGTH } from '../../../src/core/tasks/state.ts';
 import { QueueRig, type RigOptions, refused } from './queue-rig.ts';
 

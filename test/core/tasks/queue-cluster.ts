@@ -5,7 +5,8 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
-import type { AttemptRef, Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import { configOf, type RigOptions, SavedChanges, sumsOf } from './queue-rig.ts';
 

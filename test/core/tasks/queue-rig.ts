@@ -3,8 +3,8 @@
  * do, so that tests read as stories.
  */
 import { expect } from 'vitest';
+import { type AttemptRef, trainingTasks } from '../../../src/core/tasks/address.ts';
 import type {
-  AttemptRef,
   Phase,
   QueueConfig,
   QueueEffect,
@@ -82,6 +82,7 @@ export interface RigOptions extends Partial<Omit<QueueConfig, 'taskRecords'>> {
 
 export function configOf({ tasks, ...rest }: RigOptions): QueueConfig {
   return {
+    addressing: trainingTasks,
     taskRecords: new Uint32Array(tasks).fill(10),
     describeTask: (task) => `file records ${10 * task + 1} to ${10 * task + 10}`,
     passes: 1,
@@ -182,8 +183,8 @@ export class QueueRig {
   }
 
   progress(ref: AttemptRef, position: number, phase: Phase = 'compute'): QueueEffect[] {
-    const { trainer, pass, task, attempt } = ref;
-    return this.step({ type: 'progress', trainer, executing: { pass, task, attempt, position }, phase });
+    const { trainer, ...address } = ref;
+    return this.step({ type: 'progress', trainer, executing: { ...address, position }, phase });
   }
 
   /** Moves the clock by `ms` and ticks. */
@@ -207,7 +208,7 @@ export class QueueRig {
   }
 
   live(): AttemptRef[] {
-    return this.queue.attempts().map(({ trainer, pass, task, attempt }) => ({ trainer, pass, task, attempt }));
+    return this.queue.attempts().map(({ queue, pass, task, attempt, trainer }) => ({ queue, pass, task, attempt, trainer }));
   }
 
   of<T extends QueueEffect['type']>(type: T): Extract<QueueEffect, { type: T }>[] {

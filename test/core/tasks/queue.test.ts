@@ -1,7 +1,7 @@
 /** What the queue promises, one story a promise (DESIGN §4; seeds/distributed-training.en.md, "Task Queue"). */
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../../src/base/errors.ts';
-import type { AttemptRef } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, refused, sumsOf } from './queue-rig.ts';
 
 const all = (tasks: number): number[] => Array.from({ length: tasks }, (_, task) => task);
@@ -39,7 +39,7 @@ describe('a pass', () => {
     const first = rig.take('ann');
     expect(rig.get('bob')).toBe('waiting');
     rig.finish(first);
-    expect(rig.of('deal').at(-1)?.attempt).toEqual({ trainer: 'bob', pass: 1, task: 0, attempt: 1 });
+    expect(rig.of('deal').at(-1)?.attempt).toEqual({ queue: 'train', pass: 1, task: 0, attempt: 1, trainer: 'bob' });
   });
 
   it('counts nothing twice in the totals once the last one is over', () => {
@@ -72,7 +72,7 @@ describe('whoever asks for a task', () => {
     expect(rig.of('deal').at(-1)).toEqual({
       type: 'deal',
       request,
-      attempt: { trainer: 'cid', pass: 0, task: anns[1]!.task, attempt: 2 },
+      attempt: { ...anns[1]!, attempt: 2, trainer: 'cid' },
     });
   });
 

@@ -162,7 +162,7 @@ describe('several live attempts of one task', () => {
     rig.step({ type: 'roster', trainers: ['ann', 'bob'] });
     return rig;
   };
-  const ref = (trainer: string, attempt: number) => ({ trainer, pass: 0, task: 0, attempt });
+  const ref = (trainer: string, attempt: number) => ({ queue: 'train' as const, pass: 0, task: 0, attempt, trainer });
 
   it('the task goes back when the last one ends', () => {
     const rig = twice();
