@@ -1,5 +1,6 @@
-/** Waiting that can be interrupted, and saying what for: once at first, then now and again (DESIGN §2). */
-import { PaddletError } from '../base/errors.ts';
+/** Waiting that can be interrupted, and logging what for: soon at first, then periodically (DESIGN §2). */
+import { assert } from '../base/assert.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
 import { pause } from '../store/backoff.ts';
 
@@ -32,7 +33,7 @@ export async function pauseOrAborted(clock: Clock, delayMs: number, signal: Abor
   throwIfAborted(signal);
 }
 
-/** Logs what is waited for until cancelled, unless it is there in no time; `what` is asked anew each time. */
+/** Logs what is waited for until cancelled, unless that comes soon; `what` is asked again each time. */
 export function sayWaiting(clock: Clock, log: Log, what: () => string, firstMs = FIRST_SAID_MS): Cancel {
   let cancel: Cancel = () => {};
   const say = (): void => {
@@ -43,7 +44,7 @@ export function sayWaiting(clock: Clock, log: Log, what: () => string, firstMs =
   return () => cancel();
 }
 
-/** A value that changes, and those who wait for it to satisfy something. */
+/** Tells waiters that a value has changed. */
 export interface Signal {
   /** Wakes all who wait, to look again. */
   notify(): void;
@@ -66,9 +67,58 @@ export function createSignal(): Signal {
         if (found !== undefined) return found;
         const { promise, resolve } = Promise.withResolvers<void>();
         waiters.add(resolve);
-        // Whoever gave up waiting is not kept until the next change, which may never come.
+        // One that gave up waiting is not kept until the next change, which may never come.
         await orAborted(promise, signal).finally(() => waiters.delete(resolve));
       }
     },
   };
 }
+
+/** As `changed.until`, for so long at most: a long poll. Undefined when the time is over. */
+export async function untilOrLate<T>(
+  changed: Signal,
+  look: () => T | undefined,
+  wait: { readonly clock: Clock; readonly maxWaitMs: number; readonly signal: AbortSignal },
+): Promise<T | undefined> {
+  const found = look();
+  if (found !== undefined || wait.maxWaitMs === 0) {
+    throwIfAborted(wait.signal);
+    return found;
+  }
+  const late = new AbortController();
+  const cancel = wait.clock.after(wait.maxWaitMs, () => late.abort());
+  try {
+    return await changed.until(look, AbortSignal.any([wait.signal, late.signal]));
+  } catch (error) {
+    if (wait.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    return undefined;
+  } finally {
+    cancel();
+  }
+}
+
+export interface ChangeAbort {
+  /** Aborts on the change; never, once released or when waiting was stopped before. */
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/** A signal that aborts as soon as `hasChanged`, which is asked now and after each `notify`. */
+export function abortOnChange(changed: Signal, hasChanged: () => boolean, stopSignal: AbortSignal): ChangeAbort {
+  const change = new AbortController();
+  const released = new AbortController();
+  changed
+    .until(() => hasChanged() || undefined, AbortSignal.any([stopSignal, released.signal]))
+    .then(
+      () => change.abort(),
+      (error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'waiting ends by an interruption only'),
+    );
+  return { signal: change.signal, release: () => released.abort() };
+}
+
+/** For a loop of its own: what ends it is fatal, unless it was stopped and ends by that interruption. */
+export const unlessStopped =
+  (stopSignal: AbortSignal, onFatal: (error: unknown) => void) =>
+  (error: unknown): void => {
+    if (!stopSignal.aborted || !isPaddletError(error, 'Interrupted')) onFatal(error);
+  };

@@ -11,9 +11,9 @@ export type QueueName = 'train' | 'repair' | 'evaluate';
 
 export interface PassTask {
   /**
-   * Of `train` and `repair`: the pass, from 0, that the ledgers know the task's pushes by. Of `evaluate`: the generation
-   * of the parameters, which is the recovery number in async mode and the timeline in sync mode. A late report about
-   * parameters that were set back since thus never counts for those that are evaluated now.
+   * Of `train` and `repair`: the pass, from 0, that the ledgers know the task's pushes by. Of `evaluate`: how often the
+   * parameters had been restored by then, which is the recovery number in async mode and the timeline in sync mode. So a
+   * late report about parameters that were replaced never counts for those that are evaluated now.
    */
   readonly pass: number;
   /** From 0: its number in the training data, or in the test data. */
@@ -26,6 +26,9 @@ export interface TaskAddress extends PassTask {
   /** From 1 for each task of the queue. */
   readonly attempt: number;
 }
+
+export const isSameAttempt = (a: TaskAddress, b: TaskAddress): boolean =>
+  a.queue === b.queue && a.pass === b.pass && a.task === b.task && a.attempt === b.attempt;
 
 /** A task's address with the trainer that it was given to. */
 export interface AttemptRef extends TaskAddress {
@@ -48,10 +51,10 @@ export const trainingTasks: Addressing = {
 };
 
 /** One pass over the test file. */
-export const evaluationTasks = (generation: number): Addressing => ({
+export const evaluationTasks = (restores: number): Addressing => ({
   queue: 'evaluate',
-  toAddress: ({ task }) => ({ pass: generation, task }),
-  fromAddress: ({ pass, task }) => (pass === generation ? { pass: 0, task } : undefined),
+  toAddress: ({ task }) => ({ pass: restores, task }),
+  fromAddress: ({ pass, task }) => (pass === restores ? { pass: 0, task } : undefined),
 });
 
 /** One pass over tasks of any passes of the job: number `i` of the queue is `tasks[i]`. */

@@ -305,8 +305,10 @@ class Queue implements TaskQueue {
 
   #discard({ task, trainer }: Attempt, { code, error }: AttemptEnd): void {
     this.#pass.discard(task);
+    const address = this.#addressOf(task);
     const report: DiscardedTask = {
-      ...this.#addressOf(task),
+      task: address.task,
+      pass: address.pass,
       records: this.#config.taskRecords[task]!,
       trainer,
       code,

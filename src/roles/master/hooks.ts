@@ -30,7 +30,7 @@ export interface HookOptions {
   /** Undefined where no commands can be run, and none are wanted. */
   readonly shell: Shell | undefined;
   readonly folder: string;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
 export type HookPhase = 'before' | 'after';
@@ -54,17 +54,17 @@ interface Hook {
 }
 
 async function runHook(options: HookOptions, { phase, number, command, env }: Hook): Promise<void> {
-  const { context, record, shell, folder, over } = options;
+  const { context, record, shell, folder, stopSignal } = options;
   const { log, clock } = context.host;
   const key = context.keys.hook(phase, number);
-  const entry = await retryStore(context, () => context.store.get(key), over);
+  const entry = await retryStore(context, () => context.store.get(key), stopSignal);
   const found = entry && parseStoreValue(hookSchema, key, entry.value);
   if (found?.state === 'done') return;
   const name = `hook ${phase}[${number}]`;
   if (found !== undefined) log.warn(`${name} was begun and not seen to end: it is run again`, { since: found.since });
   assert(shell !== undefined, 'a master of a job with hooks can run commands');
   const since = clock.wallSeconds();
-  throwIfAborted(over);
+  throwIfAborted(stopSignal);
   await note(options, key, { state: 'running', since });
   log.info(`${name}: ${command}`, { folder });
   const startedMs = clock.monotonicMs();
@@ -72,14 +72,14 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   const end = await shell.run(command, {
     env: { PADDLET_JOB: record.job.name, PADDLET_JOB_ID: record.id, PADDLET_HOOK: phase, ...env },
     folder,
-    signal: over,
+    signal: stopSignal,
     onLine: (line) => {
       log.info(`${name}: ${line.slice(0, LINE_CHARACTERS)}`);
       lines.push(line.slice(0, LINE_CHARACTERS));
       if (lines.length > LAST_LINES) lines.shift();
     },
   });
-  throwIfAborted(over);
+  throwIfAborted(stopSignal);
   if (end.code !== 0) {
     const how = end.code === null ? `was ended by ${end.signal}` : `ended with exit code ${end.code}`;
     const said = lines.length === 0 ? 'it said nothing' : `it said last:\n${lines.join('\n')}`;
@@ -91,9 +91,9 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   log.info(`${name} is done`, { tookMs: Math.round(clock.monotonicMs() - startedMs) });
 }
 
-async function note({ context, fence, over }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
+async function note({ context, fence, stopSignal }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
   const put = { put: key, value: JSON.stringify(value) };
-  await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), over);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), stopSignal);
 }
 
 /** The longest text that Linux hands to a command is 128 KiB. */

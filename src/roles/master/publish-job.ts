@@ -45,7 +45,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
   );
   const published = await retryStore(context, () => readJobRecord(store, keys));
   if (published?.id !== record.id)
-    throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
+    throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
 }
@@ -60,7 +60,7 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
   const warmStart = await planWarmStart({ disk, wish, spec, optimizer: job.optimizer });
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
-    log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
+    log.info(`warm start: ${name} is taken stopSignal from job ${warmStart.job}`, {
       [kind === 'dense' ? 'blocks' : 'rows']: rows,
       bytes,
     });

@@ -90,7 +90,7 @@ describe('the queue of repairs', () => {
 });
 
 describe('the queue of an evaluation', () => {
-  it('hands out its tasks under the generation of the parameters', () => {
+  it('hands out its tasks under the number of restores', () => {
     const rig = new QueueRig({ tasks: 1, addressing: evaluationTasks(3) });
     rig.joined('ann');
     expect(rig.take('ann')).toEqual({ queue: 'evaluate', pass: 3, task: 0, attempt: 1, trainer: 'ann' });

@@ -4,13 +4,7 @@
  */
 import { expect } from 'vitest';
 import { type AttemptRef, trainingTasks } from '../../../src/core/tasks/address.ts';
-import type {
-  Phase,
-  QueueConfig,
-  QueueEffect,
-  QueueEvent,
-  TaskQueue,
-} from '../../../src/core/tasks/events.ts';
+import type { Phase, QueueConfig, QueueEffect, QueueEvent, TaskQueue } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import {
   blockSchema,
@@ -208,7 +202,9 @@ export class QueueRig {
   }
 
   live(): AttemptRef[] {
-    return this.queue.attempts().map(({ queue, pass, task, attempt, trainer }) => ({ queue, pass, task, attempt, trainer }));
+    return this.queue
+      .attempts()
+      .map(({ queue, pass, task, attempt, trainer }) => ({ queue, pass, task, attempt, trainer }));
   }
 
   of<T extends QueueEffect['type']>(type: T): Extract<QueueEffect, { type: T }>[] {

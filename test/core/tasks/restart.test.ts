@@ -1,7 +1,8 @@
 /** What a master that takes over finds: everything that was answered, from a few small values (DESIGN §4). */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { AttemptRef, QueueEvent } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import {
   BLOCK_TASKS,

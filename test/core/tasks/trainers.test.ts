@@ -22,7 +22,9 @@ describe('a task that is far slower than the rest', () => {
   it('is dealt to an idle trainer as well, once nothing is left to do', () => {
     const { rig, slow } = aStraggler();
     expect(rig.get('bob')).toEqual({ ...slow, trainer: 'bob', attempt: 2 });
-    expect(rig.of('speculated')).toEqual([{ type: 'speculated', pass: 0, task: slow.task, slow: 'ann', trainer: 'bob' }]);
+    expect(rig.of('speculated')).toEqual([
+      { type: 'speculated', pass: 0, task: slow.task, slow: 'ann', trainer: 'bob' },
+    ]);
     expect(rig.queue.counts()).toMatchObject({ pending: 1, todo: 0, speculations: 1 });
   });
 

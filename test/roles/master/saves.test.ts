@@ -10,9 +10,17 @@ let master: Master;
 let saves: Saves;
 
 async function open(ended: number): Promise<Saves> {
-  const { context, fence, over, ends } = master;
-  const onEnd = (error: unknown): void => void ends.push(error);
-  return openSaves({ context, fence, passes: 5, ended, over: over.signal, changed: createSignal(), onEnd });
+  const { context, fence, stopSignal, ends } = master;
+  const onFatal = (error: unknown): void => void ends.push(error);
+  return openSaves({
+    context,
+    fence,
+    passes: 5,
+    ended,
+    stopSignal: stopSignal.signal,
+    changed: createSignal(),
+    onFatal,
+  });
 }
 
 const stored = async (): Promise<unknown> =>

@@ -18,8 +18,8 @@ export interface StuckOptions {
   readonly context: RoleContext;
   readonly group: PserverGroup;
   readonly fence: Fence;
-  readonly cuts: CutView;
-  readonly over: AbortSignal;
+  readonly stored: CutView;
+  readonly stopSignal: AbortSignal;
 }
 
 /** Returns when the report was looked into; reports that come meanwhile wait for the same. */
@@ -34,9 +34,13 @@ export function createStuckJudge(options: StuckOptions): (report: Report) => Pro
 }
 
 async function judge(options: StuckOptions, { trainer, timeline, round }: Report): Promise<void> {
-  const { context, group, fence, cuts, over } = options;
-  if (cuts.current()?.cut.timeline !== timeline) return;
-  const found = await group.withPlacement('a round that is stuck', ({ pservers }) => findStuck(group, pservers), over);
+  const { context, group, fence, stored, stopSignal } = options;
+  if (stored.current()?.cut.timeline !== timeline) return;
+  const found = await group.withPlacement(
+    'a round that is stuck',
+    ({ pservers }) => findStuck(group, pservers),
+    stopSignal,
+  );
   if (found === undefined || found.timeline !== timeline) return;
   const { behind, version, oldest } = found;
   context.host.log.error(`round ${version} cannot be computed any more: all pservers go back to the cut`, {

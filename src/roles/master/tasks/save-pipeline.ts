@@ -24,9 +24,9 @@ export interface SavePipelineOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
   /** Ends waiting for the store. */
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
   /** The token is gone, or the process is to end: nothing more is saved. */
-  readonly onEnd: (error: unknown) => void;
+  readonly onFatal: (error: unknown) => void;
 }
 
 /** Room for the state, the compares and the read of the fence. */
@@ -56,7 +56,7 @@ interface Tail {
   readonly revision: bigint;
 }
 
-export function createSavePipeline({ context, fence, over, onEnd }: SavePipelineOptions): SavePipeline {
+export function createSavePipeline({ context, fence, stopSignal, onFatal }: SavePipelineOptions): SavePipeline {
   const { keys, store } = context;
   let pending = new Map<string, Pending>();
   let thens: (() => void)[] = [];
@@ -86,12 +86,12 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
       }
       running = false;
     } catch (error) {
-      onEnd(error);
+      onFatal(error);
     }
   }
 
   async function write(ops: readonly QueueOp[]): Promise<void> {
-    tail ??= await retryStore(context, readTail, over);
+    tail ??= await retryStore(context, readTail, stopSignal);
     const before = tail;
     const state = ops.find((op) => 'put' in op && op.put === keys.tasksState);
     const value = state !== undefined && 'put' in state ? state.value : before.value;
@@ -118,7 +118,7 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
         assert(late !== undefined, 'a compare fails when the value has changed');
         return late;
       },
-      over,
+      stopSignal,
     );
   }
 

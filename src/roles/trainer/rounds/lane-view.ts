@@ -41,13 +41,13 @@ export function followLanes(options: LaneViewOptions): LaneView {
   let isOver = false;
   let steady = new AbortController();
 
-  function saw(next: { over: boolean; owners: readonly (readonly string[])[] }): void {
+  function saw(next: { done: boolean; owners: readonly (readonly string[])[] }): void {
     owners = next.owners;
     const lanes = owners.flatMap((trainers, lane) => (trainers.includes(id) ? [lane] : []));
-    const isSame = next.over === isOver && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
+    const isSame = next.done === isOver && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
     if (isSame) return;
     mine = lanes;
-    isOver = next.over;
+    isOver = next.done;
     steady.abort();
     steady = new AbortController();
     changed.notify();

@@ -9,6 +9,7 @@ import type { ParameterClient } from '../../../cluster/client/parameter-client.t
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
+import type { TaskAddress } from '../../../core/tasks/address.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Model } from '../../../model/model.ts';
@@ -82,7 +83,7 @@ function quietly<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-const refOf = ({ pass, task, attempt }: DealtTask) => ({ pass, task, attempt });
+const addressOf = ({ queue, pass, task, attempt }: DealtTask): TaskAddress => ({ queue, pass, task, attempt });
 const jobOf = (record: JobRecord) => ({ job: record.id, batchPlanId: record.batchPlanId });
 
 /** Undefined when the job needs no more work. */
@@ -99,7 +100,7 @@ async function nextTask(
           type: 'getTask',
           ...jobOf(record),
           trainer: id,
-          held: held.map(({ dealt }) => refOf(dealt)),
+          held: held.map(({ dealt }) => addressOf(dealt)),
           maxWaitMs: LONG_POLL_MS,
         },
       },
@@ -119,7 +120,7 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
   const { dealt, records } = task;
   const { activity, context, over } = options;
   const { log } = context.host;
-  const notLive = activity.begin(refOf(dealt));
+  const notLive = activity.begin(addressOf(dealt));
   options.report();
   const until = AbortSignal.any([over, notLive]);
   const before = activity.report().records;
@@ -127,7 +128,7 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
     activity.enter('read');
     const parsed = await records;
     for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
-    await (dealt.kind === 'train' ? train(options, dealt, parsed, until) : evaluate(options, dealt, parsed, until));
+    await (dealt.queue === 'evaluate' ? evaluate(options, dealt, parsed, until) : train(options, dealt, parsed, until));
   } catch (error) {
     task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
@@ -169,7 +170,7 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
     failPoint('trainer.finishing');
     const { recovery, good } = trained;
     const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
-    const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), ...sums };
+    const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...addressOf(dealt), ...sums };
     try {
       (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
       failPoint('trainer.finished');
@@ -196,7 +197,7 @@ async function evaluate(
     type: 'finishEvaluation' as const,
     ...jobOf(record),
     trainer: id,
-    ...refOf(dealt),
+    ...addressOf(dealt),
     bad: records.bad.length,
     metrics,
   };
@@ -211,7 +212,7 @@ async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask
     type: 'failTask' as const,
     ...jobOf(record),
     trainer: id,
-    ...refOf(dealt),
+    ...addressOf(dealt),
     code: error.code,
     error: error.message.slice(0, 4000),
     data: DATA_CODES.has(error.code),
@@ -232,5 +233,5 @@ async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Pr
 }
 
 function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
-  return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...refOf(dealt), read } };
+  return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...addressOf(dealt), read } };
 }

@@ -1,8 +1,8 @@
 /** The account of a job in mode sync. */
 import { describe, expect, it } from 'vitest';
 import { describeRecords } from '../../../../src/roles/master/dataset.ts';
+import type { PserverAccount } from '../../../../src/roles/master/result.ts';
 import { countRecords } from '../../../../src/roles/master/rounds/conclude.ts';
-import type { PserverAccount } from '../../../../src/roles/master/tasks/conclude.ts';
 
 const account = (applied: number, lastPass: number, duplicate = 0): PserverAccount =>
   ({

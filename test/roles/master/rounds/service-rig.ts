@@ -70,7 +70,7 @@ export class FakePserver {
 const PASSING: readonly Action[] = ['retry', 'refresh'];
 
 /** Two pservers, whose answers take no time. */
-export class RoundsDesk {
+export class RoundsRig {
   readonly master: Master;
   readonly pservers = [new FakePserver(0), new FakePserver(1)];
   readonly cuts: CutView;

@@ -218,7 +218,7 @@ describe('a store that is away', () => {
     master.troubled.isAway = true;
     save('one', block(0, 1));
     await master.clock.advance(1_000);
-    master.over.abort();
+    master.stopSignal.abort();
     await master.clock.advance(1_000);
     expect(master.ends).toMatchObject([{ code: 'Interrupted' }]);
     expect(released).toEqual([]);

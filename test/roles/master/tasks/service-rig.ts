@@ -1,4 +1,4 @@
-/** A master's desk and its pipeline on a store in memory whose transactions can be held back, refused or left in doubt. */
+/** A master's service and its pipeline on a store in memory whose transactions can be held back, refused or left in doubt. */
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Host } from '../../../../src/base/seams.ts';
@@ -105,7 +105,7 @@ export class Master {
   readonly troubled: TroubledStore;
   readonly context: RoleContext;
   readonly fence: Fence;
-  readonly over = new AbortController();
+  readonly stopSignal = new AbortController();
   readonly ends: unknown[] = [];
   readonly events: string[] = [];
   readonly pipeline: SavePipeline;
@@ -115,7 +115,7 @@ export class Master {
     this.clock = clock;
     this.troubled = new TroubledStore(data);
     const unused = (): never => {
-      throw new Error('the desk does not use this');
+      throw new Error('the service does not use this');
     };
     const disk = new Proxy({} as Host['disk'], { get: unused });
     this.context = {
@@ -136,19 +136,19 @@ export class Master {
     this.pipeline = createSavePipeline({
       context: this.context,
       fence: this.fence,
-      over: this.over.signal,
-      onEnd: (error) => this.ends.push(error),
+      stopSignal: this.stopSignal.signal,
+      onFatal: (error) => this.ends.push(error),
     });
   }
 
   /** With the queue that is saved, or a new one. */
-  async desk(options: RigOptions): Promise<TaskService> {
+  async service(options: RigOptions): Promise<TaskService> {
     const saved = await loadQueue(this.context.store, this.context.keys);
     const queue = createTaskQueue(configOf(options), saved, this.clock.monotonicMs());
-    return this.deskOf(queue, this.pipeline);
+    return this.serviceOf(queue, this.pipeline);
   }
 
-  deskOf(queue: TaskQueue, pipeline: SavePipeline | undefined): TaskService {
+  serviceOf(queue: TaskQueue, pipeline: SavePipeline | undefined): TaskService {
     return createTaskService({
       context: this.context,
       name: 'test',
