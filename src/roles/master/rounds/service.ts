@@ -5,12 +5,8 @@ import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { createSignal, untilOrLate } from '../../../cluster/waiting.ts';
-import {
-  createLaneDealer,
-  type LaneDealer,
-  type LaneEffect,
-  type LaneEvent,
-} from '../../../core/rounds/lane-dealer.ts';
+import { createLaneDealer } from '../../../core/rounds/lane-dealer.ts';
+import type { LaneDealer, LaneEffect, LaneEvent } from '../../../core/rounds/lane-events.ts';
 import type { RequestHeader } from '../../../protocol/messages/messages.ts';
 
 type FailLane = Extract<RequestHeader, { type: 'failLane' }>;
