@@ -114,11 +114,18 @@ export class QueueRig {
     this.queue = createTaskQueue(this.config, undefined, this.now);
   }
 
-  step(event: QueueEvent): QueueEffect[] {
+  /** All effects; what is to be saved is. */
+  effectsOf(event: QueueEvent): QueueEffect[] {
     const effects = this.queue.step(event, this.now);
     const [first] = effects;
     if (first?.type === 'save') for (const change of first.changes) this.saved.apply(change);
-    const rest = first?.type === 'save' ? effects.slice(1) : effects;
+    return effects;
+  }
+
+  /** All effects but the save. */
+  step(event: QueueEvent): QueueEffect[] {
+    const effects = this.effectsOf(event);
+    const rest = effects[0]?.type === 'save' ? effects.slice(1) : effects;
     if (rest.some((effect) => effect.type === 'save')) throw new Error('a step saves once, before all else');
     this.log.push(...rest);
     return rest;
@@ -126,8 +133,13 @@ export class QueueRig {
 
   /** Another master takes over with what was saved; the trainers named are live. */
   restart(...live: string[]): QueueEffect[] {
-    this.queue = createTaskQueue(this.config, this.saved.load(), this.now);
+    this.takeOver();
     return this.step({ type: 'roster', trainers: live });
+  }
+
+  /** Another master's queue, before that master knows who is alive. */
+  takeOver(): void {
+    this.queue = createTaskQueue(this.config, this.saved.load(), this.now);
   }
 
   joined(...trainers: string[]): void {
