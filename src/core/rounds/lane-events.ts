@@ -6,7 +6,10 @@ export interface LaneDealerOptions {
   readonly maxTrainers: number;
   /** No lane is late before this. */
   readonly floorMs: number;
-  /** Of the first assignment; 1 unless given. A master that follows another starts without state: trainers ask it as if they knew none. */
+  /**
+   * Of the first assignment; 1 unless given. A master that follows another starts without state: trainers ask it as
+   * if they knew none.
+   */
   readonly firstNumber?: number;
 }
 

@@ -1,4 +1,4 @@
-/** How long the rounds of a job in sync mode take of late, to tell a lane that is late from one that is in work. Pure. */
+/** How long the rounds of a job in sync mode take lately, to tell a lane that is late from one in progress. Pure. */
 
 /** A round is late at this many times the typical time of the recent ones, which half of them needed less than. */
 const FACTOR = 4;

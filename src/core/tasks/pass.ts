@@ -1,7 +1,7 @@
 /**
  * One pass over the tasks: which queue each is in (todo → pending → done, and discarded), its live attempts, and what
- * trainers reported, summed by block. Blocks that a step has touched are saved with it, so a step saves a few small values
- * however many tasks there are.
+ * trainers reported, summed by block. Blocks that a step has touched are saved with it, so a step saves a few small
+ * values however many tasks there are.
  */
 import { PaddletError } from '../../base/errors.ts';
 import { type Attempt, createOpenTasks, type OpenTask, type OpenTasks } from './attempt.ts';

@@ -1,4 +1,6 @@
-/** The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs. */
+/**
+ * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
+ */
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';

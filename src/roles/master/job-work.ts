@@ -24,7 +24,7 @@ export interface DirectOptions {
   readonly show: (state: MasterState) => void;
 }
 
-/** What one master's work on a job needs. `stopSignal` aborts also when the work has failed. */
+/** What one master's work on a job needs. `stopSignal` aborts when the work has failed, too. */
 export interface JobWork extends DirectOptions {
   readonly group: PserverGroup;
   readonly view: PlacementView;

@@ -1,4 +1,7 @@
-/** The master's side of saving the merged model: a choice is in the store before a trainer is told of it (core/save-election.ts). */
+/**
+ * The master's side of saving the merged model: a choice is in the store before a trainer is told of it
+ * (core/save-election.ts).
+ */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
@@ -19,7 +22,7 @@ const electionSchema = z.strictObject({
 });
 
 /** So many failures to write one model, for example on full disks, fail the job. */
-const MAX_FAILURES = 5;
+const FATAL_FAILURES = 5;
 
 /** What a trainer asks, and what became of the model. */
 type SaveRequest = Pick<Extract<RequestHeader, { type: 'requestSaveModel' }>, 'trainer' | 'blockMs' | 'choice'>;
@@ -154,7 +157,7 @@ class StoredSaves implements Saves {
     this.#failures += 1;
     const { context, onFatal, changed } = this.#options;
     context.host.log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
-    if (this.#failures >= MAX_FAILURES) {
+    if (this.#failures >= FATAL_FAILURES) {
       onFatal(
         new PaddletError('ModelNotSaved', `the model after pass ${pass} could not be saved: ${error}`, {
           hint: 'model.saveDir must be a folder that the trainers can write',

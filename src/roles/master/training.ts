@@ -1,6 +1,6 @@
 /**
- * The passes of a job as the rest of the master sees them: by tasks in async mode (tasks/training.ts), by rounds in sync
- * mode (rounds/training.ts). Hooks, evaluation, saves and the result are the same for both (direct-job.ts).
+ * The passes of a job as the rest of the master sees them: by tasks in async mode (tasks/training.ts), by rounds in
+ * sync mode (rounds/training.ts). Hooks, evaluation, saves and the result are the same for both (direct-job.ts).
  */
 
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';

@@ -1,4 +1,7 @@
-/** Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and all that can happen. */
+/**
+ * Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and
+ * all that can happen.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
@@ -28,7 +31,7 @@ describe('the gate of a pserver', () => {
     expect(judged(gate, 6, 0)).toBe('take');
   });
 
-  it('gives the version in work, and the one before until a lane shows that nobody needs it', () => {
+  it('gives the current version, and the one before until a lane shows that it is not needed', () => {
     const gate = gateAt(5);
     expect([4, 5, 6].map((version) => pulled(gate, version))).toEqual(['gone', 'current', 'wait']);
     expect(gate.oldest()).toBe(5);

@@ -120,7 +120,7 @@ describe('a master that takes over', () => {
     expect(rig.queue.isDone(1, 2)).toBe(true);
   });
 
-  it('believes a discard that was saved without the block it lies in', () => {
+  it('believes a discard that was saved without the block that it is in', () => {
     const rig = new QueueRig({ tasks: 2, maxFailures: 0, maxDiscarded: 2 });
     rig.joined('ann');
     const ref = rig.take('ann');

@@ -1,6 +1,6 @@
 /**
- * Stories of the task queue, as raft keeps its interactions: a text of commands, each followed by `----` and the effects
- * that the queue answered with. README.md in stories/ has the commands.
+ * Stories of the task queue, as raft keeps its interactions: a text of commands, each followed by `----` and the
+ * effects that the queue answered with. README.md in stories/ has the commands.
  */
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import type { Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';

@@ -46,7 +46,7 @@ describe('a task that is far slower than the rest', () => {
     expect(rig.heldBy('bob')).toHaveLength(1);
   });
 
-  it('is done by whoever is first; the other is refused, and both have read it', () => {
+  it('is done by the first to finish; the other is refused, and both have read it', () => {
     const { rig, slow } = aStraggler();
     const copy = rig.take('bob');
     expect(rig.finish(copy)).toBe('accept');

@@ -55,7 +55,7 @@ async function clusterStatus(): Promise<unknown> {
 }
 
 describe('a pserver', () => {
-  it('that is gone is down, also when it went before this master came', async () => {
+  it('that is gone is down, even when it went before this master came', async () => {
     say(0, 'up');
     claim(1);
     say(1, 'up');

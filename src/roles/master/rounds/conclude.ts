@@ -1,4 +1,7 @@
-/** The end of a job in sync mode: the records accounted for from the ledgers, the digests, and the result. The last cut is its checkpoint. */
+/**
+ * The end of a job in sync mode: the records accounted for from the ledgers, the digests, and the result. The last
+ * cut is its checkpoint.
+ */
 
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -59,8 +62,8 @@ async function completePasses({ group, record, stopSignal }: ConcludeRoundsOptio
 }
 
 /**
- * Bad records are those that the last pass left out, times the passes: the data is the same in each. What else is missing
- * from the ledgers' count is lost.
+ * Bad records are those that the last pass left out, times the passes: the data is the same in each. What else is
+ * missing from the ledgers' count is lost.
  */
 export function countRecords(accounts: readonly PserverAccount[], indexed: number, passes: number) {
   const applied = Math.min(...accounts.map((one) => one.applied));

@@ -1,6 +1,6 @@
 /**
- * When the cuts of a job in sync mode are taken, by the plan of `src/core/rounds/cut-planner.ts`, by request and at the
- * end: one at a time. How one is taken is in take-cut.ts.
+ * Takes the cuts of a job in sync mode when they are due: by the plan of `src/core/rounds/cut-planner.ts`, by request
+ * and at the end: one at a time. How one is taken is in take-cut.ts.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { createSignal, interrupted, pauseOrAborted, unlessStopped } from '../../../cluster/waiting.ts';

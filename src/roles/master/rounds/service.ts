@@ -1,4 +1,6 @@
-/** The shell around the dealer of lanes: answers trainers, times it, and fails the job when a lane cannot be computed. */
+/**
+ * The shell around the dealer of lanes: answers trainers, times it, and fails the job when a lane cannot be computed.
+ */
 import { unreachable } from '../../../base/assert.ts';
 import { CODES, type ErrorCode, isErrorCode, isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';

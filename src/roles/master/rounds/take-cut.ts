@@ -1,6 +1,6 @@
 /**
- * Takes one cut of a job in sync mode: has every pserver save one and the same round, and, when all have published their
- * files, makes them the cut that everybody goes back to when a shard is lost (DESIGN §6, "Cuts").
+ * Takes one cut of a job in sync mode: has every pserver save one and the same round, and, when all have published
+ * their files, makes them the cut that all pservers go back to when a shard is lost (DESIGN §6, "Cuts").
  */
 import { assert } from '../../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
@@ -82,7 +82,7 @@ export async function takeCut(options: TakeCutOptions, round: number, signal: Ab
 
 type CutAnswer = SizedFile | { readonly version: number } | { readonly error: PaddletError };
 
-/** A disk that does not take it is an answer; whatever else fails is tried again. */
+/** A failed write is an answer; any other failure is tried again. */
 async function askCut(
   group: PserverGroup,
   pserver: PlacedPserver,

@@ -1,8 +1,8 @@
 /**
- * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from the
- * ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop them as
- * duplicates (DESIGN §5, "Recovery"). Only the recovery number that has been reconciled is saved: another master finds
- * the same tasks again.
+ * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
+ * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
+ * them as duplicates (DESIGN §5, "Recovery"). Only the recovery number that has been reconciled is saved: another
+ * master finds the same tasks again.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel } from '../../../base/seams.ts';

@@ -1,9 +1,9 @@
 /**
- * Writes the queue's changes and lets answers go only after what they rest on is saved. While one transaction is on its
- * way the next one gathers: a value changed twice is written once.
+ * Writes the queue's changes, and releases replies only after what they rest on is saved. While one transaction is on
+ * its way the changes for the next one are collected: a value changed twice is written once.
  *
- * A try that was given up may still land later. So every transaction writes `/tasks/state` on condition that it is as the
- * one before left it: each lands once at most, in order, and a late one cannot undo what came after it.
+ * A try that was abandoned may still land later. So every transaction writes `/tasks/state` on condition that it is
+ * as the one before left it: each lands once at most, in order, and a late one cannot undo what came after it.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -25,7 +25,7 @@ export interface SavePipelineOptions {
   readonly fence: Fence;
   /** Ends waiting for the store. */
   readonly stopSignal: AbortSignal;
-  /** The token is gone, or the process is to end: nothing more is saved. */
+  /** The lock is lost, or the process is to end: nothing more is saved. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -35,7 +35,7 @@ const BYTES_A_TXN = LIMITS.storeTxnBytes - 8 * LIMITS.storeKeyBytes;
 
 /**
  * The order in which changes are written when they need more than one transaction: whatever part of them another master
- * finds, it finds each pass either going on or ended, and no task both discarded and dealt.
+ * finds, it finds each pass either running or ended, and no task both discarded and dealt.
  */
 const RANKS: Readonly<Record<QueueChange['kind'], number>> = {
   discarded: 0,
@@ -101,7 +101,7 @@ export function createSavePipeline({ context, fence, stopSignal, onFatal }: Save
       const found = await readTail();
       if (found.revision === before.revision) return undefined;
       if (found.value === value) return found;
-      throw new PaddletError('StoreInvalid', `${keys.tasksState} was changed by another than the master`);
+      throw new PaddletError('StoreInvalid', `${keys.tasksState} was changed by another process than the master`);
     };
     let isDoubtful = false;
     tail = await retryStore(
@@ -125,8 +125,8 @@ export function createSavePipeline({ context, fence, stopSignal, onFatal }: Save
   /** Under the fence: what is found then was written by this master, or before it. */
   async function readTail(): Promise<Tail> {
     const answer = await fencedTxn(store, fence, { then: [{ get: keys.tasksState }] });
-    const there = answer.results[0];
-    return { value: there?.value ?? INITIAL_STATE, revision: there?.modRevision ?? 0n };
+    const found = answer.results[0];
+    return { value: found?.value ?? INITIAL_STATE, revision: found?.modRevision ?? 0n };
   }
 
   return {

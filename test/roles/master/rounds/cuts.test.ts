@@ -54,7 +54,7 @@ describe('a cut', () => {
     expect(cuts.counts()).toEqual({ complete: 2, givenUp: 0 });
   });
 
-  it('that a pserver has passed is announced anew, further ahead', async () => {
+  it('that a pserver has passed is announced again, further ahead', async () => {
     const cuts = await begin({ intervalMs: 500 });
     const [first, second] = rig.pservers;
     second!.cutAnswers.push('declined');
@@ -121,7 +121,7 @@ describe('a cut planned before the last one has come back from the store', () =>
 });
 
 describe('when all are set back', () => {
-  it('a cut that is being taken is given up, and taken anew on the other timeline', async () => {
+  it('a cut that is being taken is abandoned, and taken again on the other timeline', async () => {
     const cuts = await begin({ intervalMs: 500 });
     rig.pservers[1]!.cutAnswers.push('wait');
     await goOn(cuts, 0, 11);
@@ -150,7 +150,7 @@ describe('when all are set back', () => {
 });
 
 describe('on demand', () => {
-  it('answers with the files; another one meanwhile is ignored', async () => {
+  it('answers with the files; another one in that time is ignored', async () => {
     const cuts = await begin();
     await goOn(cuts, 0, 5);
     const asked = cuts.request(never);
@@ -222,7 +222,7 @@ describe('raising the timeline', () => {
     expect(await stored()).toMatchObject({ timeline: 1 });
   });
 
-  it('asks again what is to be done when the cut has changed meanwhile', async () => {
+  it('asks again what is to be done when the cut has changed in the meantime', async () => {
     await begin();
     const seen: number[] = [];
     const { master } = rig;

@@ -1,4 +1,4 @@
-/** A master of a job in mode sync among pservers that are made of a few lines, on a store in memory. */
+/** A master of a job in sync mode among pservers that are made of a few lines, on a store in memory. */
 import { type Action, PaddletError } from '../../../../src/base/errors.ts';
 import type { Ask, PserverGroup, PserverRequest } from '../../../../src/cluster/client/pserver-group.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';

@@ -292,7 +292,7 @@ describe('a master that lost the lock', () => {
 });
 
 describe('a value that another changes under the master', () => {
-  it('is refused loudly: nobody but the master writes it', async () => {
+  it('is refused loudly: no process but the master writes it', async () => {
     const { master, released, save } = aMaster();
     save('one', block(0, 1));
     await settled();

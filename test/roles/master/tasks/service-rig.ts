@@ -1,4 +1,7 @@
-/** A master's service and its pipeline on a store in memory whose transactions can be held back, refused or left in doubt. */
+/**
+ * A master's service and its pipeline on a store in memory whose transactions can be held back, refused or left in
+ * doubt.
+ */
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Host } from '../../../../src/base/seams.ts';
@@ -17,7 +20,7 @@ import { FakeClock, RecordingLog } from '../../../store/support.ts';
 
 type Trouble = 'unavailable' | 'unknownLanded' | 'unknownLost' | 'unknownLate';
 
-const away = (): PaddletError => new PaddletError('StoreUnavailable', 'the store is away');
+const away = (): PaddletError => new PaddletError('StoreUnavailable', 'the store is unreachable');
 const doubtful = (): PaddletError => new PaddletError('StoreUnknownOutcome', 'no answer in time');
 
 /** Writes (transactions that put or delete) can be held back; reads never are. */
@@ -163,7 +166,7 @@ export class Master {
   }
 }
 
-/** Takes the lock from whoever has it. */
+/** Takes the lock from the master that has it. */
 function lock(data: MemoryStoreData, { keys }: RoleContext): Fence {
   data.txn({ if: [], then: [{ delete: keys.masterLock }] });
   const { revision } = data.txn({ if: [], then: [{ put: keys.masterLock, value: 'a master' }] });

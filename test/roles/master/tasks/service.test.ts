@@ -116,7 +116,7 @@ describe('a request for a task', () => {
     expect(master.clock.pendingTimers).toBe(0);
   });
 
-  it('is given up when its connection ends: no task is dealt to nobody', async () => {
+  it('is given up when its connection ends: no task is dealt to a closed connection', async () => {
     const { service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
     const session = new AbortController();
@@ -308,7 +308,7 @@ describe('masters that die at any moment, on a store that fails at any moment', 
           expect(acknowledged).not.toContain(`${pass}/${task}`);
           acknowledged.add(`${pass}/${task}`);
         };
-        /** Its master died, or it asked again meanwhile, naming no task that it holds. */
+        /** Its master died, or it asked again, naming no task that it holds. */
         const expected = ['NotReady', 'AttemptNotLive', 'PassBefore'];
         const faults: unknown[] = [];
         const quietly = (service: TaskService): void =>
