@@ -9,6 +9,8 @@ const POLL = { poll: { timeout: 60_000 } };
  */
 export default defineConfig({
   test: {
+    // `npm run coverage`: of the unit tests; what `cluster` runs are other processes.
+    coverage: { provider: 'v8', include: ['bin/**', 'src/**'], reporter: ['text-summary', 'html', 'json-summary'] },
     projects: [
       {
         test: {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the path of an etcd binary for tests: PADDLET_TEST_ETCD, else etcd on PATH, else the Debian package unpacked into
-# .cache/etcd (nothing is installed and no daemon is started).
+# Prints the path of an etcd binary for tests: PADDLET_TEST_ETCD, else etcd on PATH, else the Debian package unpacked
+# into .cache/etcd (nothing is installed and no daemon is started).
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -15,22 +15,9 @@ fi
 if command -v etcd 2>/dev/null; then exit 0; fi
 if [ -x "$cached" ]; then echo "$cached"; exit 0; fi
 
-if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
-  echo 'fetch-etcd: no etcd on PATH and this is no Debian; install etcd or set PADDLET_TEST_ETCD' >&2
+"$root/scripts/setup/unpack-packages.sh" "$cache" etcd-server etcd-client || {
+  echo 'fetch-etcd: install etcd or set PADDLET_TEST_ETCD' >&2
   exit 1
-fi
-
-# Unpacked beside and renamed, so that an interrupted run leaves nothing half done. World-readable: apt downloads as _apt.
-mkdir -p "$root/.cache"
-work=$(mktemp -d "$root/.cache/etcd.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-chmod 755 "$work"
-cd "$work"
-packages='etcd-server etcd-client'
-# shellcheck disable=SC2086
-apt-get -qq download $packages >&2 || { apt-get -qq update >&2 && apt-get -qq download $packages >&2; }
-for package in ./*.deb; do dpkg -x "$package" unpacked; done
-[ -x unpacked/usr/bin/etcd ] || { echo 'fetch-etcd: the package holds no usr/bin/etcd' >&2; exit 1; }
-rm -rf "$cache"
-mv unpacked "$cache"
+}
+[ -x "$cached" ] || { echo 'fetch-etcd: the package holds no usr/bin/etcd' >&2; exit 1; }
 echo "$cached"

@@ -1,5 +1,5 @@
 # Sourced by train.sh and test.sh: makes everything they need, and nothing twice.
-# Needs bash, Node 20 or newer and npm on PATH; Node 24, which paddlet runs on, comes with the packages.
+# Needs bash, Node 20 or newer and npm on PATH. scripts/fetch-node.sh installs the Node that paddlet runs on.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # Nothing here asks questions, and nothing may wait for an answer.
@@ -27,10 +27,15 @@ require_node() {
   fi
 }
 
-# Installs exactly what package-lock.json says, unless that was done already.
+# Installs exactly what package-lock.json says, unless that was done already. npm runs on the Node that paddlet is
+# pinned to: under an older one it warns about each package that asks for a newer one. No package needs its install
+# script.
 install_packages() {
-  local done=node_modules/.paddlet-installed
+  local done=node_modules/.paddlet-installed node_folder quiet=()
   if [ -d node_modules ] && cmp -s package-lock.json "$done"; then return 0; fi
   step 'npm ci'
-  npm ci && cp package-lock.json "$done"
+  node_folder=$(scripts/fetch-node.sh) || return 1
+  # assemblyscript asks for npm 10, but installs with npm 9, which Debian 13 has.
+  if [ "$(npm --version | cut -d. -f1)" -lt 10 ]; then quiet=(--loglevel=error); fi
+  PATH="$node_folder/bin:$PATH" npm ci --ignore-scripts ${quiet[@]+"${quiet[@]}"} && cp package-lock.json "$done"
 }

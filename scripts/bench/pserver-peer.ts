@@ -8,13 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
-import { createShardLedgers } from '../../src/core/shard/ledgers.ts';
 import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { landInParameters } from '../../src/roles/pserver/landing.ts';
 import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
-import { createScanner } from '../../src/roles/pserver/scan.ts';
-import { createHandler, type Serving } from '../../src/roles/pserver/serve.ts';
-import { createStaleness } from '../../src/roles/pserver/tasks/staleness.ts';
+import { createHandler } from '../../src/roles/pserver/serve.ts';
+import { createServing } from '../../src/roles/pserver/serving.ts';
+import { OwnedShards } from '../../src/roles/pserver/shards.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
@@ -29,36 +28,25 @@ const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
 
 async function serve(spec: ParameterSpec): Promise<void> {
   const parameters = createParameters({ spec, optimizer: SGD, seed: 1, shards: SHARDS });
-  const held = Array.from({ length: SHARDS }, (_, shard) => shard);
-  for (const shard of held) parameters.addShard(shard);
-  const metrics = registerPserverMetrics(new Registry(), () => ({ ...parameters.stats(), shards: SHARDS }));
-  const host = { clock: realClock, log: silent };
-  let updates = 0;
-  const version = (): number => updates;
-  const serving: Serving = {
-    jobId: JOB.job,
-    batchPlanId: JOB.batchPlanId,
-    spec,
-    shards: SHARDS,
-    tasks: TASKS,
-    passes: 1,
-    parameters,
-    ledger: createShardLedgers(TASKS, held, new Map()),
-    held,
+  const heads = Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1, revision: 1n }));
+  for (const { shard } of heads) parameters.addShard(shard);
+  const shards = new OwnedShards({ spec, shards: SHARDS, tasks: TASKS }, heads, {
+    ...{ parameters, ledgers: new Map(), seqs: new Map() },
+  });
+  const serving = createServing({
+    host: { clock: realClock, log: silent },
+    job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, tasks: TASKS, passes: 1 },
+    shards,
+    metrics: registerPserverMetrics(new Registry(), () => shards.stats()),
+    staleness: { rule: undefined, patienceMs: 10_000 },
     recovery: () => 0,
-    stamp: STAMP,
-    metrics,
-    staleness: createStaleness({ ...host, rule: undefined, patienceMs: 10_000, version, metrics }),
     isHeld: () => true,
     isFrozen: () => false,
     checkpoint: async () => undefined,
-    scanner: createScanner(parameters),
-    open: () => undefined,
+    beforeUpdate: () => undefined,
     rounds: undefined,
-    applied: () => {
-      updates += 1;
-    },
-  };
+    onApplied: () => {},
+  });
   const info = (): PserverInfo => ({
     cpuMs: cpuMs(),
     resident: resident(),

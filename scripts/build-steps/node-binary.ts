@@ -12,12 +12,12 @@ export interface NodeBinary {
 }
 
 /**
- * A copy of Node without its symbol table (110 MB in place of 128), kept in `cacheFolder`. It must be stripped before the
- * injection: afterwards it no longer starts. Without `strip`, or with one for another architecture, Node as it is.
+ * A copy of Node without its symbol table (110 MB in place of 128), kept in `cacheFolder`. It must be stripped before
+ * the injection: afterwards it no longer starts. Without `strip`, or with one for another architecture, Node as it is.
  */
 export async function nodeBinary(root: string, cacheFolder: string, arch: string): Promise<NodeBinary> {
-  const folder = join(root, 'node_modules', `node-linux-${arch}`);
-  const version = await packageVersion(folder, arch);
+  const folder = await nodeFolder(root, arch);
+  const version = await packageVersion(folder);
   const original = join(folder, 'bin', 'node');
   const stripped = join(cacheFolder, `node-${version}-${arch}-stripped`);
   if (await isThere(stripped)) return { path: stripped, version };
@@ -40,17 +40,15 @@ export async function nodeBinary(root: string, cacheFolder: string, arch: string
   return { path: stripped, version };
 }
 
-async function packageVersion(folder: string, arch: string): Promise<string> {
-  try {
-    return (JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-  } catch (error) {
-    throw new Error(
-      `node_modules/node-linux-${arch} is not installed: run npm ci (on a machine of that kind, or with --cpu=${arch})`,
-      {
-        cause: error,
-      },
-    );
-  }
+/** npm installs the package of this machine's architecture only; of another one it is fetched on its own. */
+async function nodeFolder(root: string, arch: string): Promise<string> {
+  if (arch === process.arch) return join(root, 'node_modules', `node-linux-${arch}`);
+  const { stdout } = await run(join(root, 'scripts/fetch-node.sh'), [arch]);
+  return stdout.trim();
+}
+
+async function packageVersion(folder: string): Promise<string> {
+  return (JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -58,6 +58,8 @@ export const CODES = {
   /** The job was restored to another number of pservers since this process read it: begin anew. */
   Resized: fact('refresh', EXIT.leaseLost),
   // Wire
+  /** The peer speaks another version of the protocol. */
+  WrongVersion: fact('fatal', EXIT.jobFailed),
   BadFrame: fact('fatal', EXIT.jobFailed),
   BadMessage: fact('fatal', EXIT.jobFailed),
   FrameTooLarge: fact('fatal', EXIT.jobFailed),

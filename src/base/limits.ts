@@ -19,6 +19,15 @@ export const LIMITS = {
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
   connectionsPerRole: 4096,
+  /** The body of an answer that refuses a handshake. */
+  refusalBytes: 4 * KiB,
+  /** Versions that a refusal repeats. */
+  offeredVersions: 8,
+  /**
+   * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink. Payloads
+   * beyond it land in ordinary memory and are copied when their turn comes.
+   */
+  landedBytes: 256 * MiB,
 
   /** Ids, codes and other names in a message, in characters. */
   nameCharacters: 256,
@@ -55,6 +64,8 @@ export const LIMITS = {
   storeTxnBytes: 1_540_000,
 
   shards: 65_536,
+  /** Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it. */
+  shardsTakenAtOnce: 64,
   pservers: 1024,
   trainers: 4096,
   lanes: 4096,

@@ -34,7 +34,7 @@ export async function pauseOrAborted(clock: Clock, delayMs: number, signal: Abor
 }
 
 /** Logs what is waited for until cancelled, unless that comes soon; `what` is asked again each time. */
-export function sayWaiting(clock: Clock, log: Log, what: () => string, firstMs = FIRST_SAID_MS): Cancel {
+export function logWaiting(clock: Clock, log: Log, what: () => string, firstMs = FIRST_SAID_MS): Cancel {
   let cancel: Cancel = () => {};
   const say = (): void => {
     log.info(`waiting for ${what()}`);

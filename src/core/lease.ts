@@ -1,7 +1,7 @@
 /**
- * One's own lease, as its owner sees it. The owner counts its deadline from the moment the last successful keepalive was
- * *sent*, with the TTL that the store *granted*: the store cannot have ended the lease before. At the deadline the owner
- * suspends; only the store's word ends the lease.
+ * A lease as its owner sees it. The owner counts its deadline from the moment when the last successful keepalive was
+ * *sent*, with the TTL that the store *granted*: the store cannot have ended the lease before that. At the deadline the
+ * owner suspends its work; the lease is lost only when the store says so.
  *
  *   held ──deadline──> suspended ──renewed──> held
  *     └───────────gone──────┴──gone──> lost
@@ -11,13 +11,13 @@
 import { unreachable } from '../base/assert.ts';
 
 export type LeaseEvent =
-  /** Time has passed; also what starts the machine. */
+  /** Time has passed. The first event, too. */
   | { readonly type: 'tick' }
   /** The keepalive that was sent at `sentAtMs` was answered. */
   | { readonly type: 'renewed'; readonly sentAtMs: number; readonly grantedTtlMs: number }
-  /** The keepalive in flight brought no answer. */
+  /** The keepalive in flight was not answered. */
   | { readonly type: 'failed' }
-  /** The store says that the lease is no more. */
+  /** The store says that the lease has ended. */
   | { readonly type: 'gone' };
 
 export type LeaseEffect =
@@ -26,7 +26,7 @@ export type LeaseEffect =
 
 export type LeaseState = 'held' | 'suspended' | 'lost';
 
-/** A third of the TTL leaves time for two more tries. */
+/** Renewing at a third of the TTL leaves time for two more tries. */
 const RENEWALS_PER_TTL = 3;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
@@ -53,7 +53,7 @@ export class Lease {
     return this.#state;
   }
 
-  /** Until when the lease is certainly held, on the clock of `sentAtMs`. */
+  /** The lease is certainly held until then, on the clock of `sentAtMs`. */
   get deadlineMs(): number {
     return this.#deadlineMs;
   }
@@ -73,14 +73,14 @@ export class Lease {
   step(event: LeaseEvent, now: number): LeaseEffect[] {
     if (this.#state === 'lost') return [];
     const effects: LeaseEffect[] = [];
-    // First, whatever the event: a deadline that has passed unnoticed was passed all the same.
+    // Before the event, whatever it is: the deadline may have passed unnoticed.
     if (this.#state === 'held' && now >= this.#deadlineMs) this.#suspend(effects);
-    this.#take(event, now, effects);
+    this.#apply(event, now, effects);
     this.#renewWhenDue(now, effects);
     return effects;
   }
 
-  #take(event: LeaseEvent, now: number, effects: LeaseEffect[]): void {
+  #apply(event: LeaseEvent, now: number, effects: LeaseEffect[]): void {
     switch (event.type) {
       case 'tick':
         return;
@@ -107,7 +107,7 @@ export class Lease {
     this.#failures = 0;
     this.#deadlineMs = sentAtMs + grantedTtlMs;
     this.#nextRenewalMs = sentAtMs + grantedTtlMs / RENEWALS_PER_TTL;
-    // An answer may come so late that the deadline it brings has passed as well: then only the next one resumes.
+    // An answer may come so late that the new deadline has passed, too: then only the next answer resumes the work.
     if (this.#state === 'suspended' && now < this.#deadlineMs) {
       this.#state = 'held';
       effects.push({ type: 'resume' });

@@ -1,4 +1,7 @@
-/** Sums of metrics by pass, of the pass in work and the one before it: added round by round in lane order, so they are the same in every run. */
+/**
+ * Sums of metrics of the current pass and of the pass before it. They are added round by round in lane order, so their
+ * bits are the same in every run.
+ */
 import type { MetricSums } from '../model/model.ts';
 
 export interface PassMetrics extends MetricSums {

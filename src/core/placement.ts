@@ -1,10 +1,10 @@
 /**
- * Which pserver should hold which shard. A plan only: what is so stands in the store's head keys, and trainers read it
- * there (DESIGN §3).
+ * Which pserver should hold which shard. This is only a plan: the actual owners are in the head keys of the store,
+ * where trainers read them (DESIGN §3).
  */
 import { assert } from '../base/assert.ts';
 
-/** Shard → index, spread so that loads differ by at most one shard. */
+/** Shard → pserver index, such that the pservers differ by at most one shard. */
 export function plannedPrimary(shard: number, pservers: number): number {
   assert(pservers > 0, 'there is a pserver');
   return shard % pservers;
@@ -17,8 +17,8 @@ export function plannedShards(index: number, pservers: number, shards: number): 
 }
 
 /**
- * What a set of shards is known by on the wire: the highest head revision and the count. Head revisions only grow, so
- * a shard that joins raises the first, and one that leaves without another joining lowers the second.
+ * Identifies a set of shards on the wire, by the highest head revision and the count. Head revisions only grow: a shard
+ * that joins raises the revision, and one that leaves lowers the count unless another joins.
  */
 export interface PlacementStamp {
   readonly revision: string;

@@ -1,6 +1,6 @@
 /**
- * What the launcher does about a role's process that ended: start it again after a pause that grows while it keeps
- * dying, or give up. Pure.
+ * What the launcher does when a process of a role has ended: it restarts the process after a pause that grows with each
+ * quick death, or gives up. Pure.
  */
 import { EXIT } from '../base/errors.ts';
 
@@ -9,21 +9,21 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-export type Verdict =
+export type RestartDecision =
   | { readonly act: 'restart'; readonly afterMs: number }
   /** The job ended well for this process. */
   | { readonly act: 'done' }
-  /** It was asked to stop. */
+  /** The process was asked to stop. */
   | { readonly act: 'stopped' }
-  /** Starting it again cannot help; the whole run ends with this code. */
+  /** A restart cannot help: the whole run ends with this code. */
   | { readonly act: 'giveUp'; readonly code: number };
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-/** A process that lived so long begins with a clean slate. */
+/** The quick deaths before a process that lived this long do not count. */
 const SETTLED_MS = 10_000;
-/** Quick deaths in a row, after which the trouble is not one that passes. */
-const MAX_QUICK_DEATHS = 10;
+/** After more quick deaths in a row than this, restarts do not help. */
+const QUICK_DEATHS_ALLOWED = 10;
 
 const FATAL: ReadonlySet<number> = new Set([
   EXIT.usage,
@@ -34,7 +34,7 @@ const FATAL: ReadonlySet<number> = new Set([
 ]);
 
 export interface RestartPolicy {
-  ended(end: ProcessEnd, livedMs: number): Verdict;
+  ended(end: ProcessEnd, livedMs: number): RestartDecision;
 }
 
 /** One for each process of the cluster. */
@@ -46,8 +46,8 @@ export function createRestartPolicy(): RestartPolicy {
       if (code === EXIT.interrupted) return { act: 'stopped' };
       if (code !== null && FATAL.has(code)) return { act: 'giveUp', code };
       quickDeaths = livedMs >= SETTLED_MS ? 1 : quickDeaths + 1;
-      // Killed from outside it may be as often as it likes: only what ends by itself has a trouble of its own.
-      if (signal === null && quickDeaths > MAX_QUICK_DEATHS) return { act: 'giveUp', code: code ?? EXIT.bug };
+      // A process killed by a signal is always restarted: only one that ends by itself has a fault of its own.
+      if (signal === null && quickDeaths > QUICK_DEATHS_ALLOWED) return { act: 'giveUp', code: code ?? EXIT.bug };
       return { act: 'restart', afterMs: Math.min(FIRST_PAUSE_MS * 2 ** (quickDeaths - 1), LONGEST_PAUSE_MS) };
     },
   };

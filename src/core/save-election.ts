@@ -1,14 +1,14 @@
 /**
- * Who writes the merged model after a pass (seeds/distributed-training.en.md, "RequestSaveModel"): of the trainers that ask,
- * one is chosen for a block time, in which nobody else is. It may ask again to keep the choice; when it falls silent, the
- * next one that asks is chosen.
+ * Which trainer writes the merged model after a pass (seeds/distributed-training.en.md, "RequestSaveModel"). Of the
+ * trainers that ask, one is chosen for a block time, in which no other can be. It may ask again to keep the choice;
+ * when it falls silent, the next trainer that asks is chosen.
  *
- * The model after the last pass is the final one, so it is wanted only while training stands at its end: not while what a
- * restored pserver lost is worked again. Each choice has a number; what was read for a choice before that end is not taken.
- * Pure; time is an argument.
+ * The model after the last pass is the final one. It is wanted only when training has ended, and not while the work
+ * that a restored pserver lost is replayed. Choices are numbered: a final model that was read for an earlier choice is
+ * refused. Pure; time is an argument.
  */
 export interface SavedElection {
-  /** Passes whose model is written: all below this. */
+  /** The models of the passes up to this one are written, or superseded. */
   readonly saved: number;
   /** Choices so far: the number of the newest. */
   readonly choices: number;
@@ -25,53 +25,62 @@ export interface SavedChoice {
 
 export interface SaveAnswer {
   readonly chosen: Pick<SavedChoice, 'pass' | 'choice'> | undefined;
-  /** To be stored before the answer goes. */
+  /** The state has changed: it must be stored before the answer is sent. */
   readonly changed: boolean;
 }
 
 export interface SaveElection {
   request(trainer: string, blockMs: number, now: number): SaveAnswer;
-  /** Asks to keep that choice, for another block time: none when another was chosen since, or nobody is to write it any more. */
+  /**
+   * Extends that choice by a block time. Not chosen when it is not the newest choice, or its model is not wanted any
+   * more.
+   */
   keep(choice: number, now: number): SaveAnswer;
-  /** The model is written by that choice. False when that is no news, or not what is wanted. */
+  /** The model of that choice is written. False when it was known to be written, or is not wanted. */
   wrote(pass: number, choice: number): boolean;
-  /** The chosen one could not write it: somebody else may at once. False when it is not the chosen one. */
+  /**
+   * That choice could not write the model: another trainer can be chosen at once. False when it is not the newest
+   * choice.
+   */
   failed(choice: number): boolean;
-  /** So many have ended. The last one counts when training has, too. */
+  /** The number of passes that have ended. The last pass counts only after `trained`. */
   passesEnded(passes: number): void;
   /** The model is final. */
   trained(): void;
-  /** It is not: what a pserver lost is worked again. What was saved of the last pass is to be saved again. */
+  /**
+   * The model is not final any more, as the work that a pserver lost is replayed: the last pass is to be saved again.
+   */
   overtaken(): void;
-  /** There is a pass to save and nobody chosen. */
+  /** There is a pass to save, and no trainer is chosen. */
   isWanted(now: number): boolean;
-  /** When the block time of the chosen one ends. */
+  /** When the block time of the choice ends. */
   nextDeadline(): number | undefined;
   state(): SavedElection;
 }
 
 export interface SaveElectionOptions {
-  /** What the last master stored. */
+  /** The state that the last master stored. */
   readonly from: SavedElection | undefined;
-  /** Of the job. */
+  /** Passes of the job. */
   readonly passes: number;
-  /** So many have ended. */
+  /** Passes that have ended. */
   readonly ended: number;
+  /** The present time, in the milliseconds of `now`. */
   readonly at: number;
 }
 
-const NOBODY: SaveAnswer = { chosen: undefined, changed: false };
+const NOT_CHOSEN: SaveAnswer = { chosen: undefined, changed: false };
 
-/** A new master gives the chosen one its whole block time anew: clocks of two masters cannot be compared. */
+/** A new master grants the choice a full block time again: the clocks of two masters cannot be compared. */
 export function createSaveElection({ from, passes, ended: endedBefore, at }: SaveElectionOptions): SaveElection {
-  const unfinal = (pass: number): number => Math.min(pass, passes - 1);
-  let ended = unfinal(endedBefore);
-  // A pserver may have been restored while there was no master.
-  let saved = unfinal(from?.saved ?? 0);
+  const withoutLast = (pass: number): number => Math.min(pass, passes - 1);
+  let ended = withoutLast(endedBefore);
+  // A pserver may have been restored while no master was running.
+  let saved = withoutLast(from?.saved ?? 0);
   let choices = from?.choices ?? 0;
   let chosen = from?.chosen && { ...from.chosen, until: at + from.chosen.blockMs };
   /** Choices up to this one may have read a model that was not final. */
-  let early = choices;
+  let lastEarlyChoice = choices;
 
   const isBlocked = (now: number): boolean => chosen !== undefined && now < chosen.until;
   const forgetLast = (): void => {
@@ -87,17 +96,17 @@ export function createSaveElection({ from, passes, ended: endedBefore, at }: Sav
   return {
     request(trainer, blockMs, now) {
       if (chosen?.trainer === trainer) return renew(blockMs, now);
-      if (isBlocked(now) || ended <= saved) return NOBODY;
+      if (isBlocked(now) || ended <= saved) return NOT_CHOSEN;
       choices += 1;
-      // What the passes before left is gone: the newest is what there is to save.
+      // The parameters after earlier passes are gone: only the newest pass can be saved.
       const choice = { pass: ended, choice: choices };
       chosen = { trainer, ...choice, blockMs, until: now + blockMs };
       return { chosen: choice, changed: true };
     },
-    keep: (choice, now) => (chosen?.choice === choice ? renew(chosen.blockMs, now) : NOBODY),
+    keep: (choice, now) => (chosen?.choice === choice ? renew(chosen.blockMs, now) : NOT_CHOSEN),
     wrote(pass, choice) {
-      // Also by one whose time was over: its file is whole, and of that pass.
-      if (pass <= saved || pass > ended || (pass === passes && choice <= early)) return false;
+      // Even when the block time of that choice is over: its file is complete, and of that pass.
+      if (pass <= saved || pass > ended || (pass === passes && choice <= lastEarlyChoice)) return false;
       saved = pass;
       if (chosen !== undefined && chosen.pass <= saved) chosen = undefined;
       return true;
@@ -108,15 +117,15 @@ export function createSaveElection({ from, passes, ended: endedBefore, at }: Sav
       return true;
     },
     passesEnded(now) {
-      ended = Math.max(ended, unfinal(now));
+      ended = Math.max(ended, withoutLast(now));
     },
     trained() {
       ended = passes;
-      early = choices;
+      lastEarlyChoice = choices;
     },
     overtaken() {
-      ended = unfinal(ended);
-      saved = unfinal(saved);
+      ended = withoutLast(ended);
+      saved = withoutLast(saved);
       forgetLast();
     },
     isWanted: (now) => ended > saved && !isBlocked(now),

@@ -1,6 +1,6 @@
 /**
- * A permutation of 0 … n−1 that is a function of (seed, pass) alone: Fisher–Yates over a splitmix32 stream
- * (Steele, Lea, Flood 2014), without modulo bias.
+ * A permutation of 0 … n−1 that is a function of (seed, pass) alone: Fisher–Yates (Durstenfeld 1964) with numbers of a
+ * splitmix32 stream (Steele, Lea, Flood 2014), without modulo bias.
  */
 export function shuffled(n: number, seed: number, pass: number): Uint32Array {
   const order = new Uint32Array(n);
@@ -29,6 +29,7 @@ function splitmix32(seed: number): () => number {
   };
 }
 
+/** Uniform in 0 … bound − 1: numbers of the incomplete last multiple of `bound` are rejected. */
 function below(bound: number, next: () => number): number {
   const limit = 2 ** 32 - (2 ** 32 % bound);
   for (;;) {

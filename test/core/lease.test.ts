@@ -64,7 +64,7 @@ describe('one own lease', () => {
   it('notices a deadline that passed unnoticed, before it takes the answer', () => {
     const lease = start();
     lease.step(TICK, 1_000);
-    // Stopped from 2900 to 3500; the renewal had been sent at 1000 and answered meanwhile.
+    // Stopped from 2900 to 3500; the renewal was sent at 1000 and answered in that time.
     expect(types(lease.step(renewed(1_000), 3_500))).toEqual(['suspend', 'resume', 'renew']);
   });
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/base/errors.ts';
-import { createRestartPolicy, type Verdict } from '../../src/core/restart-policy.ts';
+import { createRestartPolicy, type RestartDecision } from '../../src/core/restart-policy.ts';
 
 const QUICK_MS = 10;
 const LONG_MS = 60_000;
 const killed = { code: null, signal: 'SIGKILL' };
 const ended = (code: number) => ({ code, signal: null });
 
-function pauses(verdicts: readonly Verdict[]): number[] {
+function pauses(verdicts: readonly RestartDecision[]): number[] {
   return verdicts.map((verdict) => (verdict.act === 'restart' ? verdict.afterMs : Number.NaN));
 }
 

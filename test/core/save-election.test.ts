@@ -108,7 +108,7 @@ describe('the model after the last pass', () => {
     expect(election.isWanted(3)).toBe(true);
   });
 
-  it('is written anew for a new master, which does not know what happened since', () => {
+  it('is written again for a new master, which does not know what happened before it', () => {
     const first = electionOf(PASSES);
     first.trained();
     const before = first.request('a', BLOCK, 0).chosen!;
@@ -124,7 +124,7 @@ describe('the model after the last pass', () => {
   });
 });
 
-it('never are two chosen at a time, whoever asks, falls silent or dies, also across masters', () => {
+it('two are never chosen at a time, whichever trainer asks, falls silent or dies, even across masters', () => {
   const action = fc.tuple(
     fc.constantFrom('ask', 'keep', 'wrote', 'takeover', 'pass', 'trained', 'overtaken'),
     fc.nat(3),

@@ -19,8 +19,12 @@ const LEASE_LOST = 5;
 const INTERRUPTED = 130;
 
 test.each([
-  { has: 'no checkpoint', checkpoint: {}, says: /died without a checkpoint: 16 shards begin anew and are repaired/ },
-  { has: 'a checkpoint of each pass', checkpoint: { everyPasses: 1 }, says: /what it applied since is repaired/ },
+  {
+    has: 'no checkpoint',
+    checkpoint: {},
+    says: /died without a checkpoint: 16 shards start from their initial values and are repaired/,
+  },
+  { has: 'a checkpoint of each pass', checkpoint: { everyPasses: 1 }, says: /its later updates are repaired/ },
 ])('SIGKILL of a pserver that has $has, in mid-run: what is lost with it is repaired, exactly', async (known) => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place, { ...JOB, checkpoint: known.checkpoint }));
@@ -106,7 +110,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     await store.passesOver(2, master);
     await etcd.pause();
     pserver.kill('SIGTERM');
-    await pserver.said(/leaving: writing the parameters down.*waiting for the store/s);
+    await pserver.said(/draining: saving the parameters.*waiting for the store/s);
     etcd.resume();
     expect((await pserver.ended).code).toBe(INTERRUPTED);
     await expectMidRun(store);

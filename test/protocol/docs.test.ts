@@ -4,12 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
 import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages/messages.ts';
-import {
-  RECEIVE,
-  SUBPROTOCOL,
-  WAITING_REQUESTS,
-  ZERO_MASK_SUBPROTOCOL,
-} from '../../src/protocol/websocket/wire-options.ts';
+import { SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
+import { RECEIVE, WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 
 const docs = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8');
 const golden = (name: string): Buffer => readFileSync(new URL(`../golden/frames/${name}.bin`, import.meta.url));

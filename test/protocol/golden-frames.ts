@@ -4,8 +4,8 @@ import type { Frame } from '../../src/protocol/frames/frame.ts';
 const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
 export const goldenFrames: Readonly<Record<string, Frame>> = {
-  'v1-info-request': { kind: 'request', requestId: 1, header: { type: 'info' }, segments: [] },
-  'v1-push-request': {
+  'v2-info-request': { kind: 'request', requestId: 1, header: { type: 'info' }, segments: [] },
+  'v2-push-request': {
     kind: 'request',
     requestId: 258,
     header: {
@@ -23,19 +23,19 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     },
     segments: [bytes(new BigUint64Array([7n, 2n ** 63n])), bytes(new Float32Array([0.5, -0.25]))],
   },
-  'v1-push-reply': {
+  'v2-push-reply': {
     kind: 'reply',
     requestId: 258,
     header: { type: 'push', outcome: 'applied', recovery: 0 },
     segments: [],
   },
-  'v1-pull-reply': {
+  'v2-pull-reply': {
     kind: 'reply',
     requestId: 4_294_967_295,
-    header: { type: 'pull' },
+    header: { type: 'pull', version: 24 },
     segments: [bytes(new Float32Array([1, 2, 3])), new Uint8Array(0), bytes(new Float32Array([-4]))],
   },
-  'v1-error': {
+  'v2-error': {
     kind: 'error',
     requestId: 258,
     header: {

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { decodeFrame, encodeFrame, type Frame } from '../../src/protocol/frames/frame.ts';
+import { SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
 import { numbered } from './rig.ts';
 
 export async function rawTcp(port: number): Promise<Socket> {
@@ -25,7 +26,7 @@ export async function everythingFrom(socket: Socket): Promise<string> {
 
 /** A valid handshake, as text. */
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-export const UPGRADE = `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\nSec-WebSocket-Protocol: paddlet.v1\r\n\r\n`;
+export const UPGRADE = `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\nSec-WebSocket-Protocol: paddlet.v2\r\n\r\n`;
 
 export interface RawWebSocket {
   readonly ws: WebSocket;
@@ -38,7 +39,7 @@ export interface RawWebSocket {
 }
 
 export async function rawWebSocket(port: number, options: { autoPong?: boolean } = {}): Promise<RawWebSocket> {
-  const ws = new WebSocket(`ws://127.0.0.1:${port}/`, 'paddlet.v1', { perMessageDeflate: false, ...options });
+  const ws = new WebSocket(`ws://127.0.0.1:${port}/`, SUBPROTOCOL, { perMessageDeflate: false, ...options });
   ws.on('error', () => {});
   onTestFinished(() => ws.terminate());
   const frames: Frame[] = [];

@@ -40,8 +40,8 @@ export const MUST_HAPPEN: readonly string[] = [
   'refused AttemptNotLive',
   'refused PassBefore',
   'refused PushOutOfOrder',
-  // Not `StalePlacement`: requests to an owner that is gone fail at once, so an old stamp hardly ever arrives; the mutation test
-  // swaps addresses, which makes its check matter.
+  // Not `StalePlacement`: requests to an owner that is gone fail at once, so an old stamp hardly ever arrives; the
+  // mutation test swaps addresses, which makes its check matter.
   'refused StaleRecovery',
 ];
 
@@ -87,7 +87,10 @@ const ALWAYS: Readonly<Record<Mode, readonly string[]>> = {
   sync: [...IN_EVERY_MODE, ...MUST_HAPPEN_IN_SYNC],
 };
 
-/** What should have happened in a batch and did not. Of other mixes than the usual one only their own faults are expected. */
+/**
+ * What should have happened in a batch and did not. Of other mixes than the usual one only their own faults are
+ * expected.
+ */
 export function missingIn(
   counts: ReadonlyMap<string, number>,
   mode: Mode = 'async',

@@ -1,4 +1,6 @@
-/** One connection between two simulated processes; each end may learn of its end at another time, or by silence only. */
+/**
+ * One connection between two simulated processes; each end may learn of its end at another time, or by silence only.
+ */
 
 import { Pipe, type Weather } from './pipe.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -8,7 +10,10 @@ export interface ConnectionEnd {
   ended(reason: string): void;
 }
 
-/** When a peer that says nothing is taken for dead: four intervals of three seconds (src/protocol/websocket/liveness.ts). */
+/**
+ * When a peer that says nothing is considered dead: four intervals of three seconds
+ * (src/protocol/websocket/liveness.ts).
+ */
 export const SILENCE_MS = [12_000, 15_000] as const;
 
 export class Connection {

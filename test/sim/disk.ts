@@ -1,4 +1,7 @@
-/** The disk of one simulated machine, as one process of it sees it: every call takes time, and a dead process makes none. */
+/**
+ * The disk of one simulated machine, as one process of it sees it: every call takes time, and a dead process makes
+ * none.
+ */
 import type { Disk, DiskFile, FileFacts } from '../../src/base/seams.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
 import type { Dice } from './dice.ts';
@@ -14,7 +17,7 @@ export class Machine {
     this.#dice = dice;
   }
 
-  /** Full but for so many bytes, also after a crash, until it is mended. */
+  /** Full but for so many bytes, until that ends; a crash does not end it. */
   fillUp(spareBytes: number): void {
     this.#spareBytes = spareBytes;
     this.disk.fillUp(spareBytes);

@@ -1,4 +1,4 @@
-/** What goes wrong in a schedule: planned from the seed, let loose at its time, mended after a while. */
+/** What goes wrong in a schedule: planned from the seed, started at its time, ended after a while. */
 import type { Cancel } from '../../src/base/seams.ts';
 import { type Cluster, KEYS, type Supervisor } from './cluster.ts';
 import type { Dice } from './dice.ts';
@@ -112,12 +112,12 @@ const durationMs = (dice: Dice): number =>
 
 export function unleash(cluster: Cluster, fault: PlannedFault): void {
   cluster.timeline.at(fault.atMs, () => {
-    const mend = ACTIONS[fault.kind](cluster, fault);
-    if (mend !== undefined) cluster.timeline.after(fault.forMs, mend);
+    const end = ACTIONS[fault.kind](cluster, fault);
+    if (end !== undefined) cluster.timeline.after(fault.forMs, end);
   });
 }
 
-/** Does it and counts it; what is returned mends it. */
+/** Starts the fault and counts it; the returned function ends it. */
 type Action = (cluster: Cluster, fault: PlannedFault) => Cancel | undefined;
 
 const happened = (cluster: Cluster, { kind, forMs }: PlannedFault, where: string): void => {
@@ -232,7 +232,7 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     return () => target.setSlowness(1);
   },
   'store outage': (cluster, fault) => {
-    happened(cluster, fault, 'nobody reaches it, leases run');
+    happened(cluster, fault, 'unreachable, leases run');
     return cluster.store.outage(true);
   },
   'store standstill': (cluster, fault) => {
@@ -265,7 +265,7 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     const at = dice.whole(0, content.length - 1);
     happened(cluster, fault, `${target.member.name}: byte ${at} of ${newest}`);
     target.machine.disk.flip(path, at, 1 << dice.whole(0, 7));
-    // What nobody loads hurts nobody.
+    // Damage to a file that is never loaded has no effect.
     target.kill(dice.chance(0.3));
     return undefined;
   },

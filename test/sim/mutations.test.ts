@@ -44,7 +44,7 @@ describe('the simulation notices when a check is switched off', { timeout: TIMEO
     expect(found).toMatch(/accepted the end of attempt .* not live$/);
   });
 
-  // Whoever finishes must be late by a pserver's restart, and by the repair that follows it.
+  // The trainer that finishes must be late by a pserver's restart, and by the repair that follows it.
   test('the recovery number', async () => {
     const mix = only({ 'kill pserver': 8, 'kill master': 4, 'stop trainer': 4, partition: 2, 'terminate master': 1 });
     expect(await noticed(withoutRecovery, mix, { from: 150, to: 400 })).toMatch(/ is .*, not |does not end/);

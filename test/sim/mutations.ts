@@ -1,6 +1,6 @@
 /**
- * Checks switched off from outside: each changes requests on their way so that the check finds nothing. A simulation that
- * does not notice would prove nothing.
+ * Checks switched off from outside: each changes requests on their way so that the check finds nothing. A simulation
+ * that does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { AttemptRef } from '../../src/core/tasks/address.ts';
@@ -81,7 +81,7 @@ export const withoutRounds = changing(async (header, ask) => {
   return missing.includes(header.lane) ? { ...header, round: version } : header;
 });
 
-/** Whoever pulls gets the version that is there. */
+/** Every pull gets the present version. */
 export const withoutVersions = changing(async (header, ask) => {
   if (header.type !== 'pullVersion') return header;
   const { version } = await standing(ask, header);

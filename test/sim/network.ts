@@ -64,7 +64,7 @@ export class SimulatedNetwork implements Weather {
     return (this.#blocked.get(`${from}>${to}`) ?? 0) > 0;
   }
 
-  /** Nothing gets from one to the other until the cancel; a connection that is held up for long is taken for dead. */
+  /** Nothing gets from one to the other until the cancel; a connection that is held up for long is considered dead. */
   block(from: string, to: string): Cancel {
     const way = `${from}>${to}`;
     this.#blocked.set(way, (this.#blocked.get(way) ?? 0) + 1);
@@ -85,8 +85,8 @@ export class SimulatedNetwork implements Weather {
   }
 
   /**
-   * Until the cancel the client reaches one server where it looks for the other, as when both have changed addresses and it
-   * has not heard of that. What is connected breaks now and at the end.
+   * Until the cancel the client reaches one server where it looks for the other, as when both have changed addresses
+   * and it has not heard of that. What is connected breaks now and at the end.
    */
   swap(client: string, servers: readonly [string, string]): Cancel {
     const swapped: Swapped = { client, servers };
@@ -151,7 +151,7 @@ export class SimulatedNetwork implements Weather {
       if (listener.isClosing && listener.sessions.size === 0) listener.onEmpty();
     });
     connection.toClient(() => {
-      // Given up meanwhile: the server hears of it.
+      // The client has given up in the meantime: the server hears of it.
       if (!events.opened(connection, session)) {
         connection.joinClient({ ended: () => {} });
         connection.endClient('given up');

@@ -1,6 +1,6 @@
 /**
- * A process of the simulated cluster, as its kernel sees it. What it does goes through `operate`, what reaches it through
- * `deliver`: a dead process does nothing and hears nothing, a stopped one hears everything later.
+ * A process of the simulated cluster, as its kernel sees it. What it does goes through `operate`, what reaches it
+ * through `deliver`: a dead process does nothing and hears nothing, a stopped one hears everything later.
  */
 import type { Cancel, Clock, Random } from '../../src/base/seams.ts';
 import type { Dice } from './dice.ts';

@@ -1,7 +1,7 @@
 /**
- * The job of a simulated schedule in sync mode. Its gradients depend on the values they are computed from, and its optimizer
- * keeps state, so a lane computed from another version, folded twice, or in another order gives other bits: the digest at
- * the end must be that of a plain loop.
+ * The job of a simulated schedule in sync mode. Its gradients depend on the values they are computed from, and its
+ * optimizer keeps state, so a lane computed from another version, folded twice, or in another order gives other bits:
+ * the digest at the end must be that of a plain loop.
  */
 import { shuffled } from '../../src/core/shuffle.ts';
 import { jobFileSchema, resolveJob } from '../../src/job/schema.ts';

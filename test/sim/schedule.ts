@@ -33,7 +33,7 @@ export interface ScheduleReport {
   readonly virtualMs: number;
 }
 
-/** After the last fault is mended a job ends within so much virtual time. */
+/** After the last fault has ended, a job ends within this virtual time. */
 const LIVENESS_MS = 240_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
@@ -49,7 +49,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   for (const fault of plan) unleash(cluster, fault);
   const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
   const onRejection = (reason: unknown): void =>
-    witness.violated(`nobody handles ${reason instanceof Error ? reason.stack : String(reason)}`);
+    witness.violated(`unhandled: ${reason instanceof Error ? reason.stack : String(reason)}`);
   process.on('unhandledRejection', onRejection);
   try {
     const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;

@@ -1,4 +1,6 @@
-/** The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them. */
+/**
+ * The server's end of a simulated connection: requests in order, one after the other, as `ServerSession` handles them.
+ */
 import { isPaddletError, PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
 import type { Outgoing, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';

@@ -35,7 +35,7 @@ describe('whole jobs under faults, simulated', () => {
   );
 
   test(
-    'in mode sync all of them end with the digest of a plain loop',
+    'in sync mode all of them end with the digest of a plain loop',
     async () => {
       const seeds = Array.from({ length: SYNC_SCHEDULES }, (_, seed) => seed);
       const { failures, counts } = await runBatch({ seeds, mode: 'sync' });

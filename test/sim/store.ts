@@ -1,6 +1,6 @@
 /**
- * The store of a simulated cluster: the real `MemoryStoreData`, reached by each process over a way of its own that can be
- * slow, cut, or lose a request or its answer, so that a write happened, or not, or happens later.
+ * The store of a simulated cluster: the real `MemoryStoreData`, reached by each process over a way of its own that can
+ * be slow, cut, or lose a request or its answer, so that a write happened, or not, or happens later.
  */
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
@@ -55,7 +55,7 @@ export class StoreServer {
     return this.#outages === 0 && (this.#cutOff.get(name) ?? 0) === 0;
   }
 
-  /** Nobody reaches it. `leasesRun`: leases run out meanwhile; without, the store itself stands still. */
+  /** Unreachable. `leasesRun`: leases expire in that time; otherwise the store itself is paused. */
   outage(leasesRun: boolean): Cancel {
     this.#outages += 1;
     const go = leasesRun ? undefined : this.#leaseClock.pause();
@@ -88,7 +88,7 @@ export class StoreServer {
     return most;
   }
 
-  /** Forgets all history: watches that are behind have to begin anew. */
+  /** Forgets all history: watches that are behind have to start again. */
   compact(): void {
     this.data.compact(this.data.revision);
     this.compactions += 1;

@@ -11,7 +11,7 @@ interface Entry {
   run: (() => void) | undefined;
 }
 
-/** Events between two turns of the real event loop, in which Node reports rejections that nobody handles. */
+/** Events between two turns of the real event loop, in which Node reports unhandled rejections. */
 const EVENTS_A_TURN = 64;
 
 export class Timeline {
@@ -34,8 +34,8 @@ export class Timeline {
   }
 
   /**
-   * Runs events until `isOver`, none are left, or the clock would pass `limitMs`. Between two events all microtasks run:
-   * Node takes the next tick only when none is left.
+   * Runs events until `isOver`, none are left, or the clock would pass `limitMs`. Between two events all microtasks
+   * run: Node takes the next tick only when none is left.
    */
   async run(isOver: () => boolean, limitMs: number): Promise<'over' | 'idle' | 'limit'> {
     for (;;) {

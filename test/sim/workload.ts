@@ -1,6 +1,6 @@
 /**
- * The job of a simulated schedule. Its model adds 1 to one row per record (and to one row and one dense parameter that all
- * records share), so the final values are the account of what was applied.
+ * The job of a simulated schedule. Its model adds 1 to one row per record (and to one row and one dense parameter that
+ * all records share), so the final values are the account of what was applied.
  */
 import { createHash } from 'node:crypto';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';

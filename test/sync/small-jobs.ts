@@ -1,4 +1,4 @@
-/** Made data and jobs in mode sync that train in no time. */
+/** Made data and jobs in sync mode that train in no time. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadOrBuildIndex } from '../../src/data/index-file.ts';

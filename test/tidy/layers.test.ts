@@ -46,7 +46,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { tasks: [], rounds: ['tasks'] },
   'roles/pserver': { files: [], tasks: ['files'], rounds: ['files', 'tasks'] },
-  'roles/trainer': { model: [], tasks: ['model'], rounds: ['model', 'tasks'] },
+  'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
   commands: { base: [], checkpoint: ['base'], data: ['base'], doctor: ['base'] },
 };
 

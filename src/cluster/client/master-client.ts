@@ -1,4 +1,4 @@
-/** Requests to whichever master is there: follows `/master/addr`, and repeats across a master's restart. */
+/** Requests to the current master: follows `/master/addr`, and repeats requests while the master restarts. */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { Channel, Outgoing, Received } from '../../protocol/messages/channel.ts';
@@ -6,89 +6,116 @@ import type { ReplyHeader, RequestHeader } from '../../protocol/messages/message
 import { backoffMs } from '../../store/backoff.ts';
 import { follow } from '../../store/follow.ts';
 import type { ClusterContext } from '../context.ts';
-import { createSignal, orAborted, pauseOrAborted, sayWaiting } from '../waiting.ts';
+import { createSignal, logWaiting, orAborted, pauseOrAborted } from '../waiting.ts';
+import { answerTimeoutMs } from './answer-timeout.ts';
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const TELL_TIMEOUT_MS = 5_000;
+/** How long a trainer lets the master hold a request for work before the master answers that there is none. */
+export const LONG_POLL_MS = 20_000;
+/** Failures in a row that are logged for debugging only. */
+const QUIET_FAILURES = 5;
 
 export interface MasterClient {
   /**
-   * Sends until a master answers; an error to retry is retried, others are thrown. The master's answer to a repeated
-   * finish or fail is the same or `AttemptNotLive`, so repeating is safe.
+   * Repeats the request until a master answers it; errors that a repeat cannot help are thrown. The answer to a
+   * repeated finish or fail is the first answer or `AttemptNotLive`, so repeating is safe. A request with `maxWaitMs`
+   * may be answered that much later. `timeoutMs`: when one answer takes longer than REQUEST_TIMEOUT_MS without that.
    */
   request<T extends RequestHeader['type']>(
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
-    options: { timeoutMs: number; signal: AbortSignal },
+    options: { timeoutMs?: number; signal: AbortSignal },
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
-  /** Once, if a master is there: for reports that nobody misses. Undefined when there is none or it does not answer. */
+  /** Sends once, for reports that may get lost. Undefined when there is no master or it does not answer. */
   tell<T extends RequestHeader['type']>(
     message: Outgoing<Extract<RequestHeader, { type: T }>>,
   ): Promise<Extract<ReplyHeader, { type: T }> | undefined>;
   close(): void;
 }
 
-export function createMasterClient(context: ClusterContext, onEnd: (error: Error) => void): MasterClient {
+/** `onFatal`: the master's address cannot be followed any more. */
+export function createMasterClient(context: ClusterContext, onFatal: (error: Error) => void): MasterClient {
+  const { clock, log } = context.host;
+  const follower = followMaster(context, onFatal);
+  return {
+    async request(message, { timeoutMs = answerTimeoutMs(message.header, REQUEST_TIMEOUT_MS), signal }) {
+      let stopLogging: Cancel | undefined;
+      try {
+        for (let failures = 0; ; failures++) {
+          const master = await follower.present(signal);
+          try {
+            return await orAborted(master.request(message, { timeoutMs }), signal);
+          } catch (error) {
+            if (!isTransient(error)) throw error;
+            log.debug(`master at ${master.address}: ${error.code}: ${error.message}`);
+            if (failures === QUIET_FAILURES) {
+              stopLogging = logWaiting(clock, log, () => `the master at ${master.address}: ${error.message}`);
+            }
+          }
+          await pauseOrAborted(clock, backoffMs(failures), signal);
+        }
+      } finally {
+        stopLogging?.();
+      }
+    },
+    async tell(message) {
+      const master = follower.current();
+      if (master === undefined) return undefined;
+      try {
+        const answer = await master.request(message, { timeoutMs: TELL_TIMEOUT_MS });
+        answer.free();
+        return answer.header;
+      } catch (error) {
+        if (!isPaddletError(error)) throw error;
+        return undefined;
+      }
+    },
+    close: follower.close,
+  };
+}
+
+interface MasterFollower {
+  /** Undefined while no master is registered. */
+  current(): Channel | undefined;
+  /** Waits until a master is registered. */
+  present(signal: AbortSignal): Promise<Channel>;
+  close(): void;
+}
+
+/** Keeps a channel to the address in `/master/addr`. */
+function followMaster(context: ClusterContext, onFatal: (error: Error) => void): MasterFollower {
   const { keys, store } = context;
   const { clock, log } = context.host;
   const changed = createSignal();
-  let address: string | undefined;
   let channel: Channel | undefined;
 
-  const moved = (to: string | undefined): void => {
-    if (to === address) return;
-    address = to;
+  const moveTo = (address: string | undefined): void => {
+    if (address === channel?.address) return;
     channel?.close();
-    channel = to === undefined ? undefined : context.network.connect(to);
+    channel = address === undefined ? undefined : context.network.connect(address);
     changed.notify();
   };
   const cancel = follow(
     store,
     keys.masterAddr,
     {
-      onSnapshot: (entries) => moved(entries.find(({ key }) => key === keys.masterAddr)?.value),
+      onSnapshot: (entries) => moveTo(entries.find(({ key }) => key === keys.masterAddr)?.value),
       onEvents: (events) => {
-        for (const event of events) moved(event.type === 'put' ? event.entry.value : undefined);
+        for (const event of events) moveTo(event.type === 'put' ? event.entry.value : undefined);
       },
-      onEnd,
+      onEnd: onFatal,
     },
     clock,
   );
-
-  async function present(signal: AbortSignal): Promise<Channel> {
-    if (channel !== undefined) return channel;
-    const quiet = sayWaiting(clock, log, () => `a master (none is registered at ${keys.masterAddr})`);
-    try {
-      return await changed.until(() => channel, signal);
-    } finally {
-      quiet();
-    }
-  }
-
   return {
-    async request(message, { timeoutMs, signal }) {
-      let quiet: Cancel | undefined;
+    current: () => channel,
+    async present(signal) {
+      if (channel !== undefined) return channel;
+      const stopLogging = logWaiting(clock, log, () => `a master (none is registered at ${keys.masterAddr})`);
       try {
-        for (let failures = 0; ; failures++) {
-          const to = await present(signal);
-          try {
-            return await orAborted(to.request(message, { timeoutMs }), signal);
-          } catch (error) {
-            if (!isPassing(error)) throw error;
-            log.debug(`master at ${to.address}: ${error.code}: ${error.message}`);
-            if (failures === 5) quiet = sayWaiting(clock, log, () => `the master at ${to.address}: ${error.message}`);
-          }
-          await pauseOrAborted(clock, backoffMs(failures), signal);
-        }
+        return await changed.until(() => channel, signal);
       } finally {
-        quiet?.();
-      }
-    },
-    async tell(message) {
-      if (channel === undefined) return undefined;
-      try {
-        const answer = await channel.request(message, { timeoutMs: 5_000 });
-        answer.free();
-        return answer.header;
-      } catch (error) {
-        if (!isPaddletError(error)) throw error;
-        return undefined;
+        stopLogging();
       }
     },
     close() {
@@ -99,8 +126,8 @@ export function createMasterClient(context: ClusterContext, onEnd: (error: Error
 }
 
 /**
- * Also when the master is leaving, or when who answers is no master: a dead one's address stands in the store as long as
- * its lease, and its port may be another process's by now.
+ * Even a master that leaves, or a process that is no master: the address of a dead master stays in the store until its
+ * lease ends, and its port may already belong to another process.
  */
-const isPassing = (error: unknown): error is PaddletError =>
+const isTransient = (error: unknown): error is PaddletError =>
   isPaddletError(error) && (error.action === 'retry' || isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob'));

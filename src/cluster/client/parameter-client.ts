@@ -1,4 +1,4 @@
-/** Pulls values and pushes gradients by parameter; where each block and row lives is the placement's business. */
+/** Pulls values and pushes gradients of whole parameters: the slicer finds the pserver of each block and row. */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -7,10 +7,10 @@ import type { PulledValues } from '../../model/model.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
-import { createPartPlanner, type IdList } from './placed-parts.ts';
-import { type Ask, allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+import { allSettledOrThrow, type PserverGroup, type RequestFields } from './pserver-group.ts';
+import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
 
-export type { IdList } from './placed-parts.ts';
+export type { IdList } from './slicer.ts';
 
 export interface Gradients {
   readonly dense: readonly Float32Array[];
@@ -25,19 +25,19 @@ export interface PushHeader {
   readonly push: number;
   readonly last: boolean;
   readonly good: number;
-  /** The oldest values behind the gradients. */
+  /** For each pserver, the oldest version that the gradients were computed from. */
   readonly used?: PulledVersions;
 }
 
-/** By pserver index, of those that something was pulled from. */
+/** By pserver index: only pservers that values were pulled from. */
 export type PulledVersions = ReadonlyMap<number, PulledVersion>;
 
-/** A pull that gradients will be pushed of. */
+/** A pull of values whose gradients will be pushed. */
 export interface TrainingPull {
   readonly trainer: string;
-  /** So many pushes will carry gradients of it. */
+  /** Number of pushes that will carry their gradients. */
   readonly pushes: number;
-  /** Of values pulled before whose gradients are not yet pushed. */
+  /** Versions of values pulled before whose gradients are not yet pushed. */
   readonly holding: PulledVersions | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface Pulled {
 }
 
 export interface PushAcknowledged {
-  /** Every pserver had applied the push before. */
+  /** Every pserver had already applied the push. */
   readonly duplicate: boolean;
   /** The lowest recovery number that a pserver acknowledged under. */
   readonly recovery: number;
@@ -62,11 +62,11 @@ export interface TaskPosition {
 
 export interface ParameterClient {
   pull(ids: IdList, signal: AbortSignal): Promise<PulledValues>;
-  /** Waits for other trainers where the job has a staleness bound of that policy. */
+  /** Where the job bounds staleness with policy `wait`, this waits for other trainers. */
   pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled>;
-  /** Nobody refers to these pulled values any more: later ones may be put in their place. */
+  /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
   recycle(values: PulledValues): void;
-  /** Gradients of values that were pulled to train will not be pushed: nobody needs to wait for them. */
+  /** Gradients of values that were pulled to train will not be pushed: other trainers need not wait for them. */
   releaseHold(trainer: string): Promise<void>;
   /** Throws `PushOutOfOrder` with `details.want`, `TooStale`. */
   push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged>;
@@ -78,138 +78,148 @@ export interface ParameterClientOptions {
   readonly shards: number;
   readonly group: PserverGroup;
   readonly router: IdRouter;
-  /** Pulls to train go through the first pserver, which may let them wait. */
+  /** Pulls to train ask the first pserver before the others, and it may let them wait: staleness policy `wait`. */
   readonly gated?: boolean;
 }
 
-/**
- * Routing many ids takes long, and nothing leaves the thread meanwhile: so a request waits until what was asked for before it has
- * left, or the pservers would wait for the rest of that. When nothing is on its way it goes out at once, which is what the next one sees.
- */
-export function createParameterClient(options: ParameterClientOptions): ParameterClient {
-  const { group, gated = false } = options;
-  const planner = createPartPlanner(options);
+export const createParameterClient = (options: ParameterClientOptions): ParameterClient => new GroupClient(options);
 
-  /** Asks each pserver for its part; the first one alone before the others when it is to let the trainer in. */
-  async function pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
-    const sending = group.sending();
+const RELEASE_TIMEOUT_MS = 2_000;
+
+/**
+ * Routing many ids keeps the thread busy, and nothing is sent while it is busy: the pservers would wait for the rest of
+ * the request before. So each request first waits until the one before has been sent. When nothing is being sent it
+ * must go out in the same turn, without an await in between: the next request would not see it otherwise.
+ */
+class GroupClient implements ParameterClient {
+  readonly #group: PserverGroup;
+  readonly #slicer: Slicer;
+  readonly #gated: boolean;
+
+  constructor(options: ParameterClientOptions) {
+    this.#group = options.group;
+    this.#slicer = createSlicer(options);
+    this.#gated = options.gated ?? false;
+  }
+
+  async pull(ids: IdList, signal: AbortSignal): Promise<PulledValues> {
+    const attempt = (placement: Placement): Promise<Pulled> => this.#pullFrom(placement, ids, undefined);
+    return (await this.#group.withPlacement('pull', attempt, signal)).values;
+  }
+
+  pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled> {
+    return this.#group.withPlacement('pull', (placement) => this.#pullFrom(placement, ids, pull), signal);
+  }
+
+  recycle(values: PulledValues): void {
+    this.#slicer.recycle(values);
+  }
+
+  async releaseHold(trainer: string): Promise<void> {
+    const first = this.#group.current()?.pservers[0];
+    if (!this.#gated || first === undefined) return;
+    try {
+      const nothing = { placement: first.stamp, hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
+      (await this.#group.ask(first, 'pull', nothing, [], RELEASE_TIMEOUT_MS)).free();
+    } catch (error) {
+      // A pserver that cannot be told does not wait for a silent trainer for ever.
+      if (!isPaddletError(error)) throw error;
+    }
+  }
+
+  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged> {
+    const what = `push ${header.push} of task ${header.task}`;
+    return this.#group.withPlacement(what, (placement) => this.#pushTo(placement, header, gradients), signal);
+  }
+
+  position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition> {
+    const what = `position of task ${task}`;
+    return this.#group.withPlacement(what, (placement) => this.#positionAt(placement, pass, task), signal);
+  }
+
+  /** Asks each pserver for its slice. Under `wait` the first one admits the trainer before the others are asked. */
+  async #pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
+    const sending = this.#group.sending();
     if (sending !== undefined) await sending;
-    const parts = planner.parts(placement, ids);
-    const values = planner.room(ids);
+    const slices = this.#slicer.slices(placement, ids);
+    const values = this.#slicer.allocate(ids);
     const versions = new Map<number, PulledVersion>();
-    const pullPart = async (pserver: PlacedPserver, position: number, entering?: Entering): Promise<void> => {
-      const part = parts[position]!;
-      if (part.isEmpty && entering === undefined) return;
+    const pullSlice = async (pserver: PlacedPserver, slice: PserverSlice, holdFields?: HoldFields): Promise<void> => {
+      if (slice.isEmpty && holdFields === undefined) return;
       const header = {
         placement: pserver.stamp,
-        ...(entering === undefined ? {} : { hold: entering }),
-        ...part.fields,
+        ...(holdFields === undefined ? {} : { hold: holdFields }),
+        ...slice.fields,
       };
-      const reply = await group.ask(pserver, 'pull', header, part.pullSegments());
+      const reply = await this.#group.ask(pserver, 'pull', header, slice.pullSegments());
       try {
         versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });
-        part.scatter((index) => reply.segment(index), values);
+        slice.scatter((index) => reply.segment(index), values);
       } finally {
         reply.free();
       }
     };
     const [first, ...others] = placement.pservers;
-    if (hold === undefined || first === undefined || !gated) {
-      await allSettledOrThrow(placement.pservers.map((pserver, position) => pullPart(pserver, position)));
+    if (hold === undefined || first === undefined || !this.#gated) {
+      await allSettledOrThrow(placement.pservers.map((pserver, position) => pullSlice(pserver, slices[position]!)));
     } else {
-      await pullPart(first, 0, enteringOf(first, hold));
-      await allSettledOrThrow(others.map((pserver, i) => pullPart(pserver, i + 1)));
+      await pullSlice(first, slices[0]!, holdFieldsFor(first, hold));
+      await allSettledOrThrow(others.map((pserver, i) => pullSlice(pserver, slices[i + 1]!)));
     }
-    for (const part of parts) part.done();
+    for (const slice of slices) slice.release();
     return { values, versions };
   }
 
-  return {
-    pull: async (ids, signal) => {
-      const { values } = await group.withPlacement('pull', (placement) => pullFrom(placement, ids, undefined), signal);
-      return values;
-    },
+  async #pushTo(placement: Placement, header: PushHeader, gradients: Gradients): Promise<PushAcknowledged> {
+    const { used: versions, ...position } = header;
+    const sending = this.#group.sending();
+    if (sending !== undefined) await sending;
+    const slices = this.#slicer.slices(placement, gradients.ids);
+    const outcomes = await allSettledOrThrow(
+      placement.pservers.map(async (pserver, at) => {
+        const slice = slices[at]!;
+        const used = versions?.get(pserver.index);
+        const fields = {
+          ...position,
+          placement: pserver.stamp,
+          ...(used === undefined || slice.isEmpty ? {} : { used }),
+          ...slice.fields,
+        };
+        const reply = await this.#group.ask(pserver, 'push', fields, slice.pushSegments(gradients));
+        reply.free();
+        slice.release();
+        failPoint('trainer.pserver-acknowledged');
+        return reply.header;
+      }),
+    );
+    return {
+      duplicate: outcomes.every(({ outcome }) => outcome === 'duplicate'),
+      recovery: Math.min(...outcomes.map(({ recovery }) => recovery)),
+    };
+  }
 
-    pullToTrain: (ids, hold, signal) =>
-      group.withPlacement('pull', (placement) => pullFrom(placement, ids, hold), signal),
-
-    recycle: (values) => planner.recycle(values),
-
-    async releaseHold(trainer) {
-      const first = group.current()?.pservers[0];
-      if (!gated || first === undefined) return;
-      try {
-        const nothing = { placement: first.stamp, hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
-        (await group.ask(first, 'pull', nothing, [], LET_GO_TIMEOUT_MS)).free();
-      } catch (error) {
-        // A pserver that cannot be told does not wait for a trainer that is silent.
-        if (!isPaddletError(error)) throw error;
-      }
-    },
-
-    push: (header, gradients, signal) =>
-      group.withPlacement(
-        `push ${header.push} of task ${header.task}`,
-        async (placement) => {
-          const { used: versions, ...cut } = header;
-          const sending = group.sending();
-          if (sending !== undefined) await sending;
-          const parts = planner.parts(placement, gradients.ids);
-          const outcomes = await allSettledOrThrow(
-            placement.pservers.map(async (pserver, position) => {
-              const part = parts[position]!;
-              const used = versions?.get(pserver.index);
-              const asked = {
-                ...cut,
-                placement: pserver.stamp,
-                ...(used === undefined || part.isEmpty ? {} : { used }),
-                ...part.fields,
-              };
-              const reply = await group.ask(pserver, 'push', asked, part.pushSegments(gradients));
-              reply.free();
-              part.done();
-              failPoint('trainer.pserver-acknowledged');
-              return reply.header;
-            }),
-          );
-          return {
-            duplicate: outcomes.every(({ outcome }) => outcome === 'duplicate'),
-            recovery: Math.min(...outcomes.map(({ recovery }) => recovery)),
-          };
-        },
-        signal,
-      ),
-
-    position: (pass, task, signal) =>
-      group.withPlacement(
-        `position of task ${task}`,
-        async (placement) => {
-          const positions = await allSettledOrThrow(
-            placement.pservers.map(async (pserver) => {
-              const reply = await group.ask(pserver, 'position', { tasks: [{ pass, task }] });
-              reply.free();
-              const next = reply.header.next[0];
-              assert(next !== undefined, 'a position for the task asked');
-              return { next, recovery: reply.header.recovery };
-            }),
-          );
-          const open = positions.map(({ next }) => next).filter((next) => next >= 0);
-          const recovery = Math.min(...positions.map((position) => position.recovery));
-          return { next: open.length === 0 ? -1 : Math.min(...open), recovery };
-        },
-        signal,
-      ),
-  };
+  async #positionAt(placement: Placement, pass: number, task: number): Promise<TaskPosition> {
+    const positions = await allSettledOrThrow(
+      placement.pservers.map(async (pserver) => {
+        const reply = await this.#group.ask(pserver, 'position', { tasks: [{ pass, task }] });
+        reply.free();
+        const next = reply.header.next[0];
+        assert(next !== undefined, 'a position for the task asked');
+        return { next, recovery: reply.header.recovery };
+      }),
+    );
+    const open = positions.map(({ next }) => next).filter((next) => next >= 0);
+    const recovery = Math.min(...positions.map((position) => position.recovery));
+    return { next: open.length === 0 ? -1 : Math.min(...open), recovery };
+  }
 }
 
-const LET_GO_TIMEOUT_MS = 2_000;
+type HoldFields = NonNullable<RequestFields<'pull'>['hold']>;
 
-type Entering = NonNullable<Ask<'pull'>['hold']>;
-
-/** What the first pserver is told of a pull to train. */
-function enteringOf(first: PlacedPserver, { trainer, pushes, holding }: TrainingPull): Entering {
+/** What the first pserver needs to know of a pull to train. */
+function holdFieldsFor(first: PlacedPserver, { trainer, pushes, holding }: TrainingPull): HoldFields {
   const held = holding?.get(first.index);
   if (held === undefined) return { trainer, pushes };
-  // After a restart of the pserver its versions are others; that something is held still counts.
+  // A restarted pserver counts versions from another start: 0 still says that the trainer holds values.
   return { trainer, pushes, since: held.revision === first.stamp.revision ? held.version : 0 };
 }

@@ -1,10 +1,10 @@
-/** The rows of a table as the pservers hold them, in the order of ids: page by page from each, merged. */
+/** The rows of a table of all pservers in the order of ids: read page by page from each pserver, and merged. */
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import type { PserverGroup } from './pserver-group.ts';
 
-/** A row is valid until the stream goes on. */
+/** The stream is at one row, whose bytes are valid until `next`. */
 export interface RowStream {
-  /** Of the row it stands at; undefined at the end. */
+  /** Of the present row; undefined at the end. */
   id(): bigint | undefined;
   idBytes(): Uint8Array;
   values(): Uint8Array;
@@ -16,7 +16,7 @@ export interface ScanOptions {
   readonly table: number;
   /** Optimizer state too. */
   readonly state: boolean;
-  /** Of a page. */
+  /** Rows of a page. */
   readonly maxRows: number;
 }
 
@@ -27,7 +27,7 @@ interface Page {
   readonly done: boolean;
 }
 
-/** All rows of the table, of all pservers, ascending by unsigned id. `take` is called for each. */
+/** Calls `take` for each row of the table, of all pservers, ascending by unsigned id. */
 export async function scanTable(
   group: PserverGroup,
   placement: Placement,
@@ -43,8 +43,8 @@ export async function scanTable(
     if (lowest === undefined) return;
     const taking = take(lowest);
     if (taking !== undefined) await taking;
-    const going = lowest.next();
-    if (going !== undefined) await going;
+    const advancing = lowest.next();
+    if (advancing !== undefined) await advancing;
   }
 }
 
@@ -71,7 +71,7 @@ async function openStream(group: PserverGroup, pserver: PlacedPserver, options: 
   };
 }
 
-/** A scan begins by sorting all ids of the table: given up and asked again, it would be sorted again. */
+/** The first page takes long, as the pserver sorts all ids of the table; a repeated request would sort them again. */
 const PAGE_TIMEOUT_MS = 600_000;
 
 async function readPage(

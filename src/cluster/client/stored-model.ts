@@ -1,5 +1,4 @@
-/** A model as its published checkpoints hold it: all shards in this process's memory, to be read. */
-
+/** A model loaded from its published checkpoints: all shards in the memory of this process, for pulls only. */
 import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
@@ -21,7 +20,7 @@ export interface StoredModelOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly record: JobRecord;
-  /** Where the pservers' folders are. */
+  /** The folder that has the folders of the pservers. */
   readonly folder: string;
 }
 
@@ -61,7 +60,7 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   return { pull: async (ids) => pullLocally(parameters, spec, ids) };
 }
 
-/** Mode sync: files of other rounds do not belong to those of the other pservers. */
+/** In sync mode the files of all pservers must be of the same round. */
 function onlyOfRound(entry: CheckpointEntry, round: number): CheckpointEntry {
   const [newest, ...generations] = generationsOf(entry).filter((one) => one.round === round);
   assert(newest !== undefined, 'every pserver has a file of that round');

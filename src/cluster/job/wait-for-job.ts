@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';
-import { createSignal, sayWaiting } from '../waiting.ts';
+import { createSignal, logWaiting } from '../waiting.ts';
 import { type JobRecord, readJobRecord } from './job-record.ts';
 
 export async function waitForJob(context: RoleContext): Promise<JobRecord> {
@@ -34,7 +34,7 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
     },
     clock,
   );
-  const quiet = sayWaiting(clock, log, () =>
+  const quiet = logWaiting(clock, log, () =>
     loaded ? `a job: no master has published one at ${keys.job}` : `the store ${store.url}`,
   );
   try {

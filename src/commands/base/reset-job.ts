@@ -6,7 +6,7 @@ import type { Disk } from '../../base/seams.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { generationsOf } from '../../checkpoint/registry/entry.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
-import { interrupted, sayWaiting } from '../../cluster/waiting.ts';
+import { interrupted, logWaiting } from '../../cluster/waiting.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-store.ts';
@@ -101,7 +101,7 @@ async function stillAlive(options: BeginAnewOptions): Promise<Alive> {
     patienceMs = 1.5 * leaseTtlMs + 500;
     cancels.push(
       clock.after(patienceMs, () => limit.abort()),
-      sayWaiting(clock, log, () => `the leases of ${textOf(alive)}: in case these processes are dead`),
+      logWaiting(clock, log, () => `the leases of ${textOf(alive)}: in case these processes are dead`),
     );
   };
   const cancels: (() => void)[] = [];

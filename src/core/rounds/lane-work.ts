@@ -5,7 +5,7 @@
  */
 import { assert } from '../../base/assert.ts';
 
-export interface RoundStanding {
+export interface RoundPosition {
   readonly timeline: number;
   /** The lowest of any pserver: the round in work. */
   readonly version: number;
@@ -29,9 +29,9 @@ export type LaneStep =
 
 export interface LaneWork<Kept> {
   /** Undefined while it has to be asked for. */
-  at(): RoundStanding | undefined;
+  at(): RoundPosition | undefined;
   assigned(lanes: readonly number[]): void;
-  stood(standing: RoundStanding): void;
+  positionKnown(position: RoundPosition): void;
   /** Where the rounds stand is in doubt. */
   disturbed(): void;
   computed(lane: number, kept: Kept): void;
@@ -49,32 +49,32 @@ export interface LaneWork<Kept> {
 /** `rounds`: of all passes together. */
 export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
   let mine: readonly number[] = [];
-  let standing: RoundStanding | undefined;
+  let position: RoundPosition | undefined;
   /** The round that `kept` and `failures` are of. */
   let round: { readonly timeline: number; readonly version: number } | undefined;
   const kept = new Map<number, Kept>();
   const failures = new Set<number>();
 
-  const moveTo = (next: RoundStanding): void => {
+  const moveTo = (next: RoundPosition): void => {
     if (next.timeline !== round?.timeline || next.version !== round.version) {
       kept.clear();
       failures.clear();
     }
     round = { timeline: next.timeline, version: next.version };
-    standing = next;
+    position = next;
   };
 
   return {
-    at: () => standing,
+    at: () => position,
     assigned: (lanes) => {
       mine = lanes;
     },
-    stood: moveTo,
+    positionKnown: moveTo,
     disturbed: () => {
-      standing = undefined;
+      position = undefined;
     },
     computed(lane, one) {
-      assert(standing !== undefined, 'a lane is computed at a known version');
+      assert(position !== undefined, 'a lane is computed at a known version');
       kept.set(lane, one);
     },
     failed(lane) {
@@ -84,22 +84,22 @@ export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
     retry: () => failures.clear(),
     hasFailed: () => failures.size > 0,
     confirmed() {
-      assert(standing !== undefined, 'a version is confirmed from a known one on');
-      const { timeline, version } = standing;
+      assert(position !== undefined, 'a version is confirmed from a known one on');
+      const { timeline, version } = position;
       moveTo({ timeline, version: version + 1, oldest: version + 1 });
     },
     kept: () => [...kept].sort(([a], [b]) => a - b).map(([, one]) => one),
     next() {
       if (mine.length === 0 && kept.size === 0) {
         // The others go on meanwhile.
-        standing = undefined;
+        position = undefined;
         return { do: 'standBy' };
       }
-      if (standing === undefined) return { do: 'look' };
-      if (standing.version >= rounds) return { do: 'finished' };
+      if (position === undefined) return { do: 'look' };
+      if (position.version >= rounds) return { do: 'finished' };
       const open = mine.filter((lane) => !kept.has(lane) && !failures.has(lane));
       if (open.length === 0) return { do: 'exchange' };
-      return standing.oldest > standing.version ? { do: 'reportStuck' } : { do: 'compute', lanes: open };
+      return position.oldest > position.version ? { do: 'reportStuck' } : { do: 'compute', lanes: open };
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * The ledgers of all shards of one pserver. Mostly they are one and the same; after a load from a checkpoint taken shard
- * by shard they differ, and a push is applied to some shards and dropped as a duplicate by others, until the repair has
- * made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
+ * The ledgers of all shards of one pserver. Usually they are equal and kept as one. A checkpoint is taken shard by
+ * shard, so after a load they differ: a push is applied to some shards and dropped as a duplicate by others, until the
+ * repair has made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
  */
 import { assert } from '../../base/assert.ts';
 import { CLOSED, createLedger, type Ledger, type LedgerAccount, type PushPosition } from './ledger.ts';
 
 export type ShardJudgement =
-  /** `shards` are those that take it; undefined means all. The others have it already. */
+  /** `shards` are those that lack the push; undefined means all. The others have applied it already. */
   | { readonly outcome: 'apply'; readonly shards: readonly number[] | undefined }
   | { readonly outcome: 'duplicate' }
   | { readonly outcome: 'early'; readonly want: number };
@@ -19,11 +19,11 @@ export interface ShardLedgers {
   close(pass: number, task: number, records: number): void;
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
-  /** Of the shards that applied least. */
+  /** The account of the shard that applied least. */
   account(): LedgerAccount;
-  /** Passes that every shard has complete. */
+  /** Passes that are complete in every shard. */
   watermark(): number;
-  /** For each distinct ledger the closed tasks of a pass; those below its watermark are left out. */
+  /** For each distinct ledger the closed tasks of a pass; ledgers in which the pass is complete are left out. */
   closedTasks(pass: number): string[];
   /** Equal ledgers give the same array until one of them changes. */
   encode(shard: number): Uint8Array;
@@ -37,7 +37,7 @@ interface Group {
   encoded: Uint8Array | undefined;
 }
 
-/** `saved` has the encoded ledger of each shard that was loaded; shards without one begin empty. */
+/** `saved` has the encoded ledger of each loaded shard; shards without one start empty. Throws `CheckpointCorrupt`. */
 export function createShardLedgers(
   tasks: number,
   shards: readonly number[],
@@ -45,7 +45,7 @@ export function createShardLedgers(
 ): ShardLedgers {
   let groups = groupEqual(tasks, shards, saved);
 
-  /** After a task was closed: ledgers that have become equal are one again. */
+  /** Ledgers become equal only when a task is closed: then they are kept as one again. */
   function merge(): void {
     if (groups.length === 1) return;
     const kept: Group[] = [];
@@ -117,7 +117,7 @@ function groupEqual(tasks: number, shards: readonly number[], saved: ReadonlyMap
 }
 
 function isEqual(a: Group, b: Group): boolean {
-  if (a.ledger.outline() !== b.ledger.outline()) return false;
+  if (a.ledger.fingerprint() !== b.ledger.fingerprint()) return false;
   a.encoded ??= a.ledger.encode();
   b.encoded ??= b.ledger.encode();
   return Buffer.compare(a.encoded, b.encoded) === 0;

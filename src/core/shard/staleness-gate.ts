@@ -1,16 +1,18 @@
 /**
- * Policy `wait`: lets a trainer pull only when no gradient that is being computed can grow staler than the bound by it.
- * Who was let in *holds* values of some version until it has made the pushes it announced. A pull of n pushes may come in when
+ * Policy `wait`: lets a trainer pull only when no gradient that is being computed can become staler than the bound
+ * through it. An admitted trainer *holds* values of some version until it has made the pushes it announced. A pull of n
+ * pushes is admitted when
  *
- *   (version now − oldest version held) + pushes announced by all holders, n included − 1  ≤  bound,
+ *   (current version − oldest version held) + pushes announced by all holders, n included − 1  ≤  bound.
  *
- * which no push changes: it raises the version and takes one from the announced ones. The gate is one pserver for all: a push
- * that it has may still be on its way to another. So a holder that has pushed stays one until it asks again or lets go, which
- * it does when every pserver has acknowledged; and who comes in meanwhile counts as holding what lacks that push.
+ * A push does not change the left side: it raises the version and takes one from the announced pushes. One pserver's
+ * gate serves all pservers: a push that arrived here may still be on its way to another. So a holder that has pushed
+ * stays a holder until it asks again or releases its hold, which it does when every pserver has acknowledged its
+ * pushes. A trainer that is admitted before that counts as holding values without that push.
  *
- * First come, first served; one that holds already never waits, and one alone neither, so there is no circle of waiting. A
- * holder that goes, or says that it holds nothing, counts no more; one that stays silent too long while others wait lapses.
- * Pure; time is an argument.
+ * Trainers are admitted in the order in which they ask. One that holds values never waits, and neither does one alone,
+ * so no two wait for each other. A holder that disconnects or says that it holds nothing counts no more; one that is
+ * silent too long while others wait expires. Pure: time is an argument.
  */
 import { assert } from '../../base/assert.ts';
 
@@ -18,139 +20,159 @@ export interface GateOptions {
   readonly bound: number;
   /** A holder that made no push for so long is not waited for. */
   readonly patienceMs: number;
-  /** A pull is answered after so long, let in or not. */
+  /** A pull is answered after so long, admitted or not. */
   readonly answerWithinMs: number;
 }
 
-export interface Asking {
+export interface PullRequested {
   readonly holder: number;
   readonly request: number;
   /**
-   * Pushes that will carry gradients of what is pulled; 0: the holder holds nothing any more. Whoever asks has had all its
-   * pushes acknowledged.
+   * Pushes that will carry gradients of the pulled values; 0: the holder holds nothing any more. A trainer asks only
+   * after all its pushes were acknowledged.
    */
   readonly pushes: number;
-  /** Oldest version that it holds from before and has not pushed. */
+  /** The oldest version that it still holds from an earlier pull and has not pushed. */
   readonly since: number | undefined;
 }
 
 export type GateEvent =
-  | ({ readonly type: 'ask' } & Asking)
-  | { readonly type: 'pushed' | 'left'; readonly holder: number }
+  | ({ readonly type: 'ask' } & PullRequested)
+  | { readonly type: 'pushed' | 'disconnected'; readonly holder: number }
   | { readonly type: 'tick' };
 
 export type GateEffect =
-  | { readonly type: 'admit' | 'later'; readonly request: number }
-  | { readonly type: 'lapsed'; readonly holder: number };
+  /** `askLater`: not admitted in time; the trainer asks again. */
+  | { readonly type: 'admit' | 'askLater'; readonly request: number }
+  | { readonly type: 'expired'; readonly holder: number };
 
-interface Held {
+interface Holder {
   readonly version: number;
   /** The version before its last push, which other pservers may not have yet. */
   lateFrom: number | undefined;
   pushes: number;
-  signAt: number;
+  lastHeardMs: number;
 }
 
-interface Waiting extends Asking {
+interface Waiting extends PullRequested {
   readonly since: undefined;
-  readonly at: number;
+  readonly askedAtMs: number;
 }
 
-export interface StalenessGate {
-  /** `version` is the pserver's, after what the event tells. */
-  step(event: GateEvent, version: number, now: number): GateEffect[];
-  nextDeadline(): number | undefined;
-  waiting(): number;
-  holders(): number;
-}
+export class StalenessGate {
+  readonly #options: GateOptions;
+  readonly #holders = new Map<number, Holder>();
+  #queue: Waiting[] = [];
 
-export function createStalenessGate({ bound, patienceMs, answerWithinMs }: GateOptions): StalenessGate {
-  const held = new Map<number, Held>();
-  let queue: Waiting[] = [];
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
 
-  function fits({ pushes }: Waiting, version: number): boolean {
+  /** `version` is the pserver's after the event; `now` in milliseconds. */
+  step(event: GateEvent, version: number, now: number): GateEffect[] {
+    const effects: GateEffect[] = [];
+    switch (event.type) {
+      case 'ask':
+        assert(event.pushes >= 0, 'pushes are counted');
+        effects.push(...this.#ask(event, version, now));
+        break;
+      case 'pushed':
+        this.#pushed(event.holder, version, now);
+        break;
+      case 'disconnected':
+        this.#holders.delete(event.holder);
+        effects.push(...this.#dropRequests(event.holder));
+        break;
+      case 'tick':
+        break;
+    }
+    effects.push(...this.#expireSilent(now), ...this.#admitNext(version, now));
+    return effects;
+  }
+
+  nextDeadline(): number | undefined {
+    if (this.#queue.length === 0) return undefined;
+    const { patienceMs, answerWithinMs } = this.#options;
+    const expiries = [...this.#holders.values()].map(({ lastHeardMs }) => lastHeardMs + patienceMs);
+    return Math.min(...expiries, ...this.#queue.map(({ askedAtMs }) => askedAtMs + answerWithinMs));
+  }
+
+  waiting(): number {
+    return this.#queue.length;
+  }
+
+  holders(): number {
+    return this.#holders.size;
+  }
+
+  #fits({ pushes }: Waiting, version: number): boolean {
     let oldest = version;
     let announced = pushes;
-    for (const one of held.values()) {
+    for (const one of this.#holders.values()) {
       oldest = Math.min(oldest, one.version);
       announced += one.pushes;
     }
-    return held.size === 0 || version - oldest + announced - 1 <= bound;
+    return this.#holders.size === 0 || version - oldest + announced - 1 <= this.#options.bound;
   }
 
-  function admit({ holder, request, pushes }: Asking, version: number, now: number): GateEffect {
-    if (pushes === 0) held.delete(holder);
+  #admit({ holder, request, pushes }: PullRequested, version: number, now: number): GateEffect {
+    if (pushes === 0) this.#holders.delete(holder);
     else {
-      const late = [...held.values()].map(({ lateFrom }) => lateFrom ?? version);
-      held.set(holder, { version: Math.min(version, ...late), lateFrom: undefined, pushes, signAt: now });
+      const late = [...this.#holders.values()].map(({ lateFrom }) => lateFrom ?? version);
+      this.#holders.set(holder, {
+        version: Math.min(version, ...late),
+        lateFrom: undefined,
+        pushes,
+        lastHeardMs: now,
+      });
     }
     return { type: 'admit', request };
   }
 
-  /** Whoever asks anew has given up what it asked before. */
-  function forget(holder: number): GateEffect[] {
-    const given = queue.filter((one) => one.holder === holder);
-    queue = queue.filter((one) => one.holder !== holder);
-    return given.map(({ request }) => ({ type: 'later', request }));
+  /** A trainer that asks again has given up its request from before. */
+  #dropRequests(holder: number): GateEffect[] {
+    const dropped = this.#queue.filter((one) => one.holder === holder);
+    this.#queue = this.#queue.filter((one) => one.holder !== holder);
+    return dropped.map(({ request }) => ({ type: 'askLater', request }));
   }
 
-  function ask(asking: Asking, version: number, now: number): GateEffect[] {
-    const effects = forget(asking.holder);
+  #ask(asking: PullRequested, version: number, now: number): GateEffect[] {
+    const effects = this.#dropRequests(asking.holder);
     const { since, pushes } = asking;
     if (since !== undefined || pushes === 0) {
-      return [...effects, admit(asking, Math.min(version, since ?? version), now)];
+      return [...effects, this.#admit(asking, Math.min(version, since ?? version), now)];
     }
-    held.delete(asking.holder);
-    queue.push({ ...asking, since, at: now });
+    this.#holders.delete(asking.holder);
+    this.#queue.push({ ...asking, since, askedAtMs: now });
     return effects;
   }
 
-  function pushed(holder: number, version: number, now: number): void {
-    const found = held.get(holder);
+  #pushed(holder: number, version: number, now: number): void {
+    const found = this.#holders.get(holder);
     if (found === undefined) return;
     found.pushes = Math.max(0, found.pushes - 1);
     found.lateFrom = Math.max(found.version, version - 1);
-    found.signAt = now;
+    found.lastHeardMs = now;
   }
 
-  function lapse(now: number): GateEffect[] {
-    if (queue.length === 0) return [];
-    const silent = [...held].filter(([, { signAt }]) => now - signAt >= patienceMs);
-    for (const [holder] of silent) held.delete(holder);
-    return silent.map(([holder]) => ({ type: 'lapsed', holder }));
+  #expireSilent(now: number): GateEffect[] {
+    if (this.#queue.length === 0) return [];
+    const { patienceMs } = this.#options;
+    const silent = [...this.#holders].filter(([, { lastHeardMs }]) => now - lastHeardMs >= patienceMs);
+    for (const [holder] of silent) this.#holders.delete(holder);
+    return silent.map(([holder]) => ({ type: 'expired', holder }));
   }
 
-  function letIn(version: number, now: number): GateEffect[] {
+  #admitNext(version: number, now: number): GateEffect[] {
+    const { answerWithinMs } = this.#options;
     const effects: GateEffect[] = [];
-    for (let first = queue[0]; first !== undefined && fits(first, version); first = queue[0]) {
-      queue.shift();
-      effects.push(admit(first, version, now));
+    for (let first = this.#queue[0]; first !== undefined && this.#fits(first, version); first = this.#queue[0]) {
+      this.#queue.shift();
+      effects.push(this.#admit(first, version, now));
     }
-    const late = queue.filter(({ at }) => now - at >= answerWithinMs);
-    queue = queue.filter(({ at }) => now - at < answerWithinMs);
-    return [...effects, ...late.map(({ request }): GateEffect => ({ type: 'later', request }))];
+    const isLate = ({ askedAtMs }: Waiting): boolean => now - askedAtMs >= answerWithinMs;
+    const late = this.#queue.filter(isLate);
+    this.#queue = this.#queue.filter((one) => !isLate(one));
+    return [...effects, ...late.map(({ request }): GateEffect => ({ type: 'askLater', request }))];
   }
-
-  return {
-    step(event, version, now) {
-      const effects: GateEffect[] = [];
-      if (event.type === 'ask') {
-        assert(event.pushes >= 0, 'pushes are counted');
-        effects.push(...ask(event, version, now));
-      } else if (event.type === 'pushed') pushed(event.holder, version, now);
-      else if (event.type === 'left') {
-        held.delete(event.holder);
-        effects.push(...forget(event.holder));
-      }
-      effects.push(...lapse(now), ...letIn(version, now));
-      return effects;
-    },
-    nextDeadline() {
-      if (queue.length === 0) return undefined;
-      const lapses = [...held.values()].map(({ signAt }) => signAt + patienceMs);
-      return Math.min(...lapses, ...queue.map(({ at }) => at + answerWithinMs));
-    },
-    waiting: () => queue.length,
-    holders: () => held.size,
-  };
 }

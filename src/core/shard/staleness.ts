@@ -1,22 +1,23 @@
 /**
- * How old the parameters were that a gradient was computed from, and what follows (DESIGN §5). A pserver counts the updates
- * it applied: that is the version of its shards, since every push advances each of them. Versions are compared only under one
- * placement stamp, which changes whenever shards are loaded or change hands, and therefore with each recovery number.
+ * Decides what happens to a gradient by the age of the values it was computed from (DESIGN §5). A pserver counts the
+ * updates it applied: that is the version of its shards, since every push advances each of them. Versions are compared
+ * only under one placement stamp, which changes whenever shards are loaded or change owners, and therefore with each
+ * recovery number.
  */
 export interface StalenessRule {
-  /** The greatest staleness that is let be. */
+  /** The greatest staleness that is accepted as it is. */
   readonly bound: number;
   readonly policy: 'wait' | 'refuse' | 'scale';
 }
 
-/** The version that values were pulled at, and the revision of the stamp that it counts under. */
+/** The version at which values were pulled, and the revision of the placement stamp under which it counts. */
 export interface PulledVersion {
   readonly revision: string;
   readonly version: number;
 }
 
 export type StalenessVerdict =
-  /** `staleness` is undefined when nothing of this pserver was used, or when the versions cannot be compared. */
+  /** `staleness` is undefined when no values of this pserver were used or the versions cannot be compared. */
   | { readonly outcome: 'apply'; readonly staleness: number | undefined; readonly rateScale: number }
   | { readonly outcome: 'refuse'; readonly staleness: number | undefined };
 
@@ -29,15 +30,15 @@ export function judgeStaleness(
   const isComparable = used.revision === now.revision && used.version <= now.version;
   const staleness = isComparable ? now.version - used.version : undefined;
   if (rule === undefined || rule.policy === 'wait') return { outcome: 'apply', staleness, rateScale: 1 };
-  // Computed from shards in another state than these ones: nobody can say how old that is.
+  // Computed from shards in another state than these: its age is unknown.
   if (staleness === undefined) return { outcome: 'refuse', staleness };
   if (rule.policy === 'scale') return { outcome: 'apply', staleness, rateScale: rateScaleOf(staleness, rule.bound) };
   return staleness > rule.bound ? { outcome: 'refuse', staleness } : { outcome: 'apply', staleness, rateScale: 1 };
 }
 
 /**
- * What the learning rate is multiplied by: 1 / (1 + staleness − bound) beyond the bound. With a bound of 1 this is the
- * α / τ of Zhang, Gupta, Lian & Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (IJCAI 2016). A function
- * of two whole numbers: whoever knows the staleness of a push can repeat it.
+ * The factor for the learning rate: 1 / (1 + staleness − bound) beyond the bound. With a bound of 1 this is the α / τ
+ * of Zhang, Gupta, Lian & Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (IJCAI 2016). It depends on
+ * two whole numbers only, so every copy of a shard computes the same factor.
  */
 export const rateScaleOf = (staleness: number, bound: number): number => 1 / (1 + Math.max(0, staleness - bound));

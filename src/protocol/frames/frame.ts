@@ -11,15 +11,13 @@
  */
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import { isPlainPullOrPush } from '../messages/plain-messages.ts';
 import { decodeCbor, encodeCbor } from './cbor.ts';
+import { type FrameKind, KIND } from './frame-kind.ts';
 import { readHotHeader } from './header-reader.ts';
 import { writeHotHeader } from './header-writer.ts';
 
-export const FRAME_VERSION = 1;
+export const FRAME_VERSION = 2;
 export const PREAMBLE_BYTES = 24;
-export const KIND = { request: 1, reply: 2, error: 3 } as const;
-export type FrameKind = keyof typeof KIND;
 
 const MAGIC = 0x544c_4450; // 'PDLT' read as little-endian u32
 const KIND_NAMES: Readonly<Record<number, FrameKind>> = { 1: 'request', 2: 'reply', 3: 'error' };
@@ -53,6 +51,8 @@ export interface Preamble {
 export interface FrameHead {
   readonly preamble: Preamble;
   readonly header: unknown;
+  /** The header is a valid one of a hot message. */
+  readonly isChecked: boolean;
   readonly segmentLengths: readonly number[];
   /** Of each segment, counted from the start of the payload; multiples of 8. */
   readonly segmentOffsets: readonly number[];
@@ -70,7 +70,7 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
   const count = frame.segments.length;
   within('segment count', count, limits.frameSegments);
   const headerAt = PREAMBLE_BYTES + 4 * count;
-  const { head, headerBytes } = hotHead(frame.header, headerAt, limits) ?? libraryHead(frame.header, headerAt, limits);
+  const { head, headerBytes } = hotHead(frame, headerAt, limits) ?? libraryHead(frame.header, headerAt, limits);
   let byteLength = head.length;
   for (const segment of frame.segments) byteLength += padded(segment.byteLength);
   within('frame length', byteLength, limits.frameBytes);
@@ -108,10 +108,10 @@ const MAX_SLAB_HEAD_BYTES = HEAD_SLAB_BYTES / 8;
 let headSlab = Buffer.alloc(0);
 let headSlabUsed = 0;
 
-/** A pull, a push or an answer to one, written where it is sent from, if there is room left there. */
-function hotHead(header: unknown, headerAt: number, limits: FrameLimits): Head | undefined {
+/** The head of a hot message, written where it is sent from, if there is room left there. */
+function hotHead({ kind, header }: Frame, headerAt: number, limits: FrameLimits): Head | undefined {
   if (headerAt > MAX_SLAB_HEAD_BYTES / 2) return undefined;
-  const end = writeHotHeader(header, headSlab, headSlabUsed + headerAt);
+  const end = writeHotHeader(kind, header, headSlab, headSlabUsed + headerAt);
   if (end === undefined) return undefined;
   const headerBytes = end - headerAt - headSlabUsed;
   within('header length', headerBytes, limits.frameHeaderBytes);
@@ -121,7 +121,7 @@ function hotHead(header: unknown, headerAt: number, limits: FrameLimits): Head |
 }
 
 function libraryHead(header: unknown, headerAt: number, limits: FrameLimits): Head {
-  const encoded = encodeCbor(header, isPlainPullOrPush(header));
+  const encoded = encodeCbor(header);
   within('header length', encoded.length, limits.frameHeaderBytes);
   const head = newHead(padded(headerAt + encoded.length));
   head.set(encoded, headerAt);
@@ -149,7 +149,8 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
   if (bytes.length < PREAMBLE_BYTES) throw bad('frame length', `${bytes.length} bytes are less than a preamble`);
   if (u32At(bytes, 0) !== MAGIC) throw bad('magic', 'not a paddlet frame');
   const version = bytes[4]!;
-  if (version !== FRAME_VERSION) throw bad('version', `version ${version} is unknown, this is ${FRAME_VERSION}`);
+  if (version !== FRAME_VERSION)
+    throw bad('version', `the peer sends version ${version}, this is version ${FRAME_VERSION}`);
   const requestId = u32At(bytes, 8);
   const kind = KIND_NAMES[bytes[5]!];
   if (kind === undefined) throw bad('kind', `kind ${bytes[5]} is unknown`, requestId);
@@ -167,7 +168,7 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
 
 /** Reads everything before the payload; `bytes` are the first `preamble.payloadAt` bytes of the frame. */
 export function decodeHead(preamble: Preamble, bytes: Uint8Array): FrameHead {
-  const { segmentCount, headerBytes, requestId, payloadAt, frameBytes } = preamble;
+  const { kind, segmentCount, headerBytes, requestId, payloadAt, frameBytes } = preamble;
   const segmentLengths: number[] = [];
   const segmentOffsets: number[] = [];
   const payloadBytes = frameBytes - payloadAt;
@@ -184,14 +185,18 @@ export function decodeHead(preamble: Preamble, bytes: Uint8Array): FrameHead {
   }
   const headerAt = PREAMBLE_BYTES + 4 * segmentCount;
   requireZeros(bytes, headerAt + headerBytes, payloadAt, 'padding of the header', requestId);
-  let header: unknown;
+  const headerEnd = headerAt + headerBytes;
+  const hot = readHotHeader(kind, bytes, headerAt, headerEnd);
+  const header = hot ?? libraryHeader(bytes.subarray(headerAt, headerEnd), requestId);
+  return { preamble, header, isChecked: hot !== undefined, segmentLengths, segmentOffsets, payloadBytes };
+}
+
+function libraryHeader(bytes: Uint8Array, requestId: number): unknown {
   try {
-    const headerEnd = headerAt + headerBytes;
-    header = readHotHeader(bytes, headerAt, headerEnd) ?? decodeCbor(bytes.subarray(headerAt, headerEnd));
+    return decodeCbor(bytes);
   } catch (error) {
     throw bad('header', `not the CBOR that a frame may carry: ${(error as Error).message}`, requestId);
   }
-  return { preamble, header, segmentLengths, segmentOffsets, payloadBytes };
 }
 
 /** Checks that what fills the payload up to multiples of 8 is zeros; `payload` is the landed payload. */

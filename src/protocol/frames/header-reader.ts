@@ -1,101 +1,112 @@
 /**
- * Reads the headers that come thousands of times a second, pulls, pushes and answers to them, without the library: what is
- * expected next is compared, not looked up (docs/decisions/0101). Understood are the fields in the order of `src/protocol/frames/header-writer.ts`, with numbers in any of their forms;
- * anything else, also what is only unusual, is left to the library (`cbor.ts`), so that this decides nothing.
+ * Reads the headers of hot messages without the library: what is expected next is compared, not looked up
+ * (docs/decisions/0101). Understood are the fields in the order of their table, with numbers in any of their forms;
+ * anything else, even if merely unusual, is left to the library (`cbor.ts`), so that this decides nothing.
  */
-import { ARRAY, FALSE, IN_1_BYTE, IN_2_BYTES, IN_4_BYTES, KEY, MAP, PAIR, TEXT, TRUE } from './header-keys.ts';
-
-const MAX_TEXT_BYTES = 256;
-/** Longer arrays are not for here: their head has more than one byte. */
-const MAX_ITEMS = 23;
+import { DECIMAL } from '../messages/field-table.ts';
+import type { FrameKind } from './frame-kind.ts';
+import {
+  ARRAY,
+  FALSE,
+  FLOAT_64,
+  IN_1_BYTE,
+  IN_2_BYTES,
+  IN_4_BYTES,
+  LAYOUTS,
+  MAP,
+  MAX_IN_HEAD,
+  type Slot,
+  TEXT,
+  TRUE,
+} from './header-layout.ts';
+import type { LastValue } from './last-value.ts';
 
 /** A header, or undefined when the library has to read it. */
-export function readHotHeader(bytes: Uint8Array, from: number, to: number): unknown {
+export function readHotHeader(kind: FrameKind, bytes: Uint8Array, from: number, to: number): unknown {
   const cursor = new Cursor(bytes, from, to);
-  const header = headerAt(cursor);
-  return cursor.isAtEnd ? header : undefined;
-}
-
-function headerAt(cursor: Cursor): unknown {
   const pairs = cursor.head(MAP);
-  if (cursor.meets(PAIR.push)) {
-    if (pairs === 11 || pairs === 12) return pushAt(cursor, pairs === 12);
-    return pairs === 3 ? pushAnswerAt(cursor) : cursor.fail();
+  for (const layout of LAYOUTS[kind]) {
+    if (!cursor.meets(layout.opening)) continue;
+    const header: Record<string, unknown> = { type: layout.type };
+    readValues(cursor, header, layout.slots, pairs - 1);
+    return cursor.isAtEnd ? header : undefined;
   }
-  if (cursor.meets(PAIR.pull)) {
-    if (pairs === 6) return pullAt(cursor);
-    return pairs === 2 ? { type: 'pull', version: cursor.countOf(KEY.version) } : cursor.fail();
+  return undefined;
+}
+
+/** Reads exactly so many of the slots' fields. */
+function readValues(cursor: Cursor, into: Record<string, unknown>, slots: readonly Slot[], pairs: number): void {
+  let left = pairs;
+  for (const slot of slots) {
+    if (cursor.meets(slot.key)) {
+      into[slot.name] = readValue(cursor, slot);
+      left--;
+    } else if (!slot.isOptional) {
+      cursor.fail();
+      return;
+    }
   }
-  return cursor.fail();
+  if (left !== 0) cursor.fail();
 }
 
-function pullAt(cursor: Cursor): unknown {
-  const job = cursor.textOf(KEY.job, jobs);
-  const batchPlanId = cursor.textOf(KEY.batchPlanId, batchPlanIds);
-  const placement = placementAt(cursor);
-  const dense = cursor.partsOf(KEY.dense, () => ({ parameter: cursor.countOf(KEY.parameter) }));
-  const sparse = cursor.partsOf(KEY.sparse, () => ({ table: cursor.countOf(KEY.table) }));
-  return { type: 'pull', job, batchPlanId, placement, dense, sparse };
+function readValue(cursor: Cursor, slot: Slot): unknown {
+  if (!slot.isSteady) return readNew(cursor, slot);
+  if (cursor.sameAs(slot.last)) return slot.last.value;
+  const from = cursor.at;
+  // Several headers share it.
+  const value = Object.freeze(readNew(cursor, slot));
+  if (!cursor.hasFailed) cursor.keep(slot.last, value, from);
+  return value;
 }
 
-function pushAt(cursor: Cursor, hasUsed: boolean): unknown {
-  const job = cursor.textOf(KEY.job, jobs);
-  const batchPlanId = cursor.textOf(KEY.batchPlanId, batchPlanIds);
-  const pass = cursor.countOf(KEY.pass);
-  const task = cursor.countOf(KEY.task);
-  const push = cursor.countOf(KEY.push);
-  const last = cursor.booleanOf(KEY.last);
-  const good = cursor.countOf(KEY.good);
-  const placement = placementAt(cursor);
-  const used = hasUsed ? usedAt(cursor) : undefined;
-  const dense = cursor.partsOf(KEY.dense, () => ({ parameter: cursor.countOf(KEY.parameter) }));
-  const sparse = cursor.partsOf(KEY.sparse, () => ({ table: cursor.countOf(KEY.table) }));
-  const header = { type: 'push', job, batchPlanId, pass, task, push, last, good, placement, dense, sparse };
-  return used === undefined ? header : { ...header, used };
-}
-
-function pushAnswerAt(cursor: Cursor): unknown {
-  const outcome = cursor.meets(PAIR.applied) ? 'applied' : 'duplicate';
-  if (outcome === 'duplicate' && !cursor.meets(PAIR.duplicate)) return cursor.fail();
-  return { type: 'push', outcome, recovery: cursor.countOf(KEY.recovery) };
-}
-
-function placementAt(cursor: Cursor): unknown {
-  cursor.openMap(KEY.placement, 2);
-  const revision = cursor.textOf(KEY.revision, revisions);
-  return { revision, shards: cursor.countOf(KEY.shards) };
-}
-
-function usedAt(cursor: Cursor): unknown {
-  cursor.openMap(KEY.used, 2);
-  const revision = cursor.textOf(KEY.revision, revisions);
-  return { revision, version: cursor.countOf(KEY.version) };
-}
-
-/** The text read last in some place: mostly the next one is the same, and need not be made again. */
-class LastText {
-  readonly #bytes = new Uint8Array(MAX_TEXT_BYTES);
-  #length = 0;
-  #text = '';
-
-  /** Of ASCII only; undefined for other text. */
-  at(bytes: Uint8Array, at: number, length: number): string | undefined {
-    let same = 0;
-    if (length === this.#length) while (same < length && this.#bytes[same] === bytes[at + same]) same++;
-    if (length > 0 && same === length) return this.#text;
-    let all = 0;
-    for (let i = 0; i < length; i++) all |= bytes[at + i]!;
-    if (all >= 0x80) return undefined;
-    for (let i = 0; i < length; i++) this.#bytes[i] = bytes[at + i]!;
-    this.#length = length;
-    this.#text = Buffer.from(this.#bytes.buffer, 0, length).toString('latin1');
-    return this.#text;
+function readNew(cursor: Cursor, slot: Slot): unknown {
+  switch (slot.kind) {
+    case 'count':
+      return cursor.count(slot.max);
+    case 'real':
+      return cursor.real();
+    case 'flag':
+      return cursor.flag();
+    case 'text':
+      return cursor.text(slot.max);
+    case 'decimal':
+      return readDecimal(cursor, slot);
+    case 'choice':
+      return readChoice(cursor, slot);
+    case 'map':
+      return readMap(cursor, slot.slots);
+    case 'list':
+      return readList(cursor, slot);
   }
 }
 
-const jobs = new LastText();
-const batchPlanIds = new LastText();
-const revisions = new LastText();
+function readDecimal(cursor: Cursor, { max }: Slot): string {
+  const digits = cursor.text(max);
+  if (!DECIMAL.test(digits)) cursor.fail();
+  return digits;
+}
+
+function readChoice(cursor: Cursor, { choiceTexts, choices }: Slot): string | undefined {
+  for (let i = 0; i < choiceTexts.length; i++) if (cursor.meets(choiceTexts[i]!)) return choices[i];
+  cursor.fail();
+  return undefined;
+}
+
+function readMap(cursor: Cursor, slots: readonly Slot[]): unknown {
+  const map: Record<string, unknown> = {};
+  readValues(cursor, map, slots, cursor.head(MAP));
+  return map;
+}
+
+function readList(cursor: Cursor, { slots, max }: Slot): unknown {
+  const list: unknown[] = [];
+  const items = cursor.head(ARRAY);
+  if (items > max) cursor.fail();
+  for (let i = 0; i < items && !cursor.hasFailed; i++) list.push(Object.freeze(readMap(cursor, slots)));
+  return list;
+}
+
+const double = new DataView(new ArrayBuffer(8));
 
 /** Goes through a header. After something unexpected it never comes to the end, and what it returned is of no use. */
 class Cursor {
@@ -110,13 +121,20 @@ class Cursor {
     this.#end = to;
   }
 
+  get at(): number {
+    return this.#at;
+  }
+
   get isAtEnd(): boolean {
     return !this.#failed && this.#at === this.#end;
   }
 
-  fail(): undefined {
+  get hasFailed(): boolean {
+    return this.#failed;
+  }
+
+  fail(): void {
     this.#failed = true;
-    return undefined;
   }
 
   /** Steps over `expected` if it comes next. */
@@ -131,59 +149,66 @@ class Cursor {
   /** A length in one byte of that major type. */
   head(major: number): number {
     const count = this.#byte() - major;
-    if (count < 0 || count > MAX_ITEMS) this.#failed = true;
+    if (count < 0 || count > MAX_IN_HEAD) this.#failed = true;
     return count;
   }
 
-  openMap(key: Uint8Array, pairs: number): void {
-    this.#key(key);
-    if (this.#byte() !== MAP + pairs) this.#failed = true;
-  }
-
-  countOf(key: Uint8Array): number {
-    this.#key(key);
-    return this.#count(0);
-  }
-
-  booleanOf(key: Uint8Array): boolean {
-    this.#key(key);
+  flag(): boolean {
     const byte = this.#byte();
     if (byte !== TRUE && byte !== FALSE) this.#failed = true;
     return byte === TRUE;
   }
 
-  textOf(key: Uint8Array, last: LastText): string {
-    this.#key(key);
-    const length = this.#count(TEXT);
-    if (this.#failed || length > MAX_TEXT_BYTES || length > this.#end - this.#at) {
+  count(max: number): number {
+    const value = this.#number();
+    if (!Number.isSafeInteger(value) || value < 0 || value > max) this.#failed = true;
+    return value;
+  }
+
+  real(): number {
+    const value = this.#number();
+    if (!Number.isFinite(value)) this.#failed = true;
+    return value;
+  }
+
+  /** Of 1 to `maxCharacters` ASCII characters. */
+  text(maxCharacters: number): string {
+    const length = this.#argument(this.#byte() - TEXT);
+    const from = this.#at;
+    if (this.#failed || length === 0 || length > maxCharacters || length > this.#end - from) {
       this.#failed = true;
       return '';
     }
-    const text = last.at(this.#bytes, this.#at, length);
     this.#at += length;
-    if (text === undefined) this.#failed = true;
-    return text ?? '';
+    let all = 0;
+    for (let i = from; i < this.#at; i++) all |= this.#bytes[i]!;
+    if (all >= 0x80) this.#failed = true;
+    return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + from, length).toString('latin1');
   }
 
-  /** An array of maps with one pair each. */
-  partsOf<Part>(key: Uint8Array, read: () => Part): Part[] {
-    this.#key(key);
-    const parts: Part[] = [];
-    const count = this.head(ARRAY);
-    for (let i = 0; i < count && !this.#failed; i++) {
-      if (this.#byte() !== MAP + 1) this.#failed = true;
-      parts.push(read());
-    }
-    return parts;
+  /** Steps over `last` if it comes next. */
+  sameAs(last: LastValue): boolean {
+    const length = last.lengthAt(this.#bytes, this.#at, this.#end);
+    this.#at += length;
+    return length > 0;
   }
 
-  #key(key: Uint8Array): void {
-    if (!this.meets(key)) this.#failed = true;
+  keep(last: LastValue, value: unknown, from: number): void {
+    last.keep(value, this.#bytes, from, this.#at);
   }
 
-  /** A number of the shortest form or not, up to 2^32 - 1, whose first byte is over `major`. */
-  #count(major: number): number {
-    const first = this.#byte() - major;
+  #number(): number {
+    const first = this.#byte();
+    return first === FLOAT_64 ? this.#double() : this.#argument(first);
+  }
+
+  #double(): number {
+    for (let i = 0; i < 8; i++) double.setUint8(i, this.#byte());
+    return double.getFloat64(0);
+  }
+
+  /** A number of the shortest form or not, up to 2^32 - 1, that begins with `first`. */
+  #argument(first: number): number {
     if (first >= 0 && first < IN_1_BYTE) return first;
     if (first === IN_1_BYTE) return this.#byte();
     if (first === IN_2_BYTES) return this.#byte() * 0x100 + this.#byte();

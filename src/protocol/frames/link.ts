@@ -6,13 +6,16 @@
 import { assert } from '../../base/assert.ts';
 import type { PaddletError } from '../../base/errors.ts';
 import type { Landing } from '../messages/channel.ts';
-import type { FrameHead, FrameKind } from './frame.ts';
+import type { FrameHead } from './frame.ts';
+import type { FrameKind } from './frame-kind.ts';
 
 /** A whole frame. Its owner calls `free()` when done; calling it again does nothing. */
 export interface ReceivedFrame {
   readonly kind: FrameKind;
   readonly requestId: number;
   readonly header: unknown;
+  /** The header is a valid one of a hot message. */
+  readonly isChecked: boolean;
   /** Of the whole frame. */
   readonly byteLength: number;
   readonly segmentCount: number;
@@ -74,6 +77,7 @@ class LandedFrame implements ReceivedFrame {
   readonly kind: FrameKind;
   readonly requestId: number;
   readonly header: unknown;
+  readonly isChecked: boolean;
   readonly byteLength: number;
   readonly segmentCount: number;
   readonly #head: FrameHead;
@@ -84,6 +88,7 @@ class LandedFrame implements ReceivedFrame {
     this.kind = kind;
     this.requestId = requestId;
     this.header = head.header;
+    this.isChecked = head.isChecked;
     this.byteLength = frameBytes;
     this.segmentCount = segmentCount;
     this.#head = head;

@@ -1,6 +1,7 @@
 /** Fields that several messages share, and the pair of schemas that one message is. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { DECIMAL } from './field-table.ts';
 
 /** A message's request and its reply. Both carry the message's name in `type`. */
 export const message = <Type extends string, Request extends z.ZodRawShape, Reply extends z.ZodRawShape>(
@@ -15,7 +16,7 @@ export const message = <Type extends string, Request extends z.ZodRawShape, Repl
 export const count = z.int().min(0);
 export const name = z.string().min(1).max(LIMITS.nameCharacters);
 /** A 64-bit number as text. */
-export const decimal = z.string().regex(new RegExp(`^\\d{1,${LIMITS.decimalDigits}}$`));
+export const decimal = z.string().regex(DECIMAL);
 /** What went wrong at a trainer, for the log and the job's result. */
 export const failureText = z.string().max(LIMITS.failureCharacters);
 

@@ -34,5 +34,5 @@ export const errorSchema = z.strictObject({
 export type ErrorHeader = z.infer<typeof errorSchema>;
 
 export type { DealtTask, TaskChunks } from './dealt-task.ts';
+export type { PlacementStamp } from './hot-messages.ts';
 export { PHASES } from './to-master.ts';
-export type { PlacementStamp } from './to-pserver.ts';

@@ -1,92 +1,21 @@
 /** Messages to a pserver, each with its reply: pulls and pushes of both modes, ledgers, checkpoints, digests. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { shapeOf } from './field-table.ts';
 import { count, decimal, maxWaitMs, message, metricSums, name, ofJob, roundRef, savedFile, taskRef } from './fields.ts';
+import { HOT_MESSAGES } from './hot-messages.ts';
 
-/**
- * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
- * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
- */
-const placement = z.strictObject({ revision: decimal, shards: count });
-export type PlacementStamp = z.infer<typeof placement>;
+const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
 
-/** What a gradient was computed from: a version as a pull reply named it, and `placement.revision` of that pull. */
-const pulledVersion = z.strictObject({ revision: decimal, version: count });
-
-const partNumber = count.max(LIMITS.parameters);
-/** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
-const parts = {
-  dense: z.array(z.strictObject({ parameter: partNumber })).max(LIMITS.parameters),
-  sparse: z.array(z.strictObject({ table: partNumber })).max(LIMITS.parameters),
-};
-
-/** A push of a task: `good` counts the task's good records up to and including it. */
-const pushPosition = { ...taskRef, push: count, last: z.boolean(), good: count };
-
-const pullAndPush = {
-  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in the same order. */
-  pull: message(
-    'pull',
-    {
-      ...ofJob,
-      placement,
-      /**
-       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
-       * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
-       */
-      hold: z.strictObject({ trainer: name, pushes: count, since: count.optional() }).optional(),
-      ...parts,
-    },
-    { version: count },
-  ),
-  /**
-   * A push of a task, to every pserver. Segments: for each dense part blocks (u32) and gradients (f32), then for each sparse part ids
-   * and gradients.
-   */
-  push: message(
-    'push',
-    {
-      ...ofJob,
-      ...pushPosition,
-      placement,
-      /** The oldest values of this pserver that the gradients come from; absent when none do. */
-      used: pulledVersion.optional(),
-      ...parts,
-    },
-    { outcome: z.enum(['applied', 'duplicate']), recovery: count },
-  ),
+/** What these messages are is written beside their fields. */
+const hot = {
+  pull: message('pull', shapeOf(pull.request), shapeOf(pull.reply)),
+  push: message('push', shapeOf(push.request), shapeOf(push.reply)),
+  pullVersion: message('pullVersion', shapeOf(pullVersion.request), shapeOf(pullVersion.reply)),
+  pushLane: message('pushLane', shapeOf(pushLane.request), shapeOf(pushLane.reply)),
 };
 
 const syncMode = {
-  /**
-   * Exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard here has
-   * reached it. Segments as of `pull`.
-   */
-  pullVersion: message(
-    'pullVersion',
-    { ...ofJob, timeline: count, version: count, maxWaitMs, placement, ...parts },
-    {},
-  ),
-  /**
-   * What one lane adds to a round, to every pserver; an empty lane comes without segments. The gradients are of the mean
-   * over its `records` good records. Segments as of `push`.
-   */
-  pushLane: message(
-    'pushLane',
-    {
-      ...ofJob,
-      ...roundRef,
-      lane: count.max(LIMITS.lanes - 1),
-      /** The mini-batch, as the ledger counts it; absent when the lane has none in this round. */
-      batch: z.strictObject(pushPosition).optional(),
-      records: count,
-      metrics: metricSums,
-      placement,
-      ...parts,
-    },
-    /** `duplicate`: the round has that lane, or is past. `version` is that of the shards after it. */
-    { outcome: z.enum(['taken', 'duplicate']), version: count },
-  ),
   /** Which version this pserver has; answered when it is above that one, or after so long. */
   rounds: message(
     'rounds',
@@ -195,4 +124,4 @@ const digests = {
   ),
 };
 
-export const pserverMessages = { ...pullAndPush, ...syncMode, ...ledgers, ...checkpointAndAccount, ...digests };
+export const pserverMessages = { ...hot, ...syncMode, ...ledgers, ...checkpointAndAccount, ...digests };

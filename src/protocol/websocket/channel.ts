@@ -118,7 +118,7 @@ export class WebSocketChannel implements Channel {
     this.#connection = new ClientConnection(this.#wire, this.address, this.#landing, {
       onOpen: () => this.#opened(),
       onRoom: () => this.#dispatch(),
-      onEnded: (reason) => this.#ended(reason),
+      onEnded: (reason, refusal) => this.#ended(reason, refusal),
     });
   }
 
@@ -140,9 +140,11 @@ export class WebSocketChannel implements Channel {
     }
   }
 
-  #ended(reason: string): void {
+  #ended(reason: string, refusal: PaddletError | undefined): void {
     this.#connection = undefined;
     if (this.#phase === 'closed') return;
+    // The next request tries again: another process may listen there by then.
+    if (refusal !== undefined) this.#failWaiting(() => refusal);
     const isNews = this.#lastFailure === undefined;
     this.#lastFailure = reason;
     if (this.#waiting.size === 0) {

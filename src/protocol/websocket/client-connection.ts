@@ -10,7 +10,7 @@ import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
 import type { LandingAllocator, Received } from '../messages/channel.ts';
 import { fromErrorHeader } from '../messages/error-header.ts';
 import type { ReplyHeader } from '../messages/messages.ts';
-import { parseReply } from '../messages/parse.ts';
+import { replyOf } from '../messages/parse.ts';
 import { dial } from './handshake.ts';
 import { watchLiveness } from './liveness.ts';
 import type { Wire } from './wire-options.ts';
@@ -30,8 +30,11 @@ export interface ConnectionEvents {
   onOpen(): void;
   /** An answer came or bytes went out: there may be room for more. */
   onRoom(): void;
-  /** Called once. Unanswered calls were settled with `ConnectionLost` before. */
-  onEnded(reason: string): void;
+  /**
+   * Called once. Unanswered calls were settled with `ConnectionLost` before. `refusal`: the server will never take this
+   * client.
+   */
+  onEnded(reason: string, refusal: PaddletError | undefined): void;
 }
 
 export class ClientConnection {
@@ -49,6 +52,7 @@ export class ClientConnection {
   #ended = false;
   /** Why it is about to end, where we know more than the close code says. */
   #reason: string | undefined;
+  #refusal: PaddletError | undefined;
 
   constructor(wire: Wire, address: string, landing: LandingAllocator | undefined, events: ConnectionEvents) {
     this.#wire = wire;
@@ -59,7 +63,10 @@ export class ClientConnection {
     this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake in ${connectTimeoutMs} ms`));
     this.#giveUp = dial(wire, address, {
       onOpen: (open) => this.#open(open),
-      onFailed: (reason) => this.end(reason),
+      onFailed: (reason, refusal) => {
+        this.#refusal = refusal;
+        this.end(reason);
+      },
     });
   }
 
@@ -197,12 +204,12 @@ export class ClientConnection {
     }
     this.#unanswered.clear();
     this.#unansweredBytes = 0;
-    this.#events.onEnded(reason);
+    this.#events.onEnded(reason, this.#refusal);
   }
 }
 
 function answerOf(frame: ReceivedFrame, type: string): Received<ReplyHeader> {
-  const header = parseReply(frame.header);
+  const header = replyOf(frame);
   if (header.type !== type) throw new PaddletError('BadMessage', `${type} was answered by ${header.type}`);
   return {
     header,

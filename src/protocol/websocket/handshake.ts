@@ -6,18 +6,20 @@ import { randomFillSync } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket, type WebSocketServer } from 'ws';
+import type { PaddletError } from '../../base/errors.ts';
 import type { OpenLink } from '../frames/link.ts';
 import { isLoopback, parseAddress } from './address.ts';
 import { SocketLink } from './socket-link.ts';
 import { type Dialed, dialDirect, openAccepted, openByData } from './socket-reads.ts';
 import { unixSocketOf } from './unix-socket.ts';
-import { SUBPROTOCOL, type Wire, ZERO_MASK_SUBPROTOCOL } from './wire-options.ts';
+import { readRefusal, SUBPROTOCOL, wrongVersion, ZERO_MASK_SUBPROTOCOL } from './version.ts';
+import type { Wire } from './wire-options.ts';
 import { WsLink } from './ws-link.ts';
 
 export interface DialEvents {
   onOpen(open: OpenLink): void;
-  /** Called once, unless `onOpen` was. */
-  onFailed(reason: string): void;
+  /** Called once, unless `onOpen` was. `refusal`: the peer can be reached, but will never take this client. */
+  onFailed(reason: string, refusal?: PaddletError): void;
 }
 
 /** Connects to a role. The function returned gives up, in silence, unless the connection is open. */
@@ -77,6 +79,13 @@ function dialOnce(wire: Wire, address: string, target: Target, events: DialEvent
         return new SocketLink(handlers, { side: 'client', zeroMask, limits: wire.limits, pool: wire.pool, open });
       }),
     );
+  });
+  ws.on('unexpected-response', (_request, response) => {
+    readRefusal(response, (theirs) => {
+      const refusal = theirs === undefined ? undefined : wrongVersion(address, theirs);
+      once(() => events.onFailed(refusal?.message ?? `the handshake was answered ${response.statusCode}`, refusal));
+      ws.terminate();
+    });
   });
   ws.on('error', (error: NodeJS.ErrnoException) => once(() => events.onFailed(error.code ?? error.message)));
   ws.on('close', (code) => once(() => events.onFailed(`close code ${code}`)));

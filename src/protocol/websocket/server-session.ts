@@ -10,7 +10,7 @@ import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
 import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
 import { toErrorHeader } from '../messages/error-header.ts';
 import type { ReplyHeader } from '../messages/messages.ts';
-import { parseRequest } from '../messages/parse.ts';
+import { requestOf } from '../messages/parse.ts';
 import { watchLiveness } from './liveness.ts';
 import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 
@@ -141,7 +141,7 @@ export class ServerSession implements Session {
 
   #handle(frame: ReceivedFrame): void {
     try {
-      const header = parseRequest(frame.header);
+      const header = requestOf(frame);
       const request = {
         header,
         segmentCount: frame.segmentCount,

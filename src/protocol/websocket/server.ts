@@ -1,4 +1,4 @@
-/** One port of a role: WebSocket connections of subprotocol `paddlet.v1`, and plain HTTP for probes and metrics. */
+/** One port of a role: WebSocket connections of subprotocol `paddlet.v2`, and plain HTTP for probes and metrics. */
 import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';
 import {
   type AddressInfo,
@@ -14,7 +14,8 @@ import { accept, chooseSubprotocol } from './handshake.ts';
 import { answerHttp } from './http-answers.ts';
 import { ServerSession } from './server-session.ts';
 import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
-import { SUBPROTOCOL, type Wire } from './wire-options.ts';
+import { offeredVersions, refusalBody, SUBPROTOCOL } from './version.ts';
+import type { Wire } from './wire-options.ts';
 
 /** Connections beyond the limit of WebSockets, so that a full role still answers its probes. */
 const SPARE_CONNECTIONS = 64;
@@ -135,8 +136,12 @@ class WebSocketRoleServer implements Server {
     const onError = (): void => void socket.destroy();
     socket.on('error', onError);
     const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
-    if (chooseSubprotocol(this.#wire, new Set(protocols), this.#isLocal(socket)) === undefined) {
-      refuse(socket, 400, 'Bad Request', `subprotocol must be ${SUBPROTOCOL}\n`);
+    const offered = new Set(protocols);
+    if (chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
+      const remoteAddress = this.#nameOf(socket);
+      const speaks = offeredVersions(offered);
+      this.#wire.log.warn(`connection refused: the peer speaks ${speaks}, this is ${SUBPROTOCOL}`, { remoteAddress });
+      refuse(socket, 400, 'Bad Request', refusalBody(offered));
       return;
     }
     if (this.#closing !== undefined) {

@@ -9,10 +9,6 @@ import { LandingPool } from '../frames/landing-pool.ts';
 import type { RequestHeader } from '../messages/messages.ts';
 import type { LivenessOptions } from './liveness.ts';
 
-export const SUBPROTOCOL = 'paddlet.v1';
-/** The same; a server that chooses it has agreed that this client's masks are zeros. */
-export const ZERO_MASK_SUBPROTOCOL = 'paddlet.v1.zero-mask';
-
 /** Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them. */
 export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
   'getTask',

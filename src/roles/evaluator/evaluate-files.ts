@@ -1,4 +1,4 @@
-/** Scores a data set with a model, task after task, in this process. */
+/** Scores a dataset with a model, task after task, in this process. */
 
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { type JobRecord, labelRuleOf, modelOf } from '../../cluster/job/job-record.ts';

@@ -2,7 +2,7 @@
 
 import type { RoleContext } from '../../cluster/context.ts';
 import { claimKey, type HeldLease } from '../../cluster/ownership.ts';
-import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
+import { createSignal, logWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
@@ -40,7 +40,7 @@ export async function takeLock(
     },
     clock,
   );
-  const quiet = sayWaiting(clock, log, () => `the master lock, held by ${first.by.value}; standing by`);
+  const quiet = logWaiting(clock, log, () => `the master lock, held by ${first.by.value}; standing by`);
   const either = AbortSignal.any([stopSignal, lease.lost]);
   try {
     for (;;) {

@@ -8,9 +8,11 @@ import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { claimKey, type HeldLease, lossOf } from '../../cluster/ownership.ts';
-import { createSignal, sayWaiting } from '../../cluster/waiting.ts';
+import { createSignal, logWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
+
+const LIMIT_MARGIN_MS = 500;
 
 export interface ClaimIndexOptions {
   readonly context: RoleContext;
@@ -21,7 +23,7 @@ export interface ClaimIndexOptions {
   /** `/ps_desired`. */
   readonly desired: number;
   readonly leaseTtlMs: number;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
 export interface ClaimedIndex {
@@ -35,12 +37,12 @@ export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedInd
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
   const candidates = wanted === undefined ? Array.from({ length: desired }, (_, index) => index) : [wanted];
-  const taken = await tryAll(options, candidates);
+  const taken = await tryCandidates(options, candidates);
   if ('index' in taken) return taken;
   return waitAndClaim(options, candidates, taken.holder);
 }
 
-async function tryAll(
+async function tryCandidates(
   options: ClaimIndexOptions,
   candidates: readonly number[],
 ): Promise<ClaimedIndex | { readonly holder: string }> {
@@ -55,87 +57,105 @@ async function tryAll(
 }
 
 /**
- * A wanted index whose old owner's lease may still run is waited for, one and a half lease times (an embedded store
- * needs a watcher for one whole lease time before it ends the lease of a dead process; an etcd that was started again lets
- * every lease run its whole time once more). Only an owner that answers then is alive: where everything stood still for a
- * while, a lease outlives its process by more. Without a wanted index, stands by until one is free.
+ * Without a wanted index, stands by until one is free. A wanted index is waited for as long as `createLimit` says; after
+ * that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its process
+ * by more. Throws `IndexTaken` when the owner is alive.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,
   candidates: readonly number[],
   holder: string,
 ): Promise<ClaimedIndex> {
-  const { context, wanted, leaseTtlMs, lease } = options;
-  const either = AbortSignal.any([options.over, lease.lost]);
-  const { clock, log } = context.host;
+  const { wanted, lease } = options;
+  const { clock, log } = options.context.host;
+  const stopped = AbortSignal.any([options.stopSignal, lease.lost]);
   const changed = createSignal();
-  let tries = 1;
-  let expired = false;
-  let done = false;
-  const wake = (): void => {
-    tries += 1;
+  let mayBeFree = true;
+  let isLimitReached = false;
+  const limit = createLimit(options, () => {
+    isLimitReached = true;
     changed.notify();
-  };
+  });
   const cancels = [
-    follow(
-      context.store,
-      context.keys.psPrefix,
-      {
-        onSnapshot: wake,
-        onEvents: (events) => {
-          if (events.some((event) => event.type === 'delete' || event.entry.leaseId === lease.leaseId)) wake();
-        },
-        onEnd: (error) => log.error(`watching ${context.keys.psPrefix}: ${error.message}`),
-      },
-      clock,
-    ),
-    sayWaiting(clock, log, () =>
+    followIndexes(options, () => {
+      mayBeFree = true;
+      changed.notify();
+    }),
+    logWaiting(clock, log, () =>
       wanted === undefined
         ? `a free index: all ${candidates.length} are held; standing by`
-        : `index ${wanted}: held by ${holder}; waiting one lease time in case it is dead`,
+        : `index ${wanted}: held by ${holder}; waiting for its lease to end, in case it is dead`,
     ),
+    limit.cancel,
   ];
-  let cancelLimit: Cancel = () => {};
-  /** Anew after each time in which the store was away or this process stopped: the old lease runs on meanwhile. */
-  const armLimit = (): void => {
-    cancelLimit();
-    cancelLimit = clock.after(leaseTtlMs * 1.5 + 500, () => {
-      if (!lease.isHeld()) return armLimit();
-      expired = true;
-      changed.notify();
-    });
-  };
-  if (wanted !== undefined) {
-    armLimit();
-    lease.onResume(() => {
-      if (!expired && !done) armLimit();
-    });
-    cancels.push(() => cancelLimit());
-  }
+  if (wanted !== undefined) limit.start();
   try {
     for (;;) {
-      await changed.until(() => (tries > 0 || expired ? true : undefined), either);
-      tries = 0;
-      const taken = await tryAll(options, candidates);
+      await changed.until(() => (mayBeFree || isLimitReached ? true : undefined), stopped);
+      mayBeFree = false;
+      const taken = await tryCandidates(options, candidates);
       if ('index' in taken) return taken;
-      if (!expired) continue;
+      if (!isLimitReached) continue;
       if (await isAlive(options, taken.holder)) throw indexTaken(wanted!, taken.holder);
       log.info(`index ${wanted}: ${taken.holder} does not answer; waiting for its lease to end`);
-      expired = false;
-      armLimit();
+      isLimitReached = false;
+      limit.start();
     }
   } catch (error) {
     if (lease.lost.aborted && isPaddletError(error, 'Interrupted')) throw lossOf(lease);
     throw error;
   } finally {
-    done = true;
     for (const cancel of cancels) cancel();
   }
 }
 
-/** Whether a pserver of that index answers, or one that has not said yet which it has. */
+/** Calls `onFree` when an index may have become free. */
+function followIndexes({ context, lease }: ClaimIndexOptions, onFree: () => void): Cancel {
+  const { store, keys, host } = context;
+  return follow(
+    store,
+    keys.psPrefix,
+    {
+      onSnapshot: onFree,
+      onEvents: (events) => {
+        if (events.some((event) => event.type === 'delete' || event.entry.leaseId === lease.leaseId)) onFree();
+      },
+      onEnd: (error) => host.log.error(`watching ${keys.psPrefix}: ${error.message}`),
+    },
+    host.clock,
+  );
+}
+
+/**
+ * The time in which the lease of a dead owner ends: one and a half lease times, and a margin. (An embedded store needs a
+ * watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run its
+ * whole time once more.) It starts again whenever the store was unreachable or this process was suspended.
+ */
+function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReached: () => void) {
+  let isRunning = false;
+  let cancelTimer: Cancel = () => {};
+  const start = (): void => {
+    cancelTimer();
+    isRunning = true;
+    cancelTimer = context.host.clock.after(leaseTtlMs * 1.5 + LIMIT_MARGIN_MS, () => {
+      if (!lease.isHeld()) return start();
+      isRunning = false;
+      onReached();
+    });
+  };
+  lease.onResume(() => {
+    if (isRunning) start();
+  });
+  const cancel = (): void => {
+    isRunning = false;
+    cancelTimer();
+  };
+  return { start, cancel };
+}
+
+/** Whether a pserver of that index answers, or one that does not know its index yet. */
 async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
-  // A process that lives has its address for itself.
+  // No other live process has this process's address.
   if (holder === address) return false;
   const info = await askInfoAt(context.network, holder);
   return info?.role === 'pserver' && (info.index === undefined || info.index === wanted);

@@ -5,7 +5,7 @@ export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
   pulled(bytes: number): void;
   duplicatePushes(): number;
-  /** Of a push that is applied. */
+  /** Of a push that was applied. */
   staleness(updates: number): void;
   tooStale(): void;
   waitedForStaleness(ms: number): void;

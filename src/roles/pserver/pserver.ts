@@ -1,28 +1,27 @@
 /**
  * The pserver (seeds/distributed-training.en.md, "Parameter Server Process"): claims an index, takes its shards, serves
- * pulls and pushes while its lease holds, and writes its parameters down when it leaves.
+ * pulls and pushes while its lease is held, and saves the parameters when it stops.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import { modelOf } from '../../cluster/job/job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
-import { type Listening, listen } from '../../cluster/listen.ts';
+import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { checkDesired } from '../../cluster/placement/ps-desired.ts';
-import type { PserverRecord } from '../../cluster/placement/pserver-record.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
-import { orAborted } from '../../cluster/waiting.ts';
-import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { claimIndex } from './claim-index.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
-import { holdRounds } from './rounds/hold.ts';
-import { trainersGone } from './rounds/trainers-gone.ts';
+import { announce, type OwnedIndex } from './owned-index.ts';
+import { startRoundService } from './rounds/service.ts';
 import { createHandler } from './serve.ts';
-import { type Holding, type HoldOptions, holdShards } from './tasks/hold.ts';
+import type { ShardService, ShardServiceOptions } from './shard-service.ts';
+import { serveUntilStopped } from './stopping.ts';
+import { startTaskService } from './tasks/service.ts';
 
 export interface PserverOptions {
   /** Undefined: the first free one. */
@@ -32,29 +31,29 @@ export interface PserverOptions {
 }
 
 export async function runPserver(context: RoleContext, options: PserverOptions): Promise<RoleEnd> {
-  let holding: Holding | undefined;
+  let service: ShardService | undefined;
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
-  const metrics = registerPserverMetrics(context.registry, () => holding?.stats());
+  const metrics = registerPserverMetrics(context.registry, () => service?.stats());
   const info = (): Record<string, unknown> => ({
     role: 'pserver',
     pid: context.pid,
     host: context.hostName,
     version: context.version,
-    ...(holding === undefined ? { waitingFor } : holding.info()),
+    ...(service === undefined ? { waitingFor } : service.info()),
   });
   const listening = await listen(
     context,
-    createHandler(() => holding?.serving, info),
-    () => (holding === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
-    landInParameters(() => holding?.serving?.parameters),
+    createHandler(() => service?.serving, info),
+    () => (service === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
+    landInParameters(() => service?.serving?.shards.parameters),
   );
   context.host.log.info(`pserver at ${listening.address}`);
   let lease: HeldLease | undefined;
   let recoveries: RecoveryView | undefined;
   let cuts: CutView | undefined;
-  const crash = new AbortController();
-  const fail = (error: unknown): void => crash.abort(error);
+  const fatal = new AbortController();
+  const onFatal = (error: unknown): void => fatal.abort(error);
   try {
     const record = await waitForJob(context);
     const watch = watchJob(context);
@@ -62,7 +61,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
-      const over = AbortSignal.any([watch.over, lease.lost, crash.signal]);
+      const stopSignal = AbortSignal.any([watch.over, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
         context,
         lease,
@@ -70,28 +69,28 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         wanted: options.index,
         desired: record.job.cluster.pservers,
         leaseTtlMs: record.job.cluster.leaseTtlMs,
-        over: watch.over,
+        stopSignal: watch.over,
       });
-      // From here on the number stays: a restore needs that no index is held.
+      // From here on the number cannot change: a restore is refused while an index is held.
       const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
       if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
-      recoveries = followRecovery(context, fail);
+      recoveries = followRecovery(context, onFatal);
       const recovered = recoveries;
-      await recovered.changed.until(() => recovered.current(), over);
-      const me: Me = { ...claimed, context, record, listening, lease, started };
-      await announce(me, 'loading');
+      await recovered.changed.until(() => recovered.current(), stopSignal);
+      const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
+      await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      cuts = record.job.training.mode === 'sync' ? followCut(context, fail) : undefined;
-      holding = await takeHold(me, { folder, metrics, recoveries, cuts, over, onEnd: fail });
-      await announce(me, 'up');
-      return await serve(me, holding, watch, crash.signal);
+      cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
+      service = await startService(owned, { folder, metrics, recoveries, cuts, stopSignal, onFatal });
+      await announce(owned, 'up');
+      return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
-      // The job was over before this pserver had anything to do with it.
+      // The job ended before this pserver served anything.
       const end = watch.end();
-      if (end === undefined) throw interruptionOf({ watch, lease, crash: crash.signal }) ?? error;
+      if (end === undefined) throw interruptionOf({ watch, lease, fatal: fatal.signal }) ?? error;
       if ('failure' in end) throw end.failure;
       return 'finished';
     } finally {
@@ -103,50 +102,27 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   } finally {
     recoveries?.cancel();
     cuts?.cancel();
-    await holding?.checkpointing.stop();
+    await service?.stopSaving();
     await lease?.release();
     await listening.server.close();
   }
 }
 
-interface Me {
-  readonly context: RoleContext;
-  readonly record: JobRecord;
-  readonly index: number;
-  readonly fence: Fence;
-  readonly listening: Listening;
-  readonly lease: HeldLease;
-  readonly started: number;
-}
+type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'onFatal'> & {
+  readonly recoveries: RecoveryView;
+  /** In sync mode. */
+  readonly cuts: CutView | undefined;
+  readonly stopSignal: AbortSignal;
+};
 
-/** `/pservers/<index>`, as the seed has it. */
-async function announce(me: Me, status: PserverRecord['status'], signal = me.context.stop): Promise<void> {
-  const { context, index, fence } = me;
-  const value: PserverRecord = {
-    id: index,
-    instance: `${context.hostName} ${me.listening.address}`,
-    status,
-    start_time: me.started,
-    sync: status === 'up',
-  };
-  const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
-  await retryStore(context, () => fencedTxn(context.store, fence, { then }), signal);
-}
-
-/** Parameters that cannot be had again end the job for everybody. */
-async function takeHold(
-  me: Me,
-  options: Pick<HoldOptions, 'folder' | 'metrics' | 'recoveries' | 'onEnd'> & {
-    readonly cuts: CutView | undefined;
-    readonly over: AbortSignal;
-  },
-): Promise<Holding> {
-  const { context, record, index, fence, lease } = me;
+/** Unrecoverable parameters fail the whole job. */
+async function startService(owned: OwnedIndex, options: StartOptions): Promise<ShardService> {
+  const { context, record, index, fence, lease } = owned;
   try {
     const spec = modelOf(record, context).parameters;
     const { cuts } = options;
     const own = { ...options, context, record, index, fence, lease, spec };
-    return await (cuts === undefined ? holdShards(own) : holdRounds({ ...own, cuts }));
+    return await (cuts === undefined ? startTaskService(own) : startRoundService({ ...own, cuts }));
   } catch (error) {
     if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);
@@ -155,67 +131,10 @@ async function takeHold(
   }
 }
 
-/** Why something was interrupted that nobody stopped. */
-function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; crash: AbortSignal }): unknown {
-  if (by.crash.aborted) return by.crash.reason;
+/** Why the pserver was interrupted, if it was not asked to stop. */
+function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; fatal: AbortSignal }): unknown {
+  if (by.fatal.aborted) return by.fatal.reason;
   if (by.lease?.lost.aborted === true) return lossOf(by.lease);
   // The store cannot be followed any more.
   return by.watch.over.reason instanceof PaddletError ? by.watch.over.reason : undefined;
-}
-
-/** The index is gone: the lease says so, or a save that found the key to be another's before the lease was asked. */
-function lossOfIndex(lease: HeldLease, crash: AbortSignal): PaddletError | undefined {
-  if (lease.lost.aborted) return lossOf(lease);
-  return isPaddletError(crash.reason, 'LeaseGone') ? crash.reason : undefined;
-}
-
-async function serve(me: Me, holding: Holding, watch: JobWatch, crash: AbortSignal): Promise<RoleEnd> {
-  const { context, lease } = me;
-  try {
-    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.over, lease.lost, crash]));
-  } catch (error) {
-    if (!isPaddletError(error, 'Interrupted')) throw error;
-  }
-  const end = watch.end();
-  if (end !== undefined) {
-    if ('failure' in end) throw end.failure;
-    return 'finished';
-  }
-  if (watch.stopRequested() && me.record.job.training.mode === 'sync') {
-    await trainersGone(context, AbortSignal.any([lease.lost, crash]));
-  }
-  holding.freeze();
-  const loss = lossOfIndex(lease, crash);
-  if (loss !== undefined) return part(me, holding, loss);
-  if (crash.aborted) throw crash.reason;
-  if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
-  context.host.log.info('leaving: writing the parameters down');
-  try {
-    await leave(me, holding);
-    return 'stopped';
-  } catch (error) {
-    const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, crash);
-    if (lost === undefined) throw error;
-    return part(me, holding, lost);
-  }
-}
-
-/** A store that is away is waited for while the index may still be ours: a stop is no reason to lose anything. */
-async function leave(me: Me, holding: Holding): Promise<void> {
-  await announce(me, 'draining', me.lease.lost);
-  await holding.checkpointing.last();
-  await announce(me, 'down', me.lease.lost);
-}
-
-/** The index is another's to claim: what is held is written down for whoever does. */
-async function part({ context }: Me, holding: Holding, loss: PaddletError): Promise<never> {
-  await holding.checkpointing.stop();
-  try {
-    await holding.snapshots.part();
-  } catch (error) {
-    if (!isPaddletError(error, 'CheckpointNotWritten')) throw error;
-    // Costs work, not the job: the next owner begins at an older file, and what that lacks is repaired.
-    context.host.log.error(`the parting snapshot is lost: ${error.message}`, { hint: error.hint });
-  }
-  throw loss;
 }

@@ -6,7 +6,7 @@ import { blockCount, blockLength } from '../../tensor/blocks.ts';
 import type { DensePart, Parameters, SparsePart } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
-interface Parts {
+interface PartList {
   readonly dense: readonly { readonly parameter: number }[];
   readonly sparse: readonly { readonly table: number }[];
 }
@@ -18,7 +18,7 @@ export type ValueSource = Pick<Parameters, 'pullDense' | 'pullSparse'>;
 
 /** The segments of the answer, in the order asked. Throws `BadMessage`, `UnknownParameter`, `WrongShard`. */
 export function readValues(spec: ParameterSpec, from: ValueSource, request: PullRequest): Uint8Array[] {
-  const { dense, sparse }: Parts = request.header;
+  const { dense, sparse }: PartList = request.header;
   checkSegments(request, dense.length + sparse.length);
   const segments: Uint8Array[] = [];
   dense.forEach(({ parameter }, i) => {
@@ -40,7 +40,7 @@ export function readValues(spec: ParameterSpec, from: ValueSource, request: Pull
 
 /** Views of the request's segments, valid as long as they are. */
 export function gradientParts(request: PushRequest): { dense: DensePart[]; sparse: SparsePart[] } {
-  const { dense, sparse }: Parts = request.header;
+  const { dense, sparse }: PartList = request.header;
   checkSegments(request, 2 * (dense.length + sparse.length));
   const first = 2 * dense.length;
   return {
@@ -59,7 +59,7 @@ export function segmentBytes(request: Received<RequestHeader>): number {
   return bytes;
 }
 
-/** Memory that earlier answers lay in, where the network lends it: fresh memory costs more than the copy into it. */
+/** Memory of earlier answers, where the network lends it: fresh memory costs more than the copy into it. */
 const answerMemory = (request: PullRequest, byteLength: number): Uint8Array =>
   request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 

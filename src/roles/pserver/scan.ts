@@ -1,6 +1,6 @@
 /**
- * Reads tables in id order and dense blocks, with their state, page by page: for digests. The ids of a table are sorted
- * once, when its scan begins, and let go at its end.
+ * Reads tables in id order, page by page, and dense blocks, with their state: for digests. The ids of a table are
+ * sorted once, when its scan begins, and kept until its end.
  */
 import type { Outgoing } from '../../protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';

@@ -1,4 +1,4 @@
-/** What the trainer is doing, told to the master now and again: for timeouts, stragglers and `status`. */
+/** What the trainer is doing. It is reported to the master periodically: for timeouts, stragglers and `status`. */
 import type { Clock } from '../../base/seams.ts';
 import { isSameAttempt, type TaskAddress } from '../../core/tasks/address.ts';
 import type { Phase } from '../../core/tasks/events.ts';
@@ -16,7 +16,7 @@ export interface ActivityReport {
 export interface Activity {
   /** The signal aborts when the master says that this attempt no longer counts. */
   begin(executing: TaskAddress): AbortSignal;
-  /** The master no longer counts this attempt; nothing happens when another is executed by now. */
+  /** The master no longer counts this attempt. No effect when another attempt is being executed. */
   notLive(attempt: TaskAddress): void;
   end(): void;
   enter(phase: Phase): void;

@@ -6,7 +6,7 @@ import type { Activity } from './activity.ts';
 export function registerTrainerMetrics(registry: Registry, activity: Activity): void {
   new Counter({
     name: 'paddlet_trainer_records_total',
-    help: 'Records trained on by this process, repeats included',
+    help: 'Records trained on by this process, including repeated ones',
     registers: [registry],
     collect() {
       this.reset();
@@ -24,7 +24,7 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity): 
   });
   new Counter({
     name: 'paddlet_trainer_phase_seconds_total',
-    help: 'Time spent in each phase of the work',
+    help: 'Time spent in each phase of training',
     labelNames: ['phase'],
     registers: [registry],
     collect() {

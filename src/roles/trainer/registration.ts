@@ -1,9 +1,9 @@
 /**
- * The key `/trainer/<id>` under a lease. When the lease is lost the trainer registers again with the same id, as the
- * seed says; the master sees it leave and join.
+ * The key `/trainer/<id>` under a lease. A trainer whose lease is lost registers again with the same id, as the seed
+ * says; the master sees it leave and join.
  */
-import type { PaddletError } from '../../base/errors.ts';
-import { isPaddletError } from '../../base/errors.ts';
+import { isPaddletError, type PaddletError } from '../../base/errors.ts';
+import { onAbort } from '../../cluster/abort.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { claimKey, type HeldLease, holdLease, retryStore } from '../../cluster/ownership.ts';
 
@@ -12,45 +12,42 @@ export interface RegistrationOptions {
   readonly address: string;
   readonly ttlMs: number;
   /** The store cannot be used any more. */
-  readonly onEnd: (error: Error) => void;
+  readonly onFatal: (error: Error) => void;
 }
 
-/** Resolves when registered; the function returned takes the registration back. */
+/** Resolves when registered. The returned function removes the registration. */
 export async function keepRegistered(context: RoleContext, options: RegistrationOptions): Promise<() => Promise<void>> {
-  let left = false;
+  let hasLeft = false;
   let lease = await register(context, options);
-  const again = async (lost: PaddletError): Promise<void> => {
-    if (left) return;
+  const registerAgain = async (lost: PaddletError): Promise<void> => {
+    if (hasLeft) return;
     if (lost.code !== 'LeaseGone') {
-      options.onEnd(lost);
+      options.onFatal(lost);
       return;
     }
-    context.host.log.warn(`the registration ran out (${lost.message}); registering again`);
+    context.host.log.warn(`the registration expired (${lost.message}); registering again`);
     try {
       lease = await register(context, options);
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return;
-      options.onEnd(error as Error);
+      options.onFatal(error as Error);
       return;
     }
-    if (left) await lease.release();
+    if (hasLeft) await lease.release();
     else follow();
   };
   const follow = (): void => {
     const { lost } = lease;
-    const onLost = (): void => void again(lost.reason as PaddletError);
-    // Lost before anybody listened: no event comes any more.
-    if (lost.aborted) onLost();
-    else lost.addEventListener('abort', onLost, { once: true });
+    onAbort(lost, () => void registerAgain(lost.reason as PaddletError));
   };
   follow();
   return async () => {
-    left = true;
+    hasLeft = true;
     await lease.release();
   };
 }
 
-/** Begins anew with another lease when one runs out before it owns the key, as in a long outage of the store. */
+/** Takes another lease when one expires before it owns the key, as in a long outage of the store. */
 async function register(context: RoleContext, options: RegistrationOptions): Promise<HeldLease> {
   for (;;) {
     const lease = await holdLease(context, options.ttlMs);
@@ -69,7 +66,7 @@ async function claim(context: RoleContext, options: RegistrationOptions, lease: 
   for (;;) {
     const claimed = await claimKey(context, { key, value: options.address, lease });
     if (claimed.outcome === 'owned') return;
-    // Our own former key, whose lease the store has not yet let go of: end that lease.
+    // This trainer's former key, whose lease has not yet expired in the store: end that lease.
     const { leaseId } = claimed.by;
     await retryStore(context, () => context.store.leaseRevoke(leaseId));
   }

@@ -1,11 +1,11 @@
-/** Tells the master at intervals what this trainer does. A report that is lost is made up for by the next. */
+/** Reports periodically to the master what this trainer does. Each report is complete, so one may get lost. */
 import type { Cancel } from '../../base/seams.ts';
 import type { MasterClient } from '../../cluster/client/master-client.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Activity } from './activity.ts';
 
-const EVERY_MS = 500;
+const REPORT_INTERVAL_MS = 500;
 
 export interface ReportOptions {
   readonly record: JobRecord;
@@ -41,7 +41,7 @@ export function reportProgress(context: RoleContext, options: ReportOptions): Pr
     if (answer?.live === false && executing !== undefined) activity.notLive(executing);
   };
   const later = (): void => {
-    if (!cancelled) cancelTimer = context.host.clock.after(EVERY_MS, () => void report().then(later));
+    if (!cancelled) cancelTimer = context.host.clock.after(REPORT_INTERVAL_MS, () => void report().then(later));
   };
   later();
   return {

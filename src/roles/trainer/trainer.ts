@@ -1,33 +1,20 @@
 /**
- * The trainer (seeds/distributed-training.en.md, "Trainer Process"): waits for the pservers, registers under a lease,
- * then works the tasks that the master deals until there are no more.
+ * The trainer (seeds/distributed-training.en.md, "Trainer Process"): waits for the job and the pservers, registers
+ * under a lease, then processes what the master deals to it until the job ends. It listens for `info` requests and
+ * /metrics only: neither the master nor a pserver connects to it.
  */
-import { resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import { createMasterClient } from '../../cluster/client/master-client.ts';
-import { createParameterClient } from '../../cluster/client/parameter-client.ts';
-import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
 import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
-import { followPlacement } from '../../cluster/placement/placement-view.ts';
-import { sayWaiting } from '../../cluster/waiting.ts';
-import type { DataPlace } from '../../data/place.ts';
 import type { RequestHandler } from '../../protocol/messages/channel.ts';
-import { createIdRouter } from '../../tensor/id-router.ts';
-import { type Activity, createActivity } from './activity.ts';
+import { createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
-import { createModelSaver } from './model/model-saver.ts';
-import { saveModel } from './model/save-model.ts';
-import { keepRegistered } from './registration.ts';
-import { reportProgress } from './report-progress.ts';
-import { syncWork } from './rounds/sync-work.ts';
-import { type WorkLoopOptions, workLoop } from './tasks/loop.ts';
+import { trainJob } from './train-job.ts';
 
 export interface TrainerOptions {
-  /** Data folder, when it is not the job's. */
+  /** Data folder; undefined: the job's. */
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
 }
@@ -58,7 +45,10 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
     try {
       await watch.known;
       waitingFor = 'the pservers';
-      await serveJob(context, { record, watch, id, address, activity, options, ready: () => (waitingFor = undefined) });
+      const onReady = (): void => {
+        waitingFor = undefined;
+      };
+      await trainJob(context, { ...options, record, watch, id, address, activity, onReady });
       return ended(watch);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -71,7 +61,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   }
 }
 
-/** How the trainer ends once its work has. A failed job's reason is thrown. */
+/** How the trainer ends after its work. Throws the reason of a failed job. */
 function ended(watch: JobWatch): RoleEnd {
   const end = watch.end();
   if (end !== undefined) {
@@ -87,101 +77,4 @@ function createHandler(info: () => Record<string, unknown>): RequestHandler {
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
     throw new PaddletError('WrongRole', `a trainer does not answer '${header.type}'`);
   };
-}
-
-interface Service {
-  readonly record: JobRecord;
-  readonly watch: JobWatch;
-  readonly id: string;
-  readonly address: string;
-  readonly activity: Activity;
-  readonly options: TrainerOptions;
-  readonly ready: () => void;
-}
-
-async function serveJob(context: RoleContext, service: Service): Promise<void> {
-  const { record, watch, id, activity } = service;
-  const { log, clock } = context.host;
-  const { over } = watch;
-  const model = modelOf(record, context);
-  const { shards, pservers } = record.job.cluster;
-  const crash = new AbortController();
-  const either = AbortSignal.any([over, crash.signal]);
-  const onEnd = (error: Error): void => crash.abort(error);
-  const view = followPlacement(context, { shards, pservers }, onEnd);
-  const group = createPserverGroup(context, record, view);
-  const master = createMasterClient(context, onEnd);
-  let leave: (() => Promise<void>) | undefined;
-  try {
-    const quiet = sayWaiting(clock, log, () => view.missing());
-    await view.changed.until(() => view.current(), either).finally(quiet);
-    leave = await keepRegistered(context, {
-      id,
-      address: service.address,
-      ttlMs: record.job.cluster.leaseTtlMs,
-      onEnd,
-    });
-    service.ready();
-    const router = createIdRouter({ shards });
-    const client = createParameterClient({
-      spec: model.parameters,
-      shards,
-      group,
-      router,
-      gated: record.job.training.staleness?.policy === 'wait',
-    });
-    const place: DataPlace = {
-      host: context.host,
-      folder: service.options.dataDir ?? record.dataDir,
-      cacheFolder: service.options.cacheDir,
-    };
-    const reports = reportProgress(context, { record, id, master, activity });
-    const report = reports.send;
-    const { saveDir } = record.job.model;
-    const saver = createModelSaver({
-      context,
-      record,
-      id,
-      master,
-      over: either,
-      onEnd: (error) => crash.abort(error),
-      save: (pass, confirm, signal) => {
-        const folder = resolve(record.dataDir, saveDir ?? '.');
-        return saveModel({ ...context.host, group, record, spec: model.parameters, folder, pass, confirm, signal });
-      },
-    });
-    try {
-      const work: WorkLoopOptions = {
-        context,
-        record,
-        id,
-        model,
-        place,
-        master,
-        client,
-        router,
-        activity,
-        report,
-        onSaveWanted: saver.wanted,
-        over: either,
-        isEnded: () => watch.end() !== undefined,
-      };
-      const isDraining = (): boolean => watch.end() === undefined && (context.stop.aborted || watch.stopRequested());
-      if (record.job.training.mode === 'sync') await syncWork({ ...work, group, isDraining, onEnd });
-      else await workLoop(work);
-      // The job needs no more work; its result is about to be published.
-      await view.changed.until(() => (watch.end() === undefined ? undefined : true), either);
-    } finally {
-      reports.cancel();
-      if (either.aborted) await saver.settled();
-    }
-  } catch (error) {
-    if (crash.signal.aborted && isPaddletError(error, 'Interrupted')) throw crash.signal.reason;
-    throw error;
-  } finally {
-    view.cancel();
-    group.close();
-    master.close();
-    await leave?.();
-  }
 }

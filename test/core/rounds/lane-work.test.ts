@@ -7,7 +7,7 @@ const at = (version: number, timeline = 0, oldest = version) => ({ timeline, ver
 function standing(version: number, ...lanes: number[]): LaneWork<string> {
   const work = createLaneWork<string>(ROUNDS);
   work.assigned(lanes);
-  work.stood(at(version));
+  work.positionKnown(at(version));
   return work;
 }
 
@@ -50,7 +50,7 @@ test('after a disturbance it looks; what it has of the same round is not compute
   work.computed(1, 'a');
   work.disturbed();
   expect(work.next()).toEqual({ do: 'look' });
-  work.stood(at(3));
+  work.positionKnown(at(3));
   expect(work.next()).toEqual({ do: 'compute', lanes: [2] });
   expect(work.kept()).toEqual(['a']);
 });
@@ -61,18 +61,18 @@ test.each([
 ])('%s: nothing of before is kept', (_, now) => {
   const work = standing(3, 1);
   work.computed(1, 'a');
-  work.stood(now);
+  work.positionKnown(now);
   expect(work.kept()).toEqual([]);
   expect(work.next()).toEqual({ do: 'compute', lanes: [1] });
 });
 
 test('lanes of a version that is gone are reported; those computed before are pushed', () => {
   const work = standing(3, 1, 2);
-  work.stood(at(3, 0, 4));
+  work.positionKnown(at(3, 0, 4));
   expect(work.next()).toEqual({ do: 'reportStuck' });
   const other = standing(3, 1);
   other.computed(1, 'a');
-  other.stood(at(3, 0, 4));
+  other.positionKnown(at(3, 0, 4));
   expect(other.next()).toEqual({ do: 'exchange' });
 });
 
@@ -97,6 +97,6 @@ test('at the end there is nothing to compute', () => {
   work.computed(1, 'a');
   work.confirmed();
   expect(work.next()).toEqual({ do: 'finished' });
-  work.stood(at(0, 1));
+  work.positionKnown(at(0, 1));
   expect(work.next()).toEqual({ do: 'compute', lanes: [1] });
 });

@@ -25,7 +25,7 @@ function finish(ledger: Ledger, pass: number, task: number): void {
 }
 
 describe('a push', () => {
-  it('is applied once: the same again is a duplicate, also when its task is closed', () => {
+  it('is applied once: the same again is a duplicate, even when its task is closed', () => {
     const ledger = createLedger(4);
     for (let push = 0; push < 4; push++) {
       apply(ledger, pushAt(0, 3, push));
@@ -68,7 +68,7 @@ describe('a push', () => {
 });
 
 describe('a task that is discarded', () => {
-  it('is closed where it stands; its later pushes are duplicates', () => {
+  it('is closed at its position; its later pushes are duplicates', () => {
     const ledger = createLedger(4);
     apply(ledger, pushAt(0, 3, 0));
     ledger.close(0, 3, recordsOf(3));
@@ -303,7 +303,7 @@ describe('any sequence of pushes, retries, early ones, closes and reloads', () =
         for (const i of closed) finish(one, Math.floor(i / 6), i % 6);
         for (const i of [...closed].sort((a, b) => a - b)) finish(two, Math.floor(i / 6), i % 6);
         expect(one.encode()).toEqual(two.encode());
-        expect(one.outline()).toBe(two.outline());
+        expect(one.fingerprint()).toBe(two.fingerprint());
       }),
     );
   });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judgeStaleness, rateScaleOf } from '../../../src/core/shard/staleness.ts';
-import { createStalenessGate, type GateEffect } from '../../../src/core/shard/staleness-gate.ts';
+import { type GateEffect, StalenessGate } from '../../../src/core/shard/staleness-gate.ts';
 
 const at = (version: number, revision = '7') => ({ revision, version });
 
@@ -50,12 +50,12 @@ class Rig {
   version = 0;
   now = 0;
   worst = 0;
-  lapsed = new Set<number>();
+  expired = new Set<number>();
   #requests = 0;
 
   constructor(bound: number, trainers: number) {
     this.bound = bound;
-    this.gate = createStalenessGate({ bound, patienceMs: PATIENCE, answerWithinMs: ANSWER });
+    this.gate = new StalenessGate({ bound, patienceMs: PATIENCE, answerWithinMs: ANSWER });
     this.trainers = Array.from({ length: trainers }, () => ({ held: undefined, asked: undefined }));
   }
 
@@ -64,7 +64,7 @@ class Rig {
     if (trainer.asked !== undefined || trainer.held !== undefined) return;
     this.#requests += 1;
     trainer.asked = { request: this.#requests, pushes };
-    this.lapsed.delete(id);
+    this.expired.delete(id);
     this.#take(
       this.gate.step(
         { type: 'ask', holder: id, request: this.#requests, pushes, since: undefined },
@@ -77,7 +77,7 @@ class Rig {
   push(id: number): void {
     const trainer = this.trainers[id]!;
     if (trainer.held === undefined) return;
-    if (!this.lapsed.has(id)) this.worst = Math.max(this.worst, this.version - trainer.held.version);
+    if (!this.expired.has(id)) this.worst = Math.max(this.worst, this.version - trainer.held.version);
     this.version += 1;
     trainer.held.left -= 1;
     if (trainer.held.left === 0) trainer.held = undefined;
@@ -93,10 +93,10 @@ class Rig {
 
   die(id: number): void {
     this.trainers[id] = { held: undefined, asked: undefined };
-    this.#take(this.gate.step({ type: 'left', holder: id }, this.version, this.now));
+    this.#take(this.gate.step({ type: 'disconnected', holder: id }, this.version, this.now));
   }
 
-  /** Time goes on; ticks when the gate wants one. */
+  /** Lets time pass; ticks when the gate wants one. */
   wait(ms: number): void {
     const until = this.now + ms;
     for (;;) {
@@ -112,8 +112,8 @@ class Rig {
 
   #take(effects: readonly GateEffect[]): void {
     for (const effect of effects) {
-      if (effect.type === 'lapsed') {
-        this.lapsed.add(effect.holder);
+      if (effect.type === 'expired') {
+        this.expired.add(effect.holder);
         continue;
       }
       const trainer = this.trainers.find(({ asked }) => asked?.request === effect.request);
@@ -142,7 +142,7 @@ function play(rig: Rig, commands: readonly (readonly ['ask' | 'push' | 'die' | '
 }
 
 describe('the gate', () => {
-  it('keeps every push within the bound, when nobody is silent', () => {
+  it('keeps every push within the bound, when no trainer is silent', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), fc.array(command, { maxLength: 120 }), (bound, commands) => {
         const rig = new Rig(bound, 4);
@@ -153,7 +153,7 @@ describe('the gate', () => {
     );
   });
 
-  it('never holds anybody up for good, whoever dies or falls silent', () => {
+  it('delays no trainer for good, whichever others die or fall silent', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 8 }),
@@ -173,7 +173,7 @@ describe('the gate', () => {
     );
   });
 
-  it('lets in by turns: a fast one waits for the push of the slow one', () => {
+  it('admits in turns: a fast one waits for the push of the slow one', () => {
     const rig = new Rig(2, 2);
     rig.ask(0, 1);
     for (let i = 0; i < 2; i++) {
@@ -209,11 +209,11 @@ describe('the gate', () => {
     expect(silent.trainers[1]!.held).toBeUndefined();
     silent.wait(1);
     expect(silent.trainers[1]!.held).toBeDefined();
-    expect([...silent.lapsed]).toEqual([0]);
+    expect([...silent.expired]).toEqual([0]);
   });
 
   it('one that already holds values never waits, and keeps their age', () => {
-    const gate = createStalenessGate({ bound: 1, patienceMs: PATIENCE, answerWithinMs: ANSWER });
+    const gate = new StalenessGate({ bound: 1, patienceMs: PATIENCE, answerWithinMs: ANSWER });
     const ask = (holder: number, since: number | undefined) =>
       gate.step({ type: 'ask', holder, request: holder, pushes: 1, since }, 5, 0);
     expect(ask(1, 4)).toEqual([{ type: 'admit', request: 1 }]);
@@ -226,15 +226,15 @@ describe('the gate', () => {
     ]);
   });
 
-  it('answers in time, and a pull asked anew takes the place of the one before', () => {
-    const gate = createStalenessGate({ bound: 0, patienceMs: 10 * ANSWER, answerWithinMs: ANSWER });
+  it('answers in time, and a repeated pull replaces the one before', () => {
+    const gate = new StalenessGate({ bound: 0, patienceMs: 10 * ANSWER, answerWithinMs: ANSWER });
     const ask = (holder: number, request: number, now: number) =>
       gate.step({ type: 'ask', holder, request, pushes: 1, since: undefined }, 0, now);
     ask(1, 1, 0);
     expect(ask(2, 2, 0)).toEqual([]);
-    expect(ask(2, 3, 10)).toEqual([{ type: 'later', request: 2 }]);
+    expect(ask(2, 3, 10)).toEqual([{ type: 'askLater', request: 2 }]);
     expect(gate.nextDeadline()).toBe(10 + ANSWER);
-    expect(gate.step({ type: 'tick' }, 0, 10 + ANSWER)).toEqual([{ type: 'later', request: 3 }]);
+    expect(gate.step({ type: 'tick' }, 0, 10 + ANSWER)).toEqual([{ type: 'askLater', request: 3 }]);
     expect(gate.waiting()).toBe(0);
   });
 });

@@ -113,7 +113,7 @@ describe('frames', () => {
 
   it.each([
     ['magic', 'BadFrame', put(GOOD, 0, 0, 8)],
-    ['version', 'BadFrame', put(GOOD, 4, 2, 8)],
+    ['version', 'BadFrame', put(GOOD, 4, 3, 8)],
     ['kind', 'BadFrame', put(GOOD, 5, 9, 8)],
     ['reserved', 'BadFrame', put(GOOD, 6, 1, 16)],
     ['header length', 'FrameTooLarge', put(GOOD, 12, LIMITS.frameHeaderBytes + 1, 32)],
@@ -158,7 +158,7 @@ describe('frames', () => {
   });
 });
 
-/** Frames of every format version stay readable. `PADDLET_GOLDEN=write npx vitest run test/protocol/frames/frame.test.ts` adds files. */
+/** Frames of this version stay readable. `PADDLET_GOLDEN=write npx vitest run test/protocol/frames/frame.test.ts` adds files. */
 describe('golden frames', () => {
   const folder = fileURLToPath(new URL('../../golden/frames/', import.meta.url));
   it.each(Object.entries(goldenFrames))('%s', (name, frame) => {
@@ -175,5 +175,13 @@ describe('golden frames', () => {
       segments: frame.segments.map((s) => [...s]),
     });
     expect(bytesOf(frame)).toEqual(golden);
+  });
+
+  it('of an older version are refused, naming both', () => {
+    const old = new Uint8Array(readFileSync(`${folder}v1-push-request.bin`));
+    expect(failure(() => decodeFrame(old))).toMatchObject({
+      code: 'BadFrame',
+      message: 'bad frame: version: the peer sends version 1, this is version 2',
+    });
   });
 });

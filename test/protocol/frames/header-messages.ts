@@ -28,59 +28,47 @@ const odd = fc.constantFrom<unknown>(
   new Date(0),
 );
 const parts = (field: string) => fc.array(fc.record({ [field]: small }), { maxLength: 3 });
-const shared = {
-  job: fc.string({ minLength: 1, maxLength: 256 }),
-  batchPlanId: fc.string({ minLength: 1, maxLength: 256 }),
-  placement: fc.record({ revision: fc.nat().map(String), shards: small }),
-  dense: parts('parameter'),
-  sparse: parts('table'),
-};
-const pull = fc.record({ type: fc.constant('pull'), ...shared });
-const push = fc.record({
-  type: fc.constant('push'),
-  ...shared,
-  pass: small,
-  task: fc.maxSafeNat(),
-  push: small,
-  last: fc.boolean(),
-  good: fc.maxSafeNat(),
-});
-const pullReply = fc.record({ type: fc.constant('pull'), version: fc.maxSafeNat() });
-const pushReply = fc.record({
-  type: fc.constant('push'),
-  outcome: fc.constantFrom('applied', 'duplicate'),
-  recovery: fc.maxSafeNat(),
-});
-const pushUsed = fc
-  .tuple(push, fc.record({ revision: fc.nat().map(String), version: fc.maxSafeNat() }))
-  .map(([header, used]) => ({ ...header, used }));
-const pullVersion = fc.record({
-  type: fc.constant('pullVersion'),
-  ...shared,
-  timeline: small,
-  version: fc.maxSafeNat(),
-  maxWaitMs: fc.nat(60_000),
-});
+const text = fc.string({ minLength: 1, maxLength: 256 });
+const job = { job: text, batchPlanId: text };
+const revision = fc.nat().map(String);
+const placement = { placement: fc.record({ revision, shards: small }) };
+const both = { dense: parts('parameter'), sparse: parts('table') };
+const version = fc.maxSafeNat();
+const position = { pass: small, task: fc.maxSafeNat(), push: small, last: fc.boolean(), good: fc.maxSafeNat() };
 const real = fc.double({ noNaN: true, noDefaultInfinity: true });
-const emptyLane = fc.record({
-  type: fc.constant('pushLane'),
-  ...shared,
-  timeline: small,
-  round: fc.maxSafeNat(),
-  lane: fc.nat(4095),
-  records: small,
-  metrics: fc.record({ records: small, loss: real, correct: fc.maxSafeNat(), squaredError: real }),
-});
-const batch = fc.record({ pass: small, task: fc.maxSafeNat(), push: small, last: fc.boolean(), good: fc.maxSafeNat() });
-const lane = fc.tuple(emptyLane, batch).map(([header, position]) => ({ ...header, batch: position }));
-/** With ordinary prototypes. */
-const likeDecoded = (headers: fc.Arbitrary<object>): fc.Arbitrary<Fields> =>
-  headers.map((header) => structuredClone(header) as Fields);
+const metrics = fc.record({ records: small, loss: real, correct: fc.maxSafeNat(), squaredError: real });
 
-export const requests = likeDecoded(fc.oneof(pull, push, pushUsed, pullVersion, emptyLane, lane));
-export const replies = likeDecoded(fc.oneof(pullReply, pushReply));
+/** Some fields may be missing; those there are come in the order of the table. */
+const message = (type: string, fields: Record<string, fc.Arbitrary<unknown>>, optional: readonly string[] = []) =>
+  fc
+    .record<Fields>(fields, { requiredKeys: Object.keys(fields).filter((field) => !optional.includes(field)) })
+    .map((values) => ({ type, ...values }));
+
+const hold = fc.record({ trainer: text, pushes: small, since: version }, { requiredKeys: ['trainer', 'pushes'] });
+const used = fc.record({ revision, version });
+const lane = { timeline: small, round: fc.maxSafeNat(), lane: fc.nat(4095) };
+const outcome = (...of: string[]) => fc.constantFrom(...of);
+
+/** With ordinary prototypes. */
+const likeDecoded = (...headers: fc.Arbitrary<object>[]): fc.Arbitrary<Fields> =>
+  fc.oneof(...headers).map((header) => structuredClone(header) as Fields);
+
+export const requests = likeDecoded(
+  message('pull', { ...job, ...placement, hold, ...both }, ['hold']),
+  message('push', { ...job, ...position, ...placement, used, ...both }, ['used']),
+  message('pullVersion', { ...job, timeline: small, version, maxWaitMs: fc.nat(60_000), ...placement, ...both }),
+  message('pushLane', { ...job, ...lane, batch: fc.record(position), records: small, metrics, ...placement, ...both }, [
+    'batch',
+  ]),
+);
+export const replies = likeDecoded(
+  message('pull', { version }),
+  message('push', { outcome: outcome('applied', 'duplicate'), recovery: fc.maxSafeNat() }),
+  message('pullVersion', {}),
+  message('pushLane', { outcome: outcome('taken', 'duplicate'), version }),
+);
 /** In the order of fields in which they are sent. */
-export const asynchronous = likeDecoded(fc.oneof(pull, push, pushUsed, pullReply, pushReply));
+export const inOrder = fc.oneof(requests, replies);
 
 /** Somewhere in the header a field is gone, new, or odd. */
 export const mangled = fc
@@ -88,7 +76,7 @@ export const mangled = fc
   .map(([header, n, how, value]) => {
     const copy = structuredClone(header);
     const places = [copy];
-    for (const field of ['placement', 'used', 'batch', 'metrics']) {
+    for (const field of ['placement', 'used', 'hold', 'batch', 'metrics']) {
       if (copy[field] !== undefined) places.push(copy[field] as Fields);
     }
     for (const field of ['dense', 'sparse']) places.push(...((copy[field] ?? []) as Fields[]));

@@ -1,4 +1,5 @@
-/** Headers that are read and written by hand are read and written as the library does it, or left to it. */
+/** Headers that are read and written by the tables are read and written as the library does it, or left to it. */
+import { Encoder } from 'cbor-x';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
@@ -6,18 +7,25 @@ import { decodeCbor, encodeCbor } from '../../../src/protocol/frames/cbor.ts';
 import { decodeFrame, encodeFrame, type Frame } from '../../../src/protocol/frames/frame.ts';
 import { readHotHeader } from '../../../src/protocol/frames/header-reader.ts';
 import { writeHotHeader } from '../../../src/protocol/frames/header-writer.ts';
-import { asynchronous, mangled, replies, requests } from './header-messages.ts';
+import { replySchema, requestSchema } from '../../../src/protocol/messages/messages.ts';
+import { inOrder, mangled, replies, requests } from './header-messages.ts';
 
 const ROOM = new Uint8Array(64 * 1024);
 const BEFORE = 5;
+const kindOf = (header: object): 'request' | 'reply' => ('job' in header ? 'request' : 'reply');
 
-function write(header: unknown, into = ROOM): Uint8Array | undefined {
-  const end = writeHotHeader(header, into, BEFORE);
+function write(header: object, into = ROOM): Uint8Array | undefined {
+  const end = writeHotHeader(kindOf(header), header, into, BEFORE);
   return end === undefined ? undefined : into.slice(BEFORE, end);
 }
 
+/** As a peer may send it that is not paddlet. */
+const library = new Encoder({ useRecords: false, mapsAsObjects: true, variableMapSize: true, tagUint8Array: false });
+const encodedUnchecked = (header: unknown): Uint8Array => Uint8Array.from(library.encode(header));
+
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-const read = (bytes: Uint8Array): unknown => readHotHeader(bytes, 0, bytes.length);
+const read = (bytes: Uint8Array, kind: 'request' | 'reply' = 'request'): unknown =>
+  readHotHeader(kind, bytes, 0, bytes.length);
 
 /** What ordinary jobs send: nothing of it is left to the library. */
 const ORDINARY = {
@@ -35,8 +43,17 @@ const ORDINARY = {
   sparse: [{ table: 0 }],
 };
 const { placement, dense, sparse, job, batchPlanId } = ORDINARY;
+const LANE = {
+  type: 'pushLane',
+  job,
+  batchPlanId,
+  timeline: 1,
+  round: 2,
+  lane: 4095,
+};
+const SUMS = { records: 64, metrics: { records: 64, loss: 0.71, correct: 2 ** 40, squaredError: 3 } };
 
-describe('headers by hand', () => {
+describe('headers of hot messages', () => {
   it.each([
     ORDINARY,
     {
@@ -56,16 +73,22 @@ describe('headers by hand', () => {
     { type: 'pull', version: 65_536 },
     { type: 'push', outcome: 'applied', recovery: 0 },
     { type: 'push', outcome: 'duplicate', recovery: 255 },
+    { type: 'pull', job, batchPlanId, placement, hold: { trainer: 't', pushes: 2, since: 7 }, dense, sparse },
+    { type: 'pullVersion', job, batchPlanId, timeline: 1, version: 2, maxWaitMs: 60_000, placement, dense, sparse },
+    { type: 'pullVersion' },
+    { ...LANE, batch: { pass: 0, task: 5, push: 2, last: true, good: 384 }, ...SUMS, placement, dense, sparse },
+    { ...LANE, ...SUMS, placement, dense: [], sparse: [] },
+    { type: 'pushLane', outcome: 'taken', version: 9 },
   ])('are written and read without the library: %j', (header) => {
     const written = write(header);
     expect(written).toEqual(new Uint8Array(encodeCbor(header)));
-    expect(read(written!)).toEqual(header);
+    expect(read(written!, kindOf(header))).toEqual(header);
   });
 
   it('are written as the library writes them', () => {
     let byHand = 0;
     fc.assert(
-      fc.property(fc.oneof(asynchronous, requests, replies, mangled), (header) => {
+      fc.property(fc.oneof(inOrder, requests, replies, mangled), (header) => {
         const written = write(header);
         if (written === undefined) return;
         byHand++;
@@ -79,28 +102,31 @@ describe('headers by hand', () => {
 
   it('are read as the library reads them, with any byte changed, left out or put in, or cut anywhere', () => {
     let understood = 0;
-    const compare = (bytes: Uint8Array): void => {
+    const compare = (bytes: Uint8Array, kind: 'request' | 'reply'): void => {
       // In the midst of other bytes, as it comes from a socket.
       const around = new Uint8Array(bytes.length + 16).fill(0x61);
       around.set(bytes, 8);
-      const byHand = readHotHeader(around, 8, 8 + bytes.length);
+      const byHand = readHotHeader(kind, around, 8, 8 + bytes.length);
       if (byHand === undefined) return;
       understood++;
       expect(byHand).toEqual(decodeCbor(bytes));
+      const schema = kind === 'request' ? requestSchema : replySchema;
+      expect(schema.parse(byHand)).toEqual(byHand);
     };
     for (const header of [
       ORDINARY,
       { type: 'pull', version: 300 },
       { type: 'push', outcome: 'applied', recovery: 7 },
     ]) {
+      const kind = kindOf(header);
       const whole = write(header)!;
       for (let at = 0; at <= whole.length; at++) {
         const before = whole.subarray(0, at);
-        compare(before);
-        compare(Uint8Array.from([...before, ...whole.subarray(at + 1)]));
+        compare(before, kind);
+        compare(Uint8Array.from([...before, ...whole.subarray(at + 1)]), kind);
         for (let byte = 0; byte < 256; byte++) {
-          compare(Uint8Array.from([...before, byte, ...whole.subarray(at + 1)]));
-          compare(Uint8Array.from([...before, byte, ...whole.subarray(at)]));
+          compare(Uint8Array.from([...before, byte, ...whole.subarray(at + 1)]), kind);
+          compare(Uint8Array.from([...before, byte, ...whole.subarray(at)]), kind);
         }
       }
     }
@@ -108,15 +134,49 @@ describe('headers by hand', () => {
     expect(understood).toBeGreaterThan(5_000);
   });
 
-  it('are read as the library reads them, whatever they hold', () => {
+  it('are read as the library reads them, and checked as the schemas check them, whatever they hold', () => {
+    let read = 0;
+    let refused = 0;
     fc.assert(
-      fc.property(fc.oneof(asynchronous, mangled), (header) => {
-        const bytes = Uint8Array.from(encodeCbor(header, true));
-        const byHand = read(bytes);
-        if (byHand !== undefined) expect(byHand).toEqual(decodeCbor(bytes));
+      fc.property(fc.oneof(inOrder, mangled), fc.boolean(), (header, isReply) => {
+        const bytes = encodedUnchecked(header);
+        const byHand = readHotHeader(isReply ? 'reply' : 'request', bytes, 0, bytes.length);
+        const schema = isReply ? replySchema : requestSchema;
+        if (byHand === undefined) {
+          refused += schema.safeParse(header).success ? 0 : 1;
+          return;
+        }
+        read++;
+        expect(byHand).toEqual(decodeCbor(bytes));
+        expect(schema.parse(byHand)).toEqual(byHand);
       }),
-      { numRuns: 2000 },
+      { numRuns: 4000 },
     );
+    expect(read).toBeGreaterThan(500);
+    expect(refused).toBeGreaterThan(500);
+  });
+
+  it('are refused with any field but the optional ones left out', () => {
+    fc.assert(
+      fc.property(inOrder, fc.nat(), (header, n) => {
+        const keys = Object.keys(header).filter((key) => !['used', 'batch', 'hold'].includes(key));
+        const rest = { ...header };
+        delete rest[keys[n % keys.length]!];
+        const bytes = encodeCbor(rest);
+        expect(readHotHeader('request', bytes, 0, bytes.length)).toBeUndefined();
+        expect(readHotHeader('reply', bytes, 0, bytes.length)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('share only values that cannot be changed', () => {
+    const bytes = write(ORDINARY)!;
+    const first = read(bytes) as typeof ORDINARY;
+    const second = read(bytes) as typeof ORDINARY;
+    expect(second).not.toBe(first);
+    for (const shared of [second.placement, second.dense, second.dense[0], second.sparse]) {
+      expect(Object.isFrozen(shared)).toBe(true);
+    }
   });
 
   it('are not written where there is too little room, and nothing is written outside', () => {

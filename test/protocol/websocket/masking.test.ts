@@ -56,7 +56,7 @@ describeOnEveryPath('masks', () => {
 
   it('of strangers are not spoken of: what they offer is what is chosen', async () => {
     const { server } = await rig({ handler: () => infoReply });
-    for (const offered of [['paddlet.v1'], ['paddlet.v1', 'paddlet.v1.zero-mask']]) {
+    for (const offered of [['paddlet.v2'], ['paddlet.v2', 'paddlet.v2.zero-mask']]) {
       const ws = new WebSocket(`ws://127.0.0.1:${server.port}/`, offered);
       await once(ws, 'open');
       expect(ws.protocol).toBe(offered.at(-1));

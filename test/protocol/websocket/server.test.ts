@@ -71,7 +71,7 @@ describeOnEveryPath('listening', () => {
   it('refuses connections over the limit, and still answers probes', async () => {
     const { server, address, log } = await rig({ handler, http, limits: { connectionsPerRole: 2 } });
     const [first] = await Promise.all([rawWebSocket(server.port), rawWebSocket(server.port)]);
-    const third = new WebSocket(`ws://${address}/`, 'paddlet.v1');
+    const third = new WebSocket(`ws://${address}/`, 'paddlet.v2');
     const [, response] = await once(third, 'unexpected-response');
     third.on('error', () => {});
     third.terminate();

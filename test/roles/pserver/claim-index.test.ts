@@ -48,10 +48,10 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     wanted,
     desired: 1,
     leaseTtlMs: LEASE_TTL_MS,
-    over: new AbortController().signal,
+    stopSignal: new AbortController().signal,
   });
 
-/** Longer than an index is waited for, renewing our own lease meanwhile. */
+/** Longer than an index is waited for, while our own lease is renewed. */
 const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_000);
 
 describe('a wanted index', () => {
@@ -94,7 +94,7 @@ it('whose owner had the address of this very process is waited for: that owner i
   expect(await claimed).toMatchObject({ index: 0 });
 });
 
-it('without a wanted one, nobody is asked', async () => {
+it('without a wanted one, no holder is asked', async () => {
   const claimed = claim(undefined);
   claimed.catch(() => {});
   await longer();

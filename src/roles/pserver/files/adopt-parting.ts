@@ -1,7 +1,7 @@
 /**
- * A snapshot that an owner announced in parting is found by its token, as long as the heads of the shards name it. They name
- * the next owner from the moment it takes them, so the snapshot becomes that owner's newest file before: else a loss of the
- * next owner, before its own first checkpoint, would lead back to an older file.
+ * A parting snapshot is found by the token of the owner that announced it, for as long as the heads of the shards name
+ * that token. The next owner changes the heads when it takes the shards. So before that it makes the snapshot its own
+ * newest file: otherwise, if it were lost before its first checkpoint, its successor would load an older file.
  */
 import { type Generation, generationsOf, readEntry } from '../../../checkpoint/registry/entry.ts';
 import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts';
@@ -17,14 +17,17 @@ export interface AdoptOptions {
   readonly keep: number;
 }
 
-/** Puts the snapshot at the head of the index's entry, unless it is in it. Throws `LeaseGone` when the index is another's. */
+/**
+ * Puts the snapshot first in the index's entry, unless the entry has it. Throws `LeaseGone` when the index is
+ * another's.
+ */
 export async function adoptParting(options: AdoptOptions, snapshot: Generation): Promise<void> {
   const { context, fence, index, folder, keep } = options;
   const { store, keys, stop } = context;
   const { disk, clock, log } = context.host;
   const key = keys.checkpoint(index);
   const { entry } = await retryWhileAway({ clock, log, store, signal: stop }, () => readEntry(store, key));
-  // It was adopted before, and its adopter may have saved since.
+  // An owner before this one adopted it, and may have saved since.
   if (entry !== undefined && generationsOf(entry).some(({ uuid }) => uuid === snapshot.uuid)) return;
   const onWaiting = sayWaiting({ clock, log, store });
   const { complaint, dropped } = await publish({

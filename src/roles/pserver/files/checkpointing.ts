@@ -1,6 +1,6 @@
 /**
- * When a pserver saves: at intervals counted from the end of the save before, after so many passes or mini-batches, when
- * asked, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
+ * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
+ * mini-batches, on request, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
@@ -11,11 +11,13 @@ import type { Snapshots } from './snapshots.ts';
 export interface Checkpointing {
   /** What was saved, or undefined when a save was running already. */
   request(): Promise<CheckpointFile | undefined>;
-  /** The last one: waits for a running save first. Asked again, answers the same. */
+  /**
+   * The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure.
+   */
   last(): Promise<CheckpointFile>;
-  /** So much has been done so far: may be time to save. */
+  /** To be called with what has been done so far: saves when it is time to. */
   progressed(passes: number, batches: number): void;
-  /** No more saves begin, and none waits for a store that is away; resolves when none is running. */
+  /** No more saves begin, and none waits for an unreachable store; resolves when none is running. */
   stop(): Promise<void>;
 }
 
@@ -23,14 +25,14 @@ export interface CheckpointingOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly when: Job['checkpoint'];
-  readonly snapshots: Pick<Snapshots, 'save' | 'hurry' | 'end'>;
+  readonly snapshots: Pick<Snapshots, 'save' | 'endRateLimit' | 'abandon'>;
   readonly start: { readonly passes: number; readonly batches: number };
-  /** The ownership is gone, or a bug. */
-  readonly onEnd: (error: unknown) => void;
+  /** The index is lost, or a bug. */
+  readonly onFatal: (error: unknown) => void;
 }
 
 export function createCheckpointing(options: CheckpointingOptions): Checkpointing {
-  const { clock, log, when, snapshots, onEnd } = options;
+  const { clock, log, when, snapshots, onFatal } = options;
   let running: Promise<CheckpointFile> | undefined;
   let final: Promise<CheckpointFile> | undefined;
   let stopped = false;
@@ -52,16 +54,16 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     }
   }
 
-  /** A save that nobody waits for. A disk that does not take it is reported; the next time may be better. */
+  /** A save that no request waits for. A failure of the disk is logged; the next save may succeed. */
   function begin(why: string): void {
     if (stopped || running !== undefined) return;
     log.debug(`saving a checkpoint: ${why}`);
     running = save(false);
     running.catch((error: unknown) => {
-      // Given up on purpose.
+      // Abandoned by `stop`.
       if (stopped && isPaddletError(error, 'Interrupted')) return;
       if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
-      else onEnd(error);
+      else onFatal(error);
     });
   }
 
@@ -75,7 +77,7 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     last() {
       stopped = true;
       cancelTimer();
-      snapshots.hurry();
+      snapshots.endRateLimit();
       final ??= settled(running)
         .then(() => save(true))
         .catch((error: unknown) => {
@@ -96,14 +98,14 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     async stop() {
       stopped = true;
       cancelTimer();
-      snapshots.end();
+      snapshots.abandon();
       await settled(running);
       await settled(final);
     },
   };
 }
 
-/** However it ends: whoever began it hears of a failure. */
+/** Resolves however the save ends: its own caller gets the error. */
 const settled = async (running: Promise<unknown> | undefined): Promise<void> => {
   await Promise.allSettled(running === undefined ? [] : [running]);
 };

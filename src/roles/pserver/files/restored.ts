@@ -1,6 +1,6 @@
 /**
- * What a restore left for the pservers that start after it: the heads from before it count as those of its files
- * (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
+ * What a restore left for the pservers that start after it: heads from before the restore count as heads of the
+ * restored files (src/checkpoint/registry/publish-restored.ts says why they were not rewritten).
  */
 import { type RestoredRecord, restoredSchema } from '../../../checkpoint/registry/publish-restored.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -11,11 +11,11 @@ import { parseStoreValue } from '../../../core/tasks/state.ts';
 import type { KeyValue } from '../../../store/store.ts';
 
 export interface Restored {
-  /** The head that counts, of a shard whose key is `entry`. */
+  /** The head that counts for a shard whose head key is `entry`. */
   headOf(shard: number, entry: KeyValue | undefined): Head | undefined;
 }
 
-/** Read after the claim of an index: from then on no restore can happen. */
+/** To be read after the claim of an index: from then on no restore can happen. */
 export async function readRestored(context: RoleContext): Promise<Restored> {
   const key = context.keys.restored;
   const found = await retryStore(context, () => context.store.get(key));

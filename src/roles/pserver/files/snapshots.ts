@@ -1,4 +1,4 @@
-/** Writes and publishes this pserver's checkpoints: now and again, at the end of the job, on a clean stop, in parting. */
+/** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import {
@@ -15,8 +15,8 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { sayWaiting } from '../../../store/retry-store.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
+import type { OwnedShards } from '../shards.ts';
 import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
@@ -26,130 +26,144 @@ export interface SnapshotOptions {
   readonly fence: Fence;
   readonly index: number;
   readonly folder: string;
-  readonly parameters: Parameters;
-  /** Of a shard at the instant of the call. */
-  readonly momentOf: (shard: number) => ShardMoment;
+  readonly shards: OwnedShards;
   readonly recovery: () => number;
   /** In sync mode. */
   readonly sync?: {
     readonly timeline: number;
-    /** Where all shards stand now. */
+    /** The round that all shards are at now. */
     readonly rounds: () => RoundsMeta;
     readonly isProtected: (generation: Generation) => boolean;
   };
 }
 
-/** The shards as they were at some instant, for a file that is written while they go on. */
+/** The shards as they were at some instant, for a file that is written while later updates are applied. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
   readonly momentOf: (shard: number) => ShardMoment;
   readonly rounds: RoundsMeta;
 }
 
-export interface Snapshots {
-  /** Published under the fence; `LeaseGone` when it is no longer ours. `clean`: nothing will be applied after it. */
-  save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile>;
+export class Snapshots {
+  readonly #options: SnapshotOptions;
+  readonly #unlimited = new AbortController();
+  readonly #abandoned = new AbortController();
+
+  constructor(options: SnapshotOptions) {
+    this.#options = options;
+  }
+
   /**
-   * After the lease was lost: a clean snapshot under this owner's own token, for whoever takes its shards. It needs no
-   * fence: it is looked for only while the shards' heads still name this token.
+   * Saves the shards and publishes the file under the fence. `clean`: nothing will be applied after it. Throws
+   * `LeaseGone` when the fence is another's by now, `CheckpointNotWritten` when the disk fails, `Interrupted` when
+   * abandoned.
    */
-  part(): Promise<CheckpointFile>;
-  /** Somebody waits for this pserver to leave: no save is held to a rate any more. */
-  hurry(): void;
-  /** Nobody needs what is being saved: a save that waits for the store ends with `Interrupted`. */
-  end(): void;
-}
+  async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
+    const { context, record, fence, index, folder, shards, sync } = this.#options;
+    const { disk, clock, log } = context.host;
+    const { keys, store } = context;
+    const startedMs = clock.monotonicMs();
+    const saving = saveCheckpoint({
+      disk,
+      folder,
+      meta: this.#metaOf(clean, source?.rounds),
+      parameters: source?.parameters ?? shards.parameters,
+      shards: shards.numbers,
+      momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
+      store,
+      clock,
+      signal: this.#abandoned.signal,
+      onWaiting: sayWaiting({ clock, log, store }),
+      fence,
+      key: keys.checkpoint(index),
+      keep: record.job.checkpoint.keep,
+      ...(sync === undefined ? {} : { isProtected: sync.isProtected }),
+      rest: () => new Promise((resolve) => void clock.after(0, resolve)),
+      ...this.#paceOf(clean),
+    });
+    const saved = await this.#onDisk(saving);
+    if (saved.complaint !== undefined) log.warn(saved.complaint);
+    for (const { path, error } of saved.undeleted) {
+      log.warn(`${path} could not be deleted: ${(error as Error).message}`);
+    }
+    const { uuid, bytes, rows } = saved.file;
+    const tookMs = Math.round(clock.monotonicMs() - startedMs);
+    log.info(`checkpoint ${uuid} published`, { bytes, rows, clean, tookMs });
+    return saved.file;
+  }
 
-export function createSnapshots(options: SnapshotOptions): Snapshots {
-  const { context, record, fence, index, folder, parameters, momentOf } = options;
-  const { disk, clock, log, random } = context.host;
-  const { keys, store } = context;
-  const hurried = new AbortController();
-  const ended = new AbortController();
+  /**
+   * A parting snapshot, after the lease was lost: a clean file under this owner's own token, for the next owner of its
+   * shards. It needs no fence: it is looked for only while the heads of the shards still name this token.
+   */
+  async saveParting(): Promise<CheckpointFile> {
+    const { context, fence, folder, shards } = this.#options;
+    const { disk, clock, log } = context.host;
+    const { keys, store } = context;
+    const meta = this.#metaOf(true);
+    const writing = writeCheckpointFile({
+      ...{ disk, folder, meta, parameters: shards.parameters, shards: shards.numbers },
+      momentOf: (shard) => shards.momentOf(shard),
+    });
+    const file = await this.#onDisk(writing);
+    const generation = generationOf(file, meta);
+    const onWaiting = sayWaiting({ clock, log, store });
+    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
+    failPoint('checkpoint.parted');
+    log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
+    return file;
+  }
 
-  function metaOf(clean: boolean, rounds = options.sync?.rounds()): CheckpointMeta {
+  /** From now on no save is limited to `maxBytesPerSecond`: the process waits for it in order to stop. */
+  endRateLimit(): void {
+    this.#unlimited.abort();
+  }
+
+  /** The running save is needed no more: if it waits for the store, it ends with `Interrupted`. */
+  abandon(): void {
+    this.#unlimited.abort();
+    this.#abandoned.abort();
+  }
+
+  /** On shutdown, finish fast: no rate limit. */
+  #paceOf(clean: boolean) {
+    const { maxBytesPerSecond } = this.#options.record.job.checkpoint;
+    if (clean || maxBytesPerSecond === undefined) return {};
+    return { pace: createPace(this.#options.context.host.clock, maxBytesPerSecond, this.#unlimited.signal) };
+  }
+
+  #metaOf(clean: boolean, rounds = this.#options.sync?.rounds()): CheckpointMeta {
+    const { context, record, spec, fence, index, recovery, sync } = this.#options;
     const { job } = record;
     return {
-      uuid: random.uuid(),
+      uuid: context.host.random.uuid(),
       jobId: record.id,
       jobName: job.name,
       index,
       token: fence.token,
-      recovery: BigInt(options.recovery()),
-      timeline: BigInt(options.sync?.timeline ?? 0),
+      recovery: BigInt(recovery()),
+      timeline: BigInt(sync?.timeline ?? 0),
       ...(rounds === undefined ? {} : { rounds }),
       kind: 'full',
       clean,
-      createdAt: clock.wallSeconds(),
-      parameters: options.spec,
+      createdAt: context.host.clock.wallSeconds(),
+      parameters: spec,
       optimizer: job.optimizer,
       seed: job.training.seed,
       shards: job.cluster.shards,
     };
   }
 
-  /** A disk that is full or failing is the operator's to mend; the parameters are still here. */
-  async function onDisk<T>(writing: Promise<T>): Promise<T> {
+  /** A full or failing disk is for the operator to fix; the parameters are still in memory. */
+  async #onDisk<T>(writing: Promise<T>): Promise<T> {
     try {
       return await writing;
     } catch (error) {
       if (error instanceof PaddletError || !(error instanceof Error) || !('code' in error)) throw error;
       throw new PaddletError('CheckpointNotWritten', `the checkpoint could not be written: ${error.message}`, {
-        hint: `make room in ${folder}, or make it writable`,
+        hint: `make room in ${this.#options.folder}, or make it writable`,
         cause: error,
       });
     }
   }
-
-  return {
-    async save(clean, source) {
-      const { keep, maxBytesPerSecond } = record.job.checkpoint;
-      const startedMs = clock.monotonicMs();
-      const saving = saveCheckpoint({
-        disk,
-        folder,
-        meta: metaOf(clean, source?.rounds),
-        parameters: source?.parameters ?? parameters,
-        shards: parameters.shards(),
-        momentOf: source?.momentOf ?? momentOf,
-        store,
-        clock,
-        signal: ended.signal,
-        onWaiting: sayWaiting({ clock, log, store }),
-        fence,
-        key: keys.checkpoint(index),
-        keep,
-        ...(options.sync === undefined ? {} : { isProtected: options.sync.isProtected }),
-        rest: () => new Promise((resolve) => void clock.after(0, resolve)),
-        // In leaving, time is dearer than the network.
-        ...(clean || maxBytesPerSecond === undefined
-          ? {}
-          : { pace: createPace(clock, maxBytesPerSecond, hurried.signal) }),
-      });
-      const saved = await onDisk(saving);
-      if (saved.complaint !== undefined) log.warn(saved.complaint);
-      for (const { path, error } of saved.undeleted)
-        log.warn(`${path} could not be deleted: ${(error as Error).message}`);
-      const { uuid, bytes, rows } = saved.file;
-      const tookMs = Math.round(clock.monotonicMs() - startedMs);
-      log.info(`checkpoint ${uuid} published`, { bytes, rows, clean, tookMs });
-      return saved.file;
-    },
-    async part() {
-      const meta = metaOf(true);
-      const shards = parameters.shards();
-      const file = await onDisk(writeCheckpointFile({ disk, folder, meta, parameters, shards, momentOf }));
-      const generation = generationOf(file, meta);
-      const onWaiting = sayWaiting({ clock, log, store });
-      await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
-      failPoint('checkpoint.parted');
-      log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
-      return file;
-    },
-    hurry: () => hurried.abort(),
-    end() {
-      hurried.abort();
-      ended.abort();
-    },
-  };
 }

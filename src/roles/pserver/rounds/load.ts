@@ -1,8 +1,8 @@
 /**
- * Sync mode: fills the parameter memory of a pserver. All shards of all pservers must stand at neighbouring rounds, so there
- * are only two ways to begin (DESIGN §6, "Cuts"): with the former owner's exact last state, or with the last complete cut,
- * to which then everybody goes back, under a new timeline. A file of the cut that cannot be used leads further back, at
- * last to the initial values: what is lost that way is time, as the rounds are computed again with the same bits.
+ * Sync mode: fills the parameter memory of a pserver. All shards of all pservers must be at neighbouring rounds, so
+ * there are only two ways to start (DESIGN §6, "Cuts"): from the exact last state of the former owner, or from the last
+ * complete cut, to which then all pservers go back under a new timeline. A damaged file of the cut leads to the cut
+ * before it, and finally to the initial values. That costs only time: the rounds are computed again with the same bits.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { corrupt } from '../../../checkpoint/file/files.ts';
@@ -17,7 +17,9 @@ import { raiseTimeline } from '../../../cluster/placement/cut-view.ts';
 import type { Owner } from '../../../cluster/placement/heads.ts';
 import type { Fence } from '../../../store/fence.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { lastState, warmUp } from '../tasks/load.ts';
+import { lastState } from '../files/last-state.ts';
+import { warmUp } from '../files/warm-start.ts';
+import type { ShardState } from '../shards.ts';
 
 export interface LoadRoundsOptions {
   readonly context: RoleContext;
@@ -28,24 +30,21 @@ export interface LoadRoundsOptions {
   readonly warmStart: WarmPlan | undefined;
   /** The shards of this index. */
   readonly shards: readonly number[];
-  /** Memory without any shard; made anew for each try. */
+  /** Makes memory without any shard; called for each try. */
   readonly makeParameters: () => Parameters;
 }
 
-export interface LoadedRounds {
-  readonly parameters: Parameters;
+export interface LoadedRounds extends ShardState {
   readonly timeline: number;
   readonly rounds: RoundsMeta;
-  /** Encoded ledgers by shard; shards at their initial values have none. */
-  readonly ledgers: ReadonlyMap<number, Uint8Array>;
-  /** A published file was loaded that is marked as the last state. */
+  /** A file was loaded that is marked as the last state. */
   readonly fromClean: boolean;
-  /** Where it came from, for people. */
+  /** Where it came from, for the log. */
   readonly source: string;
   readonly files: readonly string[];
 }
 
-/** At the start of a process. `owners` held the shards before. May raise the timeline. */
+/** At the start of a process. `owners` owned the shards before. May raise the timeline. */
 export async function loadAtStart(
   options: LoadRoundsOptions,
   owners: readonly Owner[],
@@ -58,12 +57,12 @@ export async function loadAtStart(
     const exact = await loadLastState(options, owner, cut);
     if (exact !== undefined) return exact;
   }
-  log.warn(`the last state of pserver ${options.index} is gone: all pservers go back to round ${cut.round}`);
+  log.warn(`the last state of pserver ${options.index} is lost: all pservers go back to round ${cut.round}`);
   const raised = await raiseTimeline(options.context, options.fence, rolledBack);
   return loadCut(options, raised.cut);
 }
 
-/** Undefined when there is none of the current timeline, or its file is damaged. */
+/** Undefined when the last state is not of the current timeline, or its file is damaged. */
 async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut): Promise<LoadedRounds | undefined> {
   const { context } = options;
   const { log } = context.host;
@@ -79,19 +78,20 @@ async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut)
   }
 }
 
-/** Everybody is at the cut or on the way there. Goes further back when this pserver's file of it cannot be used. */
+/** The other pservers go back to the cut as well. Goes further back when this pserver's file of it cannot be used. */
 export async function loadCut(options: LoadRoundsOptions, cut: Cut): Promise<LoadedRounds> {
   const { context, fence, index } = options;
   if (cut.round === 0) return loadInitial(options, cut.timeline);
   const file = cut.files.find((one) => one.index === index);
   try {
-    if (file === undefined) throw corrupt(context.keys.cut, `it has no file of pserver ${index}`);
+    if (file === undefined) throw corrupt(context.keys.cut, `the cut has no file of pserver ${index}`);
     const loaded = await loadFile(options, index, generationOfCut(file), cut.round);
     return { ...loaded, timeline: cut.timeline, fromClean: false };
   } catch (error) {
     context.host.log.error(unusable(error).message);
   }
-  const further = (now: Cut): Cut | undefined => (now.timeline === cut.timeline ? rolledFurtherBack(now) : undefined);
+  const further = (current: Cut): Cut | undefined =>
+    current.timeline === cut.timeline ? rolledFurtherBack(current) : undefined;
   const raised = await raiseTimeline(context, fence, further);
   context.host.log.warn(`the cut of round ${cut.round} is damaged: all pservers go back to round ${raised.cut.round}`);
   return loadCut(options, raised.cut);
@@ -124,21 +124,23 @@ async function loadFile(
   });
   const path = checkpointPath(place, generation.uuid);
   const { rounds } = loaded.facts;
-  const strayed = loaded.positions.find(({ seq }) => seq !== round);
-  if (rounds?.round !== round) throw corrupt(path, `it is of round ${rounds?.round}, not ${round}`);
-  if (strayed !== undefined) throw corrupt(path, `shard ${strayed.shard} is at round ${strayed.seq}, not ${round}`);
+  const elsewhere = loaded.positions.find(({ seq }) => seq !== round);
+  if (rounds?.round !== round) throw corrupt(path, `the file is of round ${rounds?.round}, not ${round}`);
+  if (elsewhere !== undefined)
+    throw corrupt(path, `shard ${elsewhere.shard} is at round ${elsewhere.seq}, not ${round}`);
   const missing = shards.find((shard) => !parameters.hasShard(shard));
-  if (missing !== undefined) throw corrupt(path, `shard ${missing} is not in it`);
+  if (missing !== undefined) throw corrupt(path, `the file has no shard ${missing}`);
   return {
     parameters,
     rounds,
     ledgers: loaded.ledgers,
+    seqs: new Map(loaded.positions.map(({ shard, seq }) => [shard, seq])),
     source: `${generation.uuid}, round ${round}`,
     files: [generation.uuid],
   };
 }
 
-/** Version 0: the initial values, or what the job takes over from another one. */
+/** Version 0: the initial values, or those that the job takes over from another one. */
 async function loadInitial(options: LoadRoundsOptions, timeline: number): Promise<LoadedRounds> {
   const parameters = options.makeParameters();
   for (const shard of options.shards) parameters.addShard(shard);
@@ -148,6 +150,7 @@ async function loadInitial(options: LoadRoundsOptions, timeline: number): Promis
     timeline,
     rounds: { round: 0, metrics: [] },
     ledgers: new Map(),
+    seqs: new Map(),
     fromClean: false,
     source: 'initial values',
     files: [],

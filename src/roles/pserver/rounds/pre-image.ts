@@ -1,4 +1,4 @@
-/** The version before the current one, readable beside it: what a round changed, as it was (DESIGN §6). */
+/** The version before the current one, readable beside it: what a round changed, as it was before (DESIGN §6). */
 import { blockLength } from '../../../tensor/blocks.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
@@ -14,11 +14,11 @@ export interface PreImageOptions {
 
 interface OldRows {
   readonly ids: Uint8Array;
-  /** One row for each id; a row that did not exist has its initial value, as a pull would have answered. */
+  /** One row for each id; a row that did not exist has its initial value, as in the answer to a pull. */
   readonly values: Uint8Array;
 }
 
-/** Called before the round is applied. */
+/** To be called before the round is applied. */
 export function keepPreImage({ spec, parameters, router }: PreImageOptions, round: RoundGradients): ValueSource {
   const blocks = new Map<string, Uint8Array>();
   for (const { parameter, blocks: numbers } of round.dense) {
@@ -52,7 +52,7 @@ export function keepPreImage({ spec, parameters, router }: PreImageOptions, roun
   };
 }
 
-/** Ids of the pull that are among the old ones get their old row. The old ids are distinct, so each is its own column. */
+/** Ids of the pull that are among the old ones get their old row. The old ids are distinct: each has its own column. */
 function putOldRows(router: IdRouter, old: OldRows, ids: Uint8Array, into: Uint8Array, rowBytes: number): void {
   const oldCount = old.ids.byteLength / 8;
   const count = ids.byteLength / 8;

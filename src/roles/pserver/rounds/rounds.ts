@@ -1,290 +1,231 @@
 /**
- * Sync mode on a pserver: keeps the lanes of the round in work, applies them when the last one is there, lets pulls of a
- * version wait for it, and has cuts saved (DESIGN §6). What is taken when is decided by `src/core/rounds/gate.ts`.
+ * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived, lets pulls
+ * of a version wait for it, and has cuts saved (DESIGN §6). `src/core/rounds/gate.ts` decides what is accepted when.
  *
- * A lane is checked whole when it arrives, so that applying a round fails only for want of memory or when sums overflow:
- * both would fail again everywhere, and end the job.
+ * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow;
+ * both would fail again on every try, and fail the job.
  */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import type { Cancel, Clock } from '../../../base/seams.ts';
-import type { CheckpointFile, ShardMoment } from '../../../checkpoint/file/capture.ts';
+import type { Clock } from '../../../base/seams.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundGate } from '../../../core/rounds/gate.ts';
-import type { PushPosition } from '../../../core/shard/ledger.ts';
-import type { ShardLedgers } from '../../../core/shard/ledgers.ts';
-import type { MetricSums } from '../../../model/model.ts';
-import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/messages.ts';
+import type { Session } from '../../../protocol/messages/channel.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import { foldLanes, type LaneGradients, type RoundGradients } from '../../../tensor/lane-fold.ts';
-import { type Parameters, SHARD_ACTION } from '../../../tensor/parameters.ts';
+import { foldLanes, type RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { checkHeld } from '../check-held.ts';
+import { checkHeld } from '../checks.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
-import { gradientParts, readValues, type ValueSource } from '../request-parts.ts';
-import { type FrozenShards, freezeShards } from './frozen-shards.ts';
+import { readValues, type ValueSource } from '../request-parts.ts';
+import type { Reply, Request } from '../requests.ts';
+import type { OwnedShards } from '../shards.ts';
+import { CutSaves } from './cut-saves.ts';
+import { RoundLanes } from './lanes.ts';
+import { longPoll } from './long-poll.ts';
 import { keepPreImage } from './pre-image.ts';
-
-type Request<T extends RequestHeader['type']> = Received<Extract<RequestHeader, { type: T }>>;
-type Reply = Outgoing<ReplyHeader>;
 
 export interface RoundsOptions {
   readonly clock: Clock;
   readonly gate: RoundGate;
   readonly lanes: number;
   readonly spec: ParameterSpec;
-  readonly parameters: Parameters;
   readonly router: IdRouter;
-  readonly ledger: ShardLedgers;
-  /** The shards held here, and how many the job has. */
-  readonly held: readonly number[];
-  readonly shards: number;
-  /** Blocks of each dense parameter that are here, ascending. */
-  readonly blocks: readonly Uint32Array[];
-  /** Of the pass in work and the one before, as they were loaded. */
+  readonly shards: OwnedShards;
+  /** Of the current pass and the one before, as they were loaded. */
   readonly metrics: readonly PassMetrics[];
-  readonly momentOf: (shard: number) => ShardMoment;
   readonly isHeld: () => boolean;
   readonly isFrozen: () => boolean;
   /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
   readonly save: (source: SnapshotSource) => Promise<CheckpointFile>;
-  /** The job cannot go on. */
-  readonly fail: (error: PaddletError) => void;
+  /** A round cannot be applied: the job has to fail. */
+  readonly onFatal: (error: PaddletError) => void;
 }
 
-export interface Rounds {
+/** A cut that is announced but not reached in this time is declined; the master announces it again. */
+const CUT_WAIT_MS = 60_000;
+
+export class Rounds {
   readonly gate: RoundGate;
-  pull(request: Request<'pullVersion'>, session: Session): Promise<Reply>;
-  pushLane(request: Request<'pushLane'>): Reply;
-  standing(request: Request<'rounds'>, session: Session): Promise<Reply>;
-  cut(request: Request<'cut'>, session: Session): Promise<Reply>;
-  metrics(): readonly PassMetrics[];
-  /** Records of lanes that arrived since the start, and of those that were duplicates. */
-  observed(): { readonly received: number; readonly duplicate: number };
-  /** Those who wait are to try elsewhere. */
-  close(): void;
-}
+  readonly #options: RoundsOptions;
+  readonly #lanes: RoundLanes;
+  readonly #cuts: CutSaves;
+  readonly #changed = createSignal();
+  readonly #closed = new AbortController();
+  /** The version before the current one, for as long as a trainer may pull it. */
+  #previous: ValueSource | undefined;
+  #metrics: readonly PassMetrics[];
+  #received = 0;
+  #duplicate = 0;
 
-interface Lane extends LaneGradients {
-  readonly position: PushPosition | undefined;
-  readonly metrics: MetricSums;
-}
+  constructor(options: RoundsOptions) {
+    this.#options = options;
+    this.gate = options.gate;
+    this.#lanes = new RoundLanes(options);
+    this.#cuts = new CutSaves(options);
+    this.#metrics = options.metrics;
+  }
 
-/** A cut that is being saved, or the last one that was. */
-interface Cutting {
-  readonly round: number;
-  readonly done: Promise<CheckpointFile>;
-}
-
-export function createRounds(options: RoundsOptions): Rounds {
-  const { gate, parameters, ledger, spec, router } = options;
-  const changed = createSignal();
-  const closed = new AbortController();
-  const lanes: (Lane | undefined)[] = Array.from({ length: options.lanes }, () => undefined);
-  const actions = new Uint8Array(options.shards).fill(SHARD_ACTION.absent);
-  for (const shard of options.held) actions[shard] = SHARD_ACTION.apply;
-  let previous: ValueSource | undefined;
-  let metrics = options.metrics;
-  let received = 0;
-  let duplicate = 0;
-  /** Rounds at which to save. */
-  const wanted = new Set<number>();
-  let newest: Cutting | undefined;
-  /** Views of saves that are under way. */
-  const frozen = new Set<FrozenShards>();
-
-  function take(request: Request<'pushLane'>): void {
+  /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
+  async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
-    if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
-    const arrived = gradientParts(request);
-    if (header.records > 0) checkBlocks(options, header.lane, arrived.dense);
-    parameters.check(arrived.sparse, arrived.dense, actions);
-    // Looked at anew: checking may have moved the memory that they lie in.
-    const parts = gradientParts(request);
-    const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
-    lanes[header.lane] = {
-      records: header.records,
-      metrics: header.metrics,
-      position: header.batch,
-      dense: parts.dense.map((part) => ({
-        ...part,
-        blocks: part.blocks.slice(),
-        gradients: copied(part.gradients),
-      })),
-      sparse: parts.sparse.map((part) => ({ ...part, ids: copied(part.ids), gradients: copied(part.gradients) })),
+    const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
+    checkHeld(this.#options);
+    if (source === undefined) throw pending(this.gate, header.version);
+    // The version may have advanced between the wake-up and now.
+    const current = this.#sourceOf(header) ?? source;
+    return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
+  }
+
+  /**
+   * Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied.
+   */
+  pushLane(request: Request<'pushLane'>): Reply {
+    const { gate } = this;
+    const { header } = request;
+    this.#lanes.checkNumber(header.lane);
+    const verdict = gate.judgeLane(header);
+    if (verdict === 'otherTimeline') throw staleTimeline(gate, header.timeline);
+    if (verdict === 'ahead') {
+      throw new PaddletError(
+        'RoundAhead',
+        `round ${header.round} has not begun here: round ${gate.version()} is current`,
+        { details: { version: gate.version() } },
+      );
+    }
+    this.#received += header.records;
+    if (verdict === 'duplicate') {
+      this.#duplicate += header.records;
+      return { header: { type: 'pushLane', outcome: 'duplicate', version: gate.version() } };
+    }
+    if (this.#options.isFrozen()) throw draining();
+    this.#lanes.keep(request);
+    failPoint('lane.taken');
+    // This lane proves that every pserver has the current version: no trainer pulls the one before it any more.
+    this.#previous = undefined;
+    if (gate.took(header.lane)) this.#applyRound();
+    return { header: { type: 'pushLane', outcome: 'taken', version: gate.version() } };
+  }
+
+  /** Which round this pserver is at, once it is above the one named or the time is over. */
+  async position({ header }: Request<'rounds'>, session: Session): Promise<Reply> {
+    const { gate } = this;
+    const { above, maxWaitMs } = header;
+    const isAbove = (): true | undefined => (above === undefined || gate.version() > above ? true : undefined);
+    await this.#until(isAbove, maxWaitMs, session);
+    checkHeld(this.#options);
+    return {
+      header: {
+        type: 'rounds',
+        timeline: gate.timeline,
+        version: gate.version(),
+        oldest: gate.oldest(),
+        missing: gate.missing(),
+      },
     };
   }
 
-  /** All of it or nothing: `push` checks and reserves before it changes anything. */
-  function applyRound(): void {
-    const round = lanes.map((lane) => lane!);
-    const gradients = foldLanes(spec, router, round);
-    for (const view of frozen) view.keep(gradients);
-    previous = keepPreImage({ spec, parameters, router }, gradients);
-    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, actions);
-    failPoint('round.applied');
-    for (const { position, metrics: sums } of round) {
-      if (position === undefined) continue;
-      ledger.advance(position);
-      metrics = addPassMetrics(metrics, position.pass, sums);
+  /** Saves the shards as they are at that round, and answers when the file is published. */
+  async cut({ header }: Request<'cut'>, session: Session): Promise<Reply> {
+    const { gate } = this;
+    const { round, timeline } = header;
+    const known = this.#cuts.of(round);
+    if (timeline !== gate.timeline || (known === undefined && round < gate.version())) return declined(gate);
+    if (this.#options.isFrozen()) throw draining();
+    if (known === undefined && round > gate.version()) {
+      this.#cuts.plan(round);
+      await this.#until(() => this.#cuts.of(round), CUT_WAIT_MS, session);
     }
-    lanes.fill(undefined);
-    gate.advance();
-    if (wanted.delete(gate.version())) beginCut(gate.version());
-    changed.notify();
+    const save =
+      this.#cuts.of(round) ?? (round === gate.version() ? this.#cuts.begin(round, this.#metrics) : undefined);
+    if (save === undefined) {
+      this.#cuts.cancelPlan(round);
+      return declined(gate);
+    }
+    const { uuid, md5, bytes } = await save.file.catch(asSuspended);
+    return { header: { type: 'cut', outcome: 'saved', version: gate.version(), saved: { uuid, md5, bytes } } };
   }
 
-  function beginCut(round: number): Cutting {
-    const view = freezeShards(parameters);
-    frozen.add(view);
-    const moments = new Map(options.held.map((shard) => [shard, options.momentOf(shard)]));
-    const source = { parameters: view, momentOf: (shard: number) => moments.get(shard)!, rounds: { round, metrics } };
-    const done = options.save(source).finally(() => {
-      frozen.delete(view);
-    });
-    const cutting = { round, done };
-    newest = cutting;
-    // Whoever asked hears of it; a save that failed may be asked for again.
-    done.catch(() => {
-      if (newest === cutting) newest = undefined;
-    });
-    return cutting;
+  metrics(): readonly PassMetrics[] {
+    return this.#metrics;
   }
 
-  const cuttingOf = (round: number): Cutting | undefined => (newest?.round === round ? newest : undefined);
+  /** Records of lanes that arrived since the start, and of those that were duplicates. */
+  observed(): { readonly received: number; readonly duplicate: number } {
+    return { received: this.#received, duplicate: this.#duplicate };
+  }
 
-  /** Waits until `look` finds something, so many milliseconds at most: then undefined. */
-  async function within<T>(look: () => T | undefined, maxWaitMs: number, session: Session): Promise<T | undefined> {
-    const now = look();
-    if (now !== undefined || maxWaitMs === 0) return now;
-    const late = new AbortController();
-    const cancels: Cancel[] = [
-      options.clock.after(maxWaitMs, () => late.abort()),
-      session.onClosed(() => late.abort()),
-    ];
+  /** Requests that wait are answered with `Draining`: their senders look for the shards' next state or owner. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  #applyRound(): void {
     try {
-      return await changed.until(look, AbortSignal.any([late.signal, closed.signal]));
+      this.#apply();
     } catch (error) {
-      if (!isPaddletError(error, 'Interrupted')) throw error;
-      if (closed.signal.aborted) throw draining();
-      return undefined;
-    } finally {
-      for (const cancel of cancels) cancel();
-    }
-  }
-
-  const sourceOf = (wantedVersion: { timeline: number; version: number }): ValueSource | undefined => {
-    const verdict = gate.judgePull(wantedVersion);
-    switch (verdict) {
-      case 'current':
-        return parameters;
-      case 'previous':
-        return previous;
-      case 'wait':
-        return undefined;
-      case 'gone':
-        throw new PaddletError('VersionGone', `version ${wantedVersion.version} is past: ${gate.version()} here`, {
-          details: { version: gate.version() },
-        });
-      case 'otherTimeline':
-        throw staleTimeline(gate, wantedVersion.timeline);
-    }
-  };
-
-  return {
-    gate,
-    async pull(request, session) {
-      const { header } = request;
-      const source = await within(() => sourceOf(header), header.maxWaitMs, session);
-      checkHeld(options);
-      if (source === undefined) throw pending(gate, header.version);
-      // The version may have moved on between the wake-up and now.
-      const now = sourceOf(header) ?? source;
-      return { header: { type: 'pullVersion' }, segments: readValues(spec, now, request) };
-    },
-    pushLane(request) {
-      const { header } = request;
-      if (header.lane >= lanes.length) throw badLane(header.lane, `the job has ${lanes.length} lanes`);
-      const verdict = gate.judgeLane(header);
-      if (verdict === 'otherTimeline') throw staleTimeline(gate, header.timeline);
-      if (verdict === 'ahead') {
-        throw new PaddletError('RoundAhead', `round ${header.round} has not begun here: ${gate.version()} is in work`, {
-          details: { version: gate.version() },
-        });
-      }
-      received += header.records;
-      if (verdict === 'duplicate') {
-        duplicate += header.records;
-        return { header: { type: 'pushLane', outcome: 'duplicate', version: gate.version() } };
-      }
-      if (options.isFrozen()) throw draining();
-      checkBatch(ledger, request);
-      take(request);
-      failPoint('lane.taken');
-      // Everybody has this version now: nobody pulls the one before any more.
-      previous = undefined;
-      if (gate.took(header.lane)) applyOrFail();
-      return { header: { type: 'pushLane', outcome: 'taken', version: gate.version() } };
-    },
-    async standing({ header }, session) {
-      const { above } = header;
-      const isAbove = (): true | undefined => (above === undefined || gate.version() > above ? true : undefined);
-      await within(isAbove, header.maxWaitMs, session);
-      checkHeld(options);
-      return {
-        header: {
-          type: 'rounds',
-          timeline: gate.timeline,
-          version: gate.version(),
-          oldest: gate.oldest(),
-          missing: gate.missing(),
-        },
-      };
-    },
-    async cut({ header }, session) {
-      const { round, timeline } = header;
-      const known = cuttingOf(round);
-      if (timeline !== gate.timeline || (known === undefined && round < gate.version())) return declined(gate);
-      if (options.isFrozen()) throw draining();
-      if (known === undefined && round > gate.version()) {
-        wanted.add(round);
-        // However long it takes to get there: whoever asks gives up by itself, and asks again.
-        await within(() => cuttingOf(round), CUT_WAIT_MS, session);
-      }
-      const cutting = cuttingOf(round) ?? (round === gate.version() ? beginCut(round) : undefined);
-      if (cutting === undefined) {
-        wanted.delete(round);
-        return declined(gate);
-      }
-      const { uuid, md5, bytes } = await cutting.done.catch(asSuspended);
-      return { header: { type: 'cut', outcome: 'saved', version: gate.version(), saved: { uuid, md5, bytes } } };
-    },
-    metrics: () => metrics,
-    observed: () => ({ received, duplicate }),
-    close: () => closed.abort(),
-  };
-
-  function applyOrFail(): void {
-    try {
-      applyRound();
-    } catch (error) {
-      if (isPaddletError(error)) options.fail(error);
+      if (isPaddletError(error)) this.#options.onFatal(error);
       throw error;
     }
   }
-}
 
-/** A cut that is announced and not reached by then is announced anew. */
-const CUT_WAIT_MS = 60_000;
+  /** All of it or nothing: `Parameters.push` checks and reserves before it changes anything. */
+  #apply(): void {
+    const { gate } = this;
+    const { spec, router, shards } = this.#options;
+    const { parameters } = shards;
+    const lanes = this.#lanes.all();
+    const gradients = foldLanes(spec, router, lanes);
+    this.#cuts.beforeRound(gradients);
+    this.#previous = keepPreImage({ spec, parameters, router }, gradients);
+    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));
+    failPoint('round.applied');
+    for (const { position, metrics } of lanes) {
+      if (position === undefined) continue;
+      shards.ledgers.advance(position);
+      this.#metrics = addPassMetrics(this.#metrics, position.pass, metrics);
+    }
+    shards.advance(undefined);
+    this.#lanes.clear();
+    gate.advance();
+    this.#cuts.reached(gate.version(), this.#metrics);
+    this.#changed.notify();
+  }
+
+  /** Where the values of a version are read; undefined while the version is still to come. */
+  #sourceOf(wanted: { timeline: number; version: number }): ValueSource | undefined {
+    const { gate } = this;
+    switch (gate.judgePull(wanted)) {
+      case 'current':
+        return this.#options.shards.parameters;
+      case 'previous':
+        return this.#previous;
+      case 'wait':
+        return undefined;
+      case 'gone':
+        throw new PaddletError('VersionGone', `version ${wanted.version} is past: ${gate.version()} here`, {
+          details: { version: gate.version() },
+        });
+      case 'otherTimeline':
+        throw staleTimeline(gate, wanted.timeline);
+    }
+  }
+
+  #until<T>(look: () => T | undefined, maxWaitMs: number, session: Session): Promise<T | undefined> {
+    const { clock } = this.#options;
+    return longPoll(look, {
+      ...{ clock, session, maxWaitMs, changed: this.#changed },
+      done: this.#closed.signal,
+      doneError: draining,
+    });
+  }
+}
 
 const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
 
-const draining = (): PaddletError => new PaddletError('Draining', 'this pserver is leaving and takes no more lanes');
-
-const badLane = (lane: number, why: string): PaddletError => new PaddletError('BadMessage', `lane ${lane}: ${why}`);
+const draining = (): PaddletError => new PaddletError('Draining', 'this pserver is draining and accepts no more lanes');
 
 const staleTimeline = (gate: RoundGate, timeline: number): PaddletError =>
   new PaddletError('StaleTimeline', `the timeline is ${gate.timeline} here, not ${timeline}`, {
@@ -295,7 +236,7 @@ function pending(gate: RoundGate, version: number): PaddletError {
   const missing = gate.missing();
   return new PaddletError(
     'VersionPending',
-    `version ${version} is not there yet: round ${gate.version()} waits for lanes ${missing.join(', ')}`,
+    `version ${version} does not exist yet: round ${gate.version()} waits for lanes ${missing.join(', ')}`,
     { details: { version: gate.version(), missing } },
   );
 }
@@ -303,33 +244,3 @@ function pending(gate: RoundGate, version: number): PaddletError {
 const declined = (gate: RoundGate): Reply => ({
   header: { type: 'cut', outcome: 'declined', version: gate.version() },
 });
-
-/** The ledger must be able to take it when the round is applied. */
-function checkBatch(ledger: ShardLedgers, { header }: Request<'pushLane'>): void {
-  const { batch, lane, records } = header;
-  if (batch === undefined) {
-    if (records > 0) throw badLane(lane, 'records of no mini-batch');
-    return;
-  }
-  if (ledger.judge(batch).outcome !== 'apply') {
-    throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
-  }
-}
-
-/** Every lane has all blocks that are here, or folding could not tell which of them a lane left out. */
-function checkBlocks(
-  { blocks, spec }: RoundsOptions,
-  lane: number,
-  parts: readonly { readonly parameter: number; readonly blocks: Uint32Array }[],
-): void {
-  blocks.forEach((expected, parameter) => {
-    const there = parts.filter((part) => part.parameter === parameter);
-    const count = there.reduce((sum, part) => sum + part.blocks.length, 0);
-    if (there.length > 1 || count !== expected.length) {
-      throw badLane(
-        lane,
-        `${count} blocks of ${spec.dense[parameter]!.name} in ${there.length} parts, not ${expected.length}`,
-      );
-    }
-  });
-}

@@ -1,18 +1,18 @@
 /**
- * Mode sync, when the whole job is asked to stop: trainers first see to it that every pserver has the same lanes of the round
- * in work. Else one could have ended the round and another not, for want of a lane that nobody keeps any more, and all would
- * have to go back to the last cut.
+ * Sync mode, when the whole job is asked to stop: pservers wait for the trainers to leave, and the trainers leave only
+ * after every pserver has the same lanes of the current round. Otherwise one pserver could have completed the round and
+ * another could lack a lane that no trainer keeps any more, and all would have to go back to the last cut.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import { follow } from '../../../store/follow.ts';
 
-/** Longer than they take, unless something is wrong with one: then it is not waited for. */
-const LEAVE_MS = 5_000;
+/** Longer than trainers need; one that takes longer is stuck, and is not waited for. */
+const TRAINERS_LEAVE_MS = 5_000;
 
-/** Resolves when no trainer is registered any more, after so long, or when aborted. */
-export async function trainersGone(context: RoleContext, over: AbortSignal): Promise<void> {
+/** Resolves when no trainer is registered any more, after TRAINERS_LEAVE_MS, or when `stopSignal` aborts. */
+export async function trainersGone(context: RoleContext, stopSignal: AbortSignal): Promise<void> {
   const { store, keys, host } = context;
   const live = new Set<string>();
   const changed = createSignal();
@@ -39,13 +39,17 @@ export async function trainersGone(context: RoleContext, over: AbortSignal): Pro
     },
     host.clock,
   );
-  const cancelTimer = host.clock.after(LEAVE_MS, () => late.abort());
+  const cancelTimer = host.clock.after(TRAINERS_LEAVE_MS, () => late.abort());
   try {
-    await changed.until(() => (isKnown && live.size === 0 ? true : undefined), AbortSignal.any([over, late.signal]));
+    await changed.until(
+      () => (isKnown && live.size === 0 ? true : undefined),
+      AbortSignal.any([stopSignal, late.signal]),
+    );
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
-    if (late.signal.aborted)
-      host.log.warn('trainers are still there: not waiting for them to leave', { trainers: live.size });
+    if (late.signal.aborted) {
+      host.log.warn('trainers are still registered: not waiting for them any longer', { trainers: live.size });
+    }
   } finally {
     cancelTimer();
     cancelFollow();

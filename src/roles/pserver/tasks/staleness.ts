@@ -1,13 +1,13 @@
-/** A pserver's side of staleness: its version, the judgement of each push, the gate of policy `wait`, and what is counted. */
+/** Staleness on a pserver: its version, the judgement of each push, the gate of policy `wait`, and the counts. */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import { judgeStaleness, type PulledVersion, type StalenessRule } from '../../../core/shard/staleness.ts';
-import { createStalenessGate, type GateEffect, type GateEvent } from '../../../core/shard/staleness-gate.ts';
+import { type GateEffect, type GateEvent, StalenessGate } from '../../../core/shard/staleness-gate.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import type { PserverMetrics } from '../metrics.ts';
 
-/** What a trainer says of a pull that gradients will be pushed of. */
+/** What a trainer announces with a pull: how many pushes will carry gradients of the pulled values. */
 export interface Hold {
   readonly trainer: string;
   readonly pushes: number;
@@ -15,7 +15,7 @@ export interface Hold {
 }
 
 export interface StalenessCounts {
-  /** Applied pushes whose staleness is known; their sum and the greatest. */
+  /** Applied pushes whose staleness is known; the sum of their staleness, and the greatest. */
   readonly counted: number;
   readonly sum: number;
   readonly max: number;
@@ -25,13 +25,17 @@ export interface StalenessCounts {
 export interface Staleness {
   /** Updates applied: the version of the shards. */
   version(): number;
-  /** The factor for the learning rate. Throws `TooStale`. */
+  /** The factor for the learning rate, for a push that may be applied. Throws `TooStale`. */
   judge(revision: string, used: PulledVersion | undefined, push: number): number;
-  /** Resolves when the trainer may pull; undefined: at once. Throws `NotReady` when others hold it up for too long. */
+  /**
+   * Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too
+   * long.
+   */
   enter(hold: Hold | undefined, session: Session): Promise<void> | undefined;
   /** A push of this connection was applied, or dropped as a duplicate. */
   pushed(session: Session): void;
   counts(): StalenessCounts;
+  /** Pulls that wait, and later ones, are refused with `NotReady`. */
   close(): void;
 }
 
@@ -45,7 +49,7 @@ export interface StalenessOptions {
   readonly metrics: PserverMetrics;
 }
 
-/** Below the time after which a trainer gives up a request. */
+/** Below the time after which a trainer gives up on a request. */
 const ANSWER_WITHIN_MS = 8_000;
 
 export function createStaleness(options: StalenessOptions): Staleness {
@@ -83,18 +87,18 @@ export function createStaleness(options: StalenessOptions): Staleness {
   };
 }
 
-interface Caller {
+interface WaitingPull {
   readonly resolve: () => void;
   readonly reject: (error: PaddletError) => void;
   readonly askedMs: number;
 }
 
 function createGateKeeper({ clock, log, version, patienceMs, metrics }: StalenessOptions, bound: number) {
-  const gate = createStalenessGate({ bound, patienceMs, answerWithinMs: ANSWER_WITHIN_MS });
-  /** A trainer has one connection: who is at its other end holds what it pulled over it. */
+  const gate = new StalenessGate({ bound, patienceMs, answerWithinMs: ANSWER_WITHIN_MS });
+  /** A trainer has one connection: the session names the holder. */
   const holders = new WeakMap<Session, number>();
   const names = new Map<number, string>();
-  const callers = new Map<number, Caller>();
+  const waiting = new Map<number, WaitingPull>();
   let lastHolder = 0;
   let lastRequest = 0;
   let cancelTick: Cancel = () => {};
@@ -102,24 +106,24 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
 
   function submit(event: GateEvent): void {
     if (closed) return;
-    const now = clock.monotonicMs();
-    for (const effect of gate.step(event, version(), now)) carryOut(effect, now);
+    const nowMs = clock.monotonicMs();
+    for (const effect of gate.step(event, version(), nowMs)) carryOut(effect, nowMs);
     cancelTick();
     const due = gate.nextDeadline();
-    if (due !== undefined) cancelTick = clock.after(Math.max(0, due - now), () => submit({ type: 'tick' }));
+    if (due !== undefined) cancelTick = clock.after(Math.max(0, due - nowMs), () => submit({ type: 'tick' }));
   }
 
-  function carryOut(effect: GateEffect, now: number): void {
-    if (effect.type === 'lapsed') {
-      log.warn(`trainer ${names.get(effect.holder)} has pushed nothing for ${patienceMs} ms: it is not waited for`);
+  function carryOut(effect: GateEffect, nowMs: number): void {
+    if (effect.type === 'expired') {
+      log.warn(`trainer ${names.get(effect.holder)} has pushed nothing for ${patienceMs} ms: not waiting for it`);
       return;
     }
-    const caller = callers.get(effect.request);
-    assert(caller !== undefined, 'an answer is for one who asked');
-    callers.delete(effect.request);
-    metrics.waitedForStaleness(now - caller.askedMs);
-    if (effect.type === 'admit') caller.resolve();
-    else caller.reject(heldUp());
+    const pull = waiting.get(effect.request);
+    assert(pull !== undefined, 'an answer belongs to a request');
+    waiting.delete(effect.request);
+    metrics.waitedForStaleness(nowMs - pull.askedMs);
+    if (effect.type === 'admit') pull.resolve();
+    else pull.reject(heldUp());
   }
 
   const heldUp = (): PaddletError =>
@@ -134,7 +138,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
     names.set(holder, trainer);
     session.onClosed(() => {
       names.delete(holder);
-      submit({ type: 'left', holder });
+      submit({ type: 'disconnected', holder });
     });
     return holder;
   }
@@ -146,7 +150,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
       lastRequest += 1;
       const request = lastRequest;
       return new Promise((resolve, reject) => {
-        callers.set(request, { resolve, reject, askedMs: clock.monotonicMs() });
+        waiting.set(request, { resolve, reject, askedMs: clock.monotonicMs() });
         submit({ type: 'ask', holder, request, pushes, since });
       });
     },
@@ -154,12 +158,11 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
       const holder = holders.get(session);
       if (holder !== undefined) submit({ type: 'pushed', holder });
     },
-    /** Those who wait are to try elsewhere. */
     close(): void {
       closed = true;
       cancelTick();
-      for (const { reject } of callers.values()) reject(heldUp());
-      callers.clear();
+      for (const { reject } of waiting.values()) reject(heldUp());
+      waiting.clear();
     },
   };
 }

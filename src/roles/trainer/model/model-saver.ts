@@ -1,142 +1,140 @@
-/** Asks to save the model when the master says that it is wanted; saves it beside the work, if chosen, and keeps the choice meanwhile. */
+/**
+ * Asks to save the model when the master says that it is wanted. A trainer that is chosen saves it beside the training,
+ * and keeps the choice by asking for it again, until the model is written.
+ */
 import { isPaddletError } from '../../../base/errors.ts';
-import type { Cancel } from '../../../base/seams.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { ReplyHeader } from '../../../protocol/messages/messages.ts';
+import { renewChoice } from './renew-choice.ts';
 
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Between two looks at whether a model is still wanted that this trainer cannot see to yet. */
+/** A trainer that cannot save a wanted model yet pauses this long between requests that the master answers at once. */
 export const SAVE_BUSY_MS = 100;
 
-type Chosen = NonNullable<Extract<ReplyHeader, { type: 'requestSaveModel' }>['chosen']>;
+type Choice = NonNullable<Extract<ReplyHeader, { type: 'requestSaveModel' }>['chosen']>;
+type Outcome = { readonly path: string } | { readonly error: string };
 
 export interface ModelSaver {
-  /** Returns at once: false when this trainer cannot see to it yet. */
+  /** Returns at once: false when this trainer cannot save the model yet. */
   wanted(): boolean;
-  /** Resolves when nothing is being saved any more. */
+  /** Resolves when no model is being saved any more. */
   settled(): Promise<void>;
 }
 
 export interface ModelSaverOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
+  /** The trainer's id. */
   readonly id: string;
   readonly master: MasterClient;
-  /** Writes the model after that pass; its path. `confirm` throws `Interrupted` when another is to write it. */
+  /** Writes the model after that pass; returns its path. `confirm` throws `Interrupted` when the choice is lost. */
   readonly save: (pass: number, confirm: () => Promise<void>, signal: AbortSignal) => Promise<string>;
-  readonly over: AbortSignal;
-  readonly onEnd: (error: unknown) => void;
+  readonly stopSignal: AbortSignal;
+  readonly onFatal: (error: Error) => void;
 }
 
 export function createModelSaver(options: ModelSaverOptions): ModelSaver {
-  const { context, record, id, master, over } = options;
-  const { clock, log } = context.host;
-  const ofJob = { job: record.id, batchPlanId: record.batchPlanId, trainer: id };
-  /** Longer than a death takes to be seen. */
-  const blockMs = 2 * record.job.cluster.leaseTtlMs;
-  let running: Promise<void> | undefined;
-  /** Asks whether the choice that is being worked on still stands. */
-  let recheck: (() => void) | undefined;
+  const saver = new Saver(options);
+  return { wanted: () => saver.wanted(), settled: () => saver.settled() };
+}
 
-  async function ask(choice?: number): Promise<Chosen | undefined> {
-    const header = { type: 'requestSaveModel' as const, ...ofJob, blockMs, ...(choice && { choice }) };
-    const reply = await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over });
+class Saver {
+  readonly #options: ModelSaverOptions;
+  /** How long the choice keeps other trainers from saving: longer than the master needs to see a death. */
+  readonly #blockMs: number;
+  #running: Promise<void> | undefined;
+  /** Asks at once whether the present choice still holds. */
+  #recheck: (() => void) | undefined;
+
+  constructor(options: ModelSaverOptions) {
+    this.#options = options;
+    this.#blockMs = 2 * options.record.job.cluster.leaseTtlMs;
+  }
+
+  wanted(): boolean {
+    const { stopSignal, onFatal } = this.#options;
+    if (stopSignal.aborted) return false;
+    if (this.#running !== undefined) {
+      // The master has no chosen trainer: the model that is being saved here may not be wanted any more.
+      this.#recheck?.();
+      return false;
+    }
+    this.#running = this.#run()
+      .catch((error: unknown) => {
+        if (!isPaddletError(error, 'Interrupted')) onFatal(error as Error);
+      })
+      .finally(() => {
+        this.#running = undefined;
+      });
+    return true;
+  }
+
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const chosen = await this.#request();
+    if (chosen === undefined) return;
+    const outcome = await this.#save(chosen);
+    if (outcome !== undefined) await this.#report(chosen, outcome);
+  }
+
+  /** Undefined when the saving was abandoned. */
+  async #save(chosen: Choice): Promise<Outcome | undefined> {
+    const { context, stopSignal, onFatal } = this.#options;
+    const { log, clock } = context.host;
+    const lost = new AbortController();
+    const signal = AbortSignal.any([stopSignal, lost.signal]);
+    const keep = (): Promise<void> => this.#keep(chosen, lost);
+    const confirm = async (): Promise<void> => {
+      await keep();
+      throwIfAborted(signal);
+    };
+    const renewal = renewChoice(clock, this.#blockMs / 3, keep, onFatal);
+    this.#recheck = renewal.now;
+    try {
+      return { path: await this.#options.save(chosen.pass, confirm, signal) };
+    } catch (error) {
+      // An error neither of the disk nor of the pservers is a bug.
+      if (!(error instanceof Error) || !(isPaddletError(error) || 'code' in error)) throw error;
+      // The next chosen trainer removes the file that this one was writing, which fails the writing.
+      if (!signal.aborted) await keep();
+      if (stopSignal.aborted) return undefined;
+      if (lost.signal.aborted) {
+        log.warn(`saving the model after pass ${chosen.pass} is abandoned: this trainer is no longer chosen for it`);
+        return undefined;
+      }
+      log.error(`the model after pass ${chosen.pass} could not be saved: ${error.message}`);
+      return { error: error.message.slice(0, LIMITS.failureCharacters) };
+    } finally {
+      renewal.cancel();
+      this.#recheck = undefined;
+    }
+  }
+
+  /** Aborts the saving when another trainer was chosen, or when what is being saved is not the model any more. */
+  async #keep({ choice }: Choice, lost: AbortController): Promise<void> {
+    if ((await this.#request(choice)) === undefined) lost.abort();
+  }
+
+  /** Asks to be chosen, or to keep that choice. */
+  async #request(choice?: number): Promise<Choice | undefined> {
+    const { record, id, master, stopSignal } = this.#options;
+    const fields = { ...jobFields(record), trainer: id, blockMs: this.#blockMs, ...(choice && { choice }) };
+    const header = { type: 'requestSaveModel' as const, ...fields };
+    const reply = await master.request({ header }, { signal: stopSignal });
     reply.free();
     return reply.header.chosen;
   }
 
-  async function tell(chosen: Chosen, outcome: { path?: string; error?: string }): Promise<void> {
-    const header = { type: 'savedModel' as const, ...ofJob, ...chosen, ...outcome };
-    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+  async #report(chosen: Choice, outcome: Outcome): Promise<void> {
+    const { record, id, master, stopSignal } = this.#options;
+    const header = { type: 'savedModel' as const, ...jobFields(record), trainer: id, ...chosen, ...outcome };
+    (await master.request({ header }, { signal: stopSignal })).free();
   }
-
-  /** Aborts the writing when somebody else was chosen meanwhile, or what is being written is not the model any more. */
-  async function keep({ choice }: Chosen, lost: AbortController): Promise<void> {
-    if ((await ask(choice)) === undefined) lost.abort();
-  }
-
-  /** Asks again and again, and when told to. */
-  function keepChoice(chosen: Chosen, lost: AbortController): Cancel {
-    let cancelled = false;
-    let isAsking = false;
-    let cancelTimer: Cancel = () => {};
-    const renew = async (): Promise<void> => {
-      if (isAsking) return;
-      isAsking = true;
-      cancelTimer();
-      try {
-        await keep(chosen, lost);
-      } catch (error) {
-        if (!isPaddletError(error)) throw error;
-      }
-      isAsking = false;
-      if (!cancelled) arm();
-    };
-    const renewNow = (): void => void renew().catch(options.onEnd);
-    const arm = (): void => {
-      cancelTimer = clock.after(blockMs / 3, renewNow);
-    };
-    arm();
-    recheck = renewNow;
-    return () => {
-      cancelled = true;
-      recheck = undefined;
-      cancelTimer();
-    };
-  }
-
-  async function run(): Promise<void> {
-    const chosen = await ask();
-    if (chosen === undefined) return;
-    const { pass } = chosen;
-    const lost = new AbortController();
-    const signal = AbortSignal.any([over, lost.signal]);
-    const confirm = async (): Promise<void> => {
-      await keep(chosen, lost);
-      throwIfAborted(signal);
-    };
-    const cancel = keepChoice(chosen, lost);
-    let outcome: { path?: string; error?: string };
-    try {
-      outcome = { path: await options.save(pass, confirm, signal) };
-    } catch (error) {
-      // What is no error of the disk or of the pservers is a bug.
-      if (!(error instanceof Error) || !(isPaddletError(error) || 'code' in error)) throw error;
-      // Whoever relieves this one removes the file that it was writing.
-      if (!signal.aborted) await keep(chosen, lost);
-      if (over.aborted) return;
-      if (lost.signal.aborted) {
-        log.warn(`this trainer is not to save the model after pass ${pass} any more: given up here`);
-        return;
-      }
-      log.error(`the model after pass ${pass} could not be saved: ${error.message}`);
-      outcome = { error: error.message.slice(0, 4000) };
-    } finally {
-      cancel();
-    }
-    await tell(chosen, outcome);
-  }
-
-  return {
-    wanted() {
-      if (over.aborted) return false;
-      if (running !== undefined) {
-        // The master has nobody who writes it: what is being written here is not wanted any more.
-        recheck?.();
-        return false;
-      }
-      running = run()
-        .catch((error: unknown) => {
-          if (!isPaddletError(error, 'Interrupted')) options.onEnd(error);
-        })
-        .finally(() => {
-          running = undefined;
-        });
-      return true;
-    },
-    settled: async () => running,
-  };
 }

@@ -1,7 +1,8 @@
 /**
- * Writes the merged model of all pservers, values only, as `paddlet checkpoint export` writes it: one safetensors file. The
- * pservers go on meanwhile, so each row is of some moment during the writing. Memory: a page of rows for each pserver. How
- * many rows a table has is known only at its end; they wait in a file beside.
+ * Writes the merged model of all pservers as one safetensors file, values only, as `paddlet checkpoint export` writes
+ * it. Training continues, so each row is of some moment during the writing. It needs memory for one page of rows of
+ * each pserver. The header comes first and needs the row count of each table, so rows are first written to a spool
+ * file.
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
@@ -28,7 +29,7 @@ export interface SaveModelOptions {
   readonly folder: string;
   /** Counted from 1. */
   readonly pass: number;
-  /** Whether this trainer is still the one to write it; throws `Interrupted` when not. */
+  /** Throws `Interrupted` when this trainer is no longer chosen to write the model. */
   readonly confirm: () => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -36,17 +37,18 @@ export interface SaveModelOptions {
 export const modelFileName = (job: string, pass: number): string => `${job}-pass-${pass}.safetensors`;
 
 /**
- * The path of the file, which is whole and durable. Throws the disk's own errors, `Interrupted`; then nothing is left.
+ * Returns the path of the file, which is complete and durable. Throws the disk's own errors and `Interrupted`; then it
+ * has removed its files.
  *
- * Whoever begins removes what was begun before, and begins with its own file before it reads anything: one that was relieved
- * and goes on later cannot put an older model in the place of a newer one, as its file is gone.
+ * It first removes the unfinished files of other trainers, and creates its own before it reads anything. A trainer that
+ * lost the choice and resumes later cannot replace a newer model by an older one, as its file is gone.
  */
 export async function saveModel(options: SaveModelOptions): Promise<string> {
   const { disk, folder, record, pass, random, group, confirm, signal } = options;
   const name = modelFileName(record.job.name, pass);
   const path = `${folder}/${name}`;
   await makeDurableFolder(disk, folder);
-  await removeBegun(disk, folder, record.job.name, pass);
+  await removeUnfinished(disk, folder, record.job.name, pass);
   const temporary = `${path}.${random.uuid()}.part`;
   const spool = `${path}.${random.uuid()}.rows.part`;
   try {
@@ -60,17 +62,17 @@ export async function saveModel(options: SaveModelOptions): Promise<string> {
     await disk.rename(temporary, path);
     await disk.syncFolder(folder);
   } finally {
-    // The first error says what went wrong.
+    // An error of the removal would hide the first error.
     for (const part of [temporary, spool]) await disk.remove(part).catch(() => undefined);
   }
   return path;
 }
 
-/** Of this pass, and of those before, which nobody is to write any more. */
-async function removeBegun(disk: Disk, folder: string, job: string, pass: number): Promise<void> {
+/** Removes unfinished files of this pass, and of those before, which are not wanted any more. */
+async function removeUnfinished(disk: Disk, folder: string, job: string, pass: number): Promise<void> {
   for (const found of await disk.list(folder)) {
-    const begun = /^(.*)-pass-(\d+)\.safetensors\..+\.part$/.exec(found);
-    if (begun === null || begun[1] !== job || Number(begun[2]) > pass) continue;
+    const unfinished = /^(.*)-pass-(\d+)\.safetensors\..+\.part$/.exec(found);
+    if (unfinished === null || unfinished[1] !== job || Number(unfinished[2]) > pass) continue;
     await disk.remove(`${folder}/${found}`);
   }
 }
@@ -79,8 +81,9 @@ interface Spooled {
   readonly spec: SparseSpec;
   readonly ids: ExportColumn;
   readonly values: ExportColumn;
-  /** Of each piece in the spool: ids, then values. */
+  /** Rows of each piece in the spool file; a piece has its ids first, then its values. */
   readonly pieces: readonly number[];
+  /** Offset of the first piece. */
   readonly at: number;
 }
 
@@ -116,7 +119,7 @@ async function writeModel(
         pass: String(pass),
       };
       const sink = await createSafetensorsSink(file, columns, metadata);
-      for (const table of tables) await unspool(rows, table, sink);
+      for (const table of tables) await copySpooled(rows, table, sink);
       for (const [parameter, column] of dense.entries()) {
         await writeDense(options, placement, { parameter, column, sink });
       }
@@ -165,13 +168,18 @@ async function spoolTable(
   };
 }
 
-async function unspool(rows: DiskFile, { spec, ids, values, pieces, at }: Spooled, sink: ColumnSink): Promise<void> {
+async function copySpooled(
+  rows: DiskFile,
+  { spec, ids, values, pieces, at }: Spooled,
+  sink: ColumnSink,
+): Promise<void> {
   let from = at;
   for (const count of pieces) {
     const bytes = new Uint8Array(count * (8 + 4 * spec.width));
     const read = await rows.read(bytes, from);
-    if (read !== bytes.length)
+    if (read !== bytes.length) {
       throw Object.assign(new Error('EIO: the spooled rows are shorter than written'), { code: 'EIO' });
+    }
     await sink.write(ids, bytes.subarray(0, 8 * count));
     await sink.write(values, bytes.subarray(8 * count));
     from += bytes.length;

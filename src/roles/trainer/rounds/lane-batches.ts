@@ -1,26 +1,25 @@
 /** The mini-batches of several lanes in one round, with the union of their ids: one pull serves them all. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
-import type { IdList } from '../../../cluster/client/placed-parts.ts';
-import type { LanePush } from '../../../cluster/client/version-client.ts';
+import type { LanePush } from '../../../cluster/client/lane-sender.ts';
+import type { IdList } from '../../../cluster/client/slicer.ts';
 import { noMetrics } from '../../../model/metrics.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
-import { isFiniteGradient } from '../tasks/accumulator.ts';
-import { badGradient, valuesOf } from '../tasks/train-task.ts';
-import { createWindow, idsOf, type Window } from '../tasks/window.ts';
+import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
+import { type IdUnion, idsOf, uniteIds, valuesOfBatch } from '../compute/id-union.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
 export interface LaneBatches {
   readonly round: number;
   readonly lanes: readonly number[];
-  /** Of the lanes that could be read; undefined: the lane is empty. */
+  /** By lane, without those that could not be read; undefined when the lane is empty in this round. */
   readonly records: ReadonlyMap<number, LaneRecords | undefined>;
   readonly failures: ReadonlyMap<number, PaddletError>;
-  /** What is to be pulled; undefined when no lane has a good record. */
+  /** The ids to pull; undefined when no lane has a good record. */
   readonly ids: IdList | undefined;
-  readonly window: Window;
-  /** For each lane with good records, its number in the window. */
-  readonly places: ReadonlyMap<number, number>;
+  readonly union: IdUnion;
+  /** For each lane with good records, the number of its batch in the union. */
+  readonly batchNumbers: ReadonlyMap<number, number>;
 }
 
 export async function prepareLanes(
@@ -37,17 +36,17 @@ export async function prepareLanes(
     else throw one.reason;
   });
   const filled = [...records].filter(([, one]) => one !== undefined && one.batch.data.records > 0);
-  const window = createWindow(
+  const union = uniteIds(
     router,
     filled.map(([, one]) => one!.batch),
   );
-  const places = new Map(filled.map(([lane], place) => [lane, place]));
-  return { round, lanes, records, failures, ids: filled.length === 0 ? undefined : window.ids, window, places };
+  const batchNumbers = new Map(filled.map(([lane], number) => [lane, number]));
+  return { round, lanes, records, failures, ids: filled.length === 0 ? undefined : union.ids, union, batchNumbers };
 }
 
 /**
- * What the lane adds to its round: from its own batch alone, so that the bits do not depend on which other lanes this trainer
- * has. Throws `BadGradient`.
+ * What the lane adds to its round: the mean gradient over its good records. It is computed from the lane's own batch
+ * alone, so that its bits do not depend on which other lanes this trainer has. Throws `BadGradient`.
  */
 export function computeLane(
   model: Model,
@@ -60,14 +59,14 @@ export function computeLane(
   if (records === undefined) {
     return { ...at, batch: undefined, records: 0, metrics: noMetrics, gradients: undefined };
   }
-  const { place, batch, good } = records;
-  const position = { pass: place.pass, task: place.task, push: place.push, last: place.last, good };
-  const index = batches.places.get(lane);
-  if (index === undefined || values === undefined) {
-    return { ...at, batch: position, records: 0, metrics: noMetrics, gradients: undefined };
+  const { position, batch, good } = records;
+  const ledgerEntry = { pass: position.pass, task: position.task, push: position.push, last: position.last, good };
+  const number = batches.batchNumbers.get(lane);
+  if (number === undefined || values === undefined) {
+    return { ...at, batch: ledgerEntry, records: 0, metrics: noMetrics, gradients: undefined };
   }
-  const { dense, sparse, metrics } = model.step(batch, valuesOf(model, batches.window, index, values));
+  const { dense, sparse, metrics } = model.step(batch, valuesOfBatch(model, batches.union, number, values));
   const gradients = { dense, sparse, ids: idsOf(batch) };
   if (!isFiniteGradient(gradients)) throw badGradient(records.describe());
-  return { ...at, batch: position, records: batch.data.records, metrics, gradients };
+  return { ...at, batch: ledgerEntry, records: batch.data.records, metrics, gradients };
 }

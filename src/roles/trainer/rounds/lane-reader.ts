@@ -1,24 +1,28 @@
 /**
- * The records of this trainer's lanes, round by round. Of each lane the task in work and the one after it are held: the next
- * is read while the one before is worked.
+ * The records of this trainer's lanes, round by round. For each lane it holds the current task and the next one, which
+ * is read while the current one is trained on.
  */
 import type { LaneBatch, RoundPlan } from '../../../core/rounds/plan.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Batch } from '../../../model/model.ts';
 
 export interface LaneRecords {
-  readonly place: LaneBatch;
+  readonly position: LaneBatch;
   readonly batch: Batch;
-  /** Good records of the task up to the end of the batch. */
+  /** Good records of the task before the end of the batch. */
   readonly good: number;
   /** File and lines, for messages. */
   describe(): string;
 }
 
 export interface LaneReader {
-  /** Undefined when the lane is empty in that round. Rejects when its task cannot be read; the next call tries again. */
+  /**
+   * Undefined when the lane is empty in that round. Rejects when its task cannot be read; the next call tries again.
+   */
   read(round: number, lane: number): Promise<LaneRecords | undefined>;
-  /** From that round on these lanes are wanted: what else is held is let go, and what comes next is read ahead. */
+  /**
+   * From that round on these lanes are wanted: drops the tasks of other lanes, and reads the next tasks of these ahead.
+   */
   ahead(round: number, lanes: readonly number[]): void;
   /** Tasks held, for tests. */
   held(): number;
@@ -29,7 +33,7 @@ type Held = Promise<TaskRecords>;
 export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Promise<TaskRecords>): LaneReader {
   /** For each lane, tasks by number. */
   const lanes = new Map<number, Map<number, Held>>();
-  /** For each lane, a batch of the task that it was in when looked ahead last. */
+  /** For each lane, a batch of the task that was current at the last `ahead`. */
   const at = new Map<number, LaneBatch>();
 
   function hold(lane: number, task: number): Held {
@@ -39,14 +43,14 @@ export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Pr
     if (known !== undefined) return known;
     const records = readTask(task);
     into.set(task, records);
-    // A failure is for whoever waits for it; the next call reads again.
+    // The failure is seen where the promise is awaited; the next call reads again.
     records.catch(() => {
       if (into.get(task) === records) into.delete(task);
     });
     return records;
   }
 
-  /** The task that the lane works after the one of that round, in the next pass if need be. */
+  /** The task of the lane after the one of that round, perhaps in the next pass. */
   function taskAfter(round: number, lane: number, now: LaneBatch | undefined): LaneBatch | undefined {
     for (let later = round + 1; ; later++) {
       const place = plan.placeOf(later);
@@ -69,7 +73,7 @@ export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Pr
     for (const task of held?.keys() ?? []) if (task !== now?.task && task !== next?.task) held?.delete(task);
     const first = now === undefined ? undefined : hold(lane, now.task);
     if (next === undefined) return;
-    // What is wanted first is read first; if it cannot be, whoever wants it hears of it.
+    // The current task is read before the next one. Its failure is seen by `read`.
     if (first === undefined) hold(lane, next.task);
     else {
       const then = (): unknown => isHeld(lane, now!.task, first) && hold(lane, next.task);
@@ -81,14 +85,15 @@ export function createLaneReader(plan: RoundPlan, readTask: (task: number) => Pr
 
   return {
     async read(round, lane) {
-      const place = plan.batchOf(round, lane);
-      if (place === undefined) return undefined;
-      const records = await hold(lane, place.task);
+      const position = plan.batchOf(round, lane);
+      if (position === undefined) return undefined;
+      const { task, from, to } = position;
+      const records = await hold(lane, task);
       return {
-        place,
-        batch: records.batch(place.from, place.to),
-        good: records.goodBefore(place.to),
-        describe: () => records.describe(place.from, place.to),
+        position,
+        batch: records.batch(from, to),
+        good: records.goodBefore(to),
+        describe: () => records.describe(from, to),
       };
     },
     ahead(round, wanted) {

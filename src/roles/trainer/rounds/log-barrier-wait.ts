@@ -1,12 +1,11 @@
-/** Says, while a round takes long, which lanes it waits for and whose they are. */
+/** Logs, while a round takes long, which lanes it waits for and which trainers compute them. */
 import type { Cancel, Host } from '../../../base/seams.ts';
-import { sayWaiting } from '../../../cluster/waiting.ts';
-import type { LaneView } from './lane-view.ts';
+import { logWaiting } from '../../../cluster/waiting.ts';
+import type { LaneAssignment } from './lane-assignment.ts';
 
-/** A round that takes longer is worth a word. */
-const SAY_AFTER_MS = 10_000;
+const LOG_AFTER_MS = 10_000;
 
-export interface Barrier {
+export interface BarrierWait {
   /** A pserver waits for these lanes. */
   readonly pending: (pserver: number, missing: readonly number[]) => void;
   readonly cancel: Cancel;
@@ -15,15 +14,15 @@ export interface Barrier {
 export function logBarrierWait(
   { clock, log }: Pick<Host, 'clock' | 'log'>,
   round: number,
-  lanes: Pick<LaneView, 'ownersOf'>,
-): Barrier {
+  lanes: Pick<LaneAssignment, 'ownersOf'>,
+): BarrierWait {
   const sinceMs = clock.monotonicMs();
   const missingAt = new Map<number, readonly number[]>();
-  const say = (): string => {
+  const describe = (): string => {
     const seconds = Math.round((clock.monotonicMs() - sinceMs) / 1000);
     return `${barrierText(round, missingAt, (lane) => lanes.ownersOf(lane))}, for ${seconds} s`;
   };
-  const cancel = sayWaiting(clock, log, say, SAY_AFTER_MS);
+  const cancel = logWaiting(clock, log, describe, LOG_AFTER_MS);
   return { pending: (pserver, missing) => void missingAt.set(pserver, missing), cancel };
 }
 
@@ -37,13 +36,13 @@ export function barrierText(
   if (missing.length === 0) return `round ${round}: the pservers`;
   const at = missing.map(([pserver, lanes]) => `lanes ${listed(lanes)} at pserver ${pserver}`);
   const owners = new Set(missing.flatMap(([, lanes]) => lanes).flatMap(ownersOf));
-  const whose = owners.size === 0 ? 'of nobody' : `of trainer ${listed([...owners])}`;
+  const whose = owners.size === 0 ? 'of no trainer' : `of trainer ${listed([...owners])}`;
   return `round ${round}: ${at.join('; ')}, ${whose}`;
 }
 
-const MOST_LISTED = 8;
+const LISTED_AT_MOST = 8;
 
 function listed(some: readonly (number | string)[]): string {
-  const more = some.length - MOST_LISTED;
-  return `${some.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = some.length - LISTED_AT_MOST;
+  return `${some.slice(0, LISTED_AT_MOST).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,35 +1,36 @@
 /**
- * Mode sync on a trainer (DESIGN §6): round after round, computes the lanes that it was dealt from the version of the round,
- * pushes each to every pserver, and waits for the next version, which is the barrier. What to do next is decided by
- * `src/core/rounds/lane-work.ts`. A new assignment interrupts any waiting; after any disturbance it asks where the rounds stand, and
- * pushes again what it keeps.
+ * A trainer in sync mode (DESIGN §6): in each round it computes the lanes assigned to it from the version of the round,
+ * pushes each to every pserver, and waits for the next version, which is the barrier. `src/core/rounds/lane-work.ts`
+ * decides what to do next. A new assignment interrupts any waiting. After an error the trainer asks for the position of
+ * the rounds, and pushes the lanes that it keeps again.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import { abortAfter } from '../../../cluster/abort.ts';
+import { type LaneDelivery, laneOfError } from '../../../cluster/client/lane-sender.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
-import { type LaneDelivery, laneOfError, type VersionClient } from '../../../cluster/client/version-client.ts';
+import type { VersionClient } from '../../../cluster/client/version-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { orAborted, pauseOrAborted, throwIfAborted } from '../../../cluster/waiting.ts';
 import { createLaneWork, type LaneStep, type LaneWork } from '../../../core/rounds/lane-work.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
-import { backoffMs, pause } from '../../../store/backoff.ts';
+import { backoffMs } from '../../../store/backoff.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
-import { DATA_CODES } from '../tasks/dealt-task.ts';
-import { computeLane, type LaneBatches, prepareLanes } from './lane-batches.ts';
+import type { LaneAssignment } from './lane-assignment.ts';
+import { type LaneBatches, prepareLanes } from './lane-batches.ts';
+import { LanePrefetch } from './lane-prefetch.ts';
 import type { LaneReader } from './lane-reader.ts';
-import type { LaneView } from './lane-view.ts';
+import { createLaneReports, type LaneReports } from './lane-reports.ts';
 import { logBarrierWait } from './log-barrier-wait.ts';
+import { type PulledBatches, pushLanes } from './push-lanes.ts';
 
-const REQUEST_TIMEOUT_MS = 10_000;
-/** A lane that could not be computed here is tried again after so long, if it is still this trainer's. */
-const TRY_AGAIN_MS = 1_000;
-/** Asked to stop: for the lanes of the round in work to arrive. */
-const DRAIN_MS = 3_000;
-/** After so long of computing what is computed goes out, and the rest of the process has its turn. */
-const BREATH_MS = 20;
+/** A lane that failed here is tried again after this time, if it is still assigned to this trainer. */
+const LANE_RETRY_MS = 1_000;
+/** On a stop: the time for computed lanes to reach every pserver. */
+const DRAIN_TIMEOUT_MS = 3_000;
 
 export interface RoundLoopOptions {
   readonly context: RoleContext;
@@ -42,15 +43,15 @@ export interface RoundLoopOptions {
   readonly client: VersionClient;
   readonly router: IdRouter;
   readonly activity: Activity;
-  readonly lanes: LaneView;
+  readonly lanes: LaneAssignment;
   /** Aborts when the trainer is to end. */
-  readonly over: AbortSignal;
-  /** Asked to stop: the others go on with the round, or all go on with it another time. */
+  readonly stopSignal: AbortSignal;
+  /** True on a stop: other trainers finish the round now, or all trainers do when the job continues. */
   readonly isDraining: () => boolean;
 }
 
 /** Returns when all rounds are done. */
-export async function roundLoop(options: RoundLoopOptions): Promise<void> {
+export async function runRounds(options: RoundLoopOptions): Promise<void> {
   const loop = new RoundLoop(options);
   try {
     await loop.run();
@@ -60,43 +61,37 @@ export async function roundLoop(options: RoundLoopOptions): Promise<void> {
   }
 }
 
-/** Values of a version with the batches that they were pulled for. */
-interface Hand {
-  readonly timeline: number;
-  readonly batches: LaneBatches;
-  readonly values: PulledValues | undefined;
-}
-
 class RoundLoop {
   readonly #options: RoundLoopOptions;
   readonly #work: LaneWork<LaneDelivery>;
-  #hand: Hand | undefined;
-  /** Batches that are being made ready before they are wanted. */
-  #early:
-    | { readonly round: number; readonly lanes: readonly number[]; readonly batches: Promise<LaneBatches> }
-    | undefined;
-  #signal: { readonly steady: AbortSignal; readonly either: AbortSignal } | undefined;
-  /** Disturbances since a version was last confirmed. */
-  #troubles = 0;
+  readonly #reports: LaneReports;
+  readonly #prefetch: LanePrefetch;
+  /** Pulled with the last exchange, for the round that it led to. */
+  #pulled: PulledBatches | undefined;
+  #interruption: { readonly changed: AbortSignal; readonly signal: AbortSignal } | undefined;
+  /** Errors since a version was last confirmed. */
+  #disturbances = 0;
 
   constructor(options: RoundLoopOptions) {
-    const { plan, record } = options;
+    const { plan, record, context } = options;
     this.#options = options;
     this.#work = createLaneWork(plan.firstOf(record.job.training.passes));
+    this.#reports = createLaneReports({ ...options, log: context.host.log });
+    this.#prefetch = new LanePrefetch((round, lanes) => prepareLanes(options, round, lanes));
   }
 
   async run(): Promise<void> {
-    const { lanes, over } = this.#options;
+    const { lanes, stopSignal } = this.#options;
     for (;;) {
-      throwIfAborted(over);
-      if (lanes.isOver()) return;
+      throwIfAborted(stopSignal);
+      if (lanes.isDone()) return;
       this.#work.assigned(lanes.mine());
       try {
         await this.#take(this.#work.next());
       } catch (error) {
         if (!isPaddletError(error)) throw error;
-        throwIfAborted(over);
-        // Other lanes than before: look what is to be done now.
+        throwIfAborted(stopSignal);
+        // The assignment has changed: decide again.
         if (error.code === 'Interrupted') continue;
         if (error.code !== 'VersionGone' && error.code !== 'RoundAhead' && error.code !== 'StaleTimeline') throw error;
         await this.#disturbed(error);
@@ -104,57 +99,59 @@ class RoundLoop {
     }
   }
 
-  /** Hands the lanes back, and sees to it that the round does not have to wait for what is computed already. */
+  /**
+   * Returns the lanes to the master, and delivers what is computed, so that the round does not wait for this trainer.
+   */
   async drain(): Promise<void> {
-    const { id, isDraining, master, record } = this.#options;
-    if (!isDraining()) return;
-    const header = { type: 'returnLanes' as const, job: record.id, batchPlanId: record.batchPlanId, trainer: id };
-    await Promise.all([master.tell({ header }), this.#deliverKept()]);
+    if (!this.#options.isDraining()) return;
+    await Promise.all([this.#reports.returned(), this.#deliverKept()]);
   }
 
   async #deliverKept(): Promise<void> {
     const { client, context } = this.#options;
     const kept = this.#work.kept();
     if (kept.length === 0) return;
-    const late = new AbortController();
-    const cancel = context.host.clock.after(DRAIN_MS, () => late.abort());
+    const late = abortAfter(context.host.clock, DRAIN_TIMEOUT_MS);
     try {
       await client.deliver(kept, late.signal);
     } catch (error) {
       if (!isPaddletError(error)) throw error;
-      // Another trainer computes them.
-      context.host.log.info(`lanes of the round in work are left behind: ${error.message}`);
+      context.host.log.info(
+        `leaving lanes that not every pserver has; another trainer computes them: ${error.message}`,
+      );
     } finally {
-      cancel();
+      late.cancel();
     }
   }
 
-  /** Aborts when the trainer is to end or has other lanes than now. */
-  #until(): AbortSignal {
-    const { over, lanes } = this.#options;
-    const steady = lanes.steady();
-    if (this.#signal?.steady !== steady) this.#signal = { steady, either: AbortSignal.any([over, steady]) };
-    return this.#signal.either;
+  /** Aborts when the trainer is to end or its assignment changes. */
+  #interrupted(): AbortSignal {
+    const { stopSignal, lanes } = this.#options;
+    const changed = lanes.changeSignal();
+    if (this.#interruption?.changed !== changed) {
+      this.#interruption = { changed, signal: AbortSignal.any([stopSignal, changed]) };
+    }
+    return this.#interruption.signal;
   }
 
   async #take(step: LaneStep): Promise<void> {
-    const { activity, client, lanes, over, reader } = this.#options;
+    const { activity, lanes, stopSignal, reader } = this.#options;
     switch (step.do) {
       case 'standBy':
         activity.enter('idle');
         this.#forget();
         reader.ahead(0, []);
-        await lanes.changed.until(() => (lanes.isOver() || lanes.mine().length > 0 ? true : undefined), over);
+        await lanes.changed.until(() => (lanes.isDone() || lanes.mine().length > 0 ? true : undefined), stopSignal);
         return;
       case 'look':
         activity.enter('wait');
-        this.#work.stood(await client.standing({}, this.#until()));
+        await this.#askPosition({});
         return;
       case 'finished':
         activity.enter('idle');
         this.#forget();
-        // Until the master says so too; or all are set back to a cut.
-        this.#work.stood(await client.standing({ above: this.#work.at()!.version }, this.#until()));
+        // Until the master says that all rounds are done, or all pservers are set back to a cut.
+        await this.#askPosition({ above: this.#work.at()!.version });
         return;
       case 'compute':
         await this.#compute(step.lanes);
@@ -170,86 +167,75 @@ class RoundLoop {
     }
   }
 
+  async #askPosition(options: { readonly above?: number }): Promise<void> {
+    this.#work.positionKnown(await this.#options.client.roundPosition(options, this.#interrupted()));
+  }
+
   #forget(): void {
-    this.#hand = undefined;
-    this.#early = undefined;
+    this.#pulled = undefined;
+    this.#prefetch.clear();
   }
 
   async #disturbed(error: PaddletError): Promise<void> {
-    const { context, over } = this.#options;
-    context.host.log.debug(`looking again where the rounds stand: ${error.code}: ${error.message}`);
+    const { context, stopSignal } = this.#options;
+    context.host.log.debug(`asking for the position of the rounds again: ${error.code}: ${error.message}`);
     this.#forget();
     this.#work.disturbed();
-    this.#troubles += 1;
-    if (this.#troubles > 2) await pauseOrAborted(context.host.clock, backoffMs(this.#troubles - 3), over);
+    this.#disturbances += 1;
+    const retries = this.#disturbances - 3;
+    if (retries >= 0) await pauseOrAborted(context.host.clock, backoffMs(retries), stopSignal);
   }
 
-  /** Of those lanes first what values are at hand for. */
+  /** Starts with those of the lanes whose values are already pulled. */
   async #compute(lanes: readonly number[]): Promise<void> {
     const { activity, client, reader } = this.#options;
     const { timeline, version } = this.#work.at()!;
-    const hand = this.#hand;
-    this.#hand = undefined;
-    if (hand !== undefined && hand.timeline === timeline && hand.batches.round === version) {
-      const ready = lanes.filter((lane) => hand.batches.records.has(lane));
+    const pulled = this.#pulled;
+    this.#pulled = undefined;
+    if (pulled !== undefined && pulled.timeline === timeline && pulled.batches.round === version) {
+      const ready = lanes.filter((lane) => pulled.batches.records.has(lane));
       if (ready.length > 0) {
-        await this.#push(hand, ready);
+        await this.#push(pulled, ready);
         return;
       }
     }
     activity.enter('read');
     reader.ahead(version, this.#options.lanes.mine());
-    const batches = await orAborted(prepareLanes(this.#options, version, lanes), this.#until());
-    for (const [lane, error] of batches.failures) await this.#fail(version, lane, error);
+    const batches = await orAborted(prepareLanes(this.#options, version, lanes), this.#interrupted());
+    for (const [lane, error] of batches.failures) await this.#laneFailed(version, lane, error);
     if (batches.records.size === 0) return;
     activity.enter('pull');
+    const exchange = { at: { timeline, version }, ids: batches.ids, deliveries: [] };
     let values: PulledValues | undefined;
     try {
-      values = await client.exchange({ at: { timeline, version }, ids: batches.ids, deliveries: [] }, this.#until());
+      values = await client.exchange(exchange, this.#interrupted());
     } catch (error) {
       if (!isFatal(error)) throw error;
-      for (const lane of batches.records.keys()) await this.#fail(version, lane, error);
+      for (const lane of batches.records.keys()) await this.#laneFailed(version, lane, error);
       return;
     }
     await this.#push({ timeline, batches, values }, [...batches.records.keys()]);
   }
 
-  async #push(hand: Hand, lanes: readonly number[]): Promise<void> {
-    await this.#pushEach(hand, lanes);
-    if (hand.values !== undefined) this.#options.client.recycle(hand.values);
-  }
-
-  async #pushEach({ timeline, batches, values }: Hand, lanes: readonly number[]): Promise<void> {
-    const { activity, client, context, model } = this.#options;
-    const { clock } = context.host;
-    const version = batches.round;
-    let breathedMs = clock.monotonicMs();
-    for (const lane of lanes) {
-      activity.enter('compute');
-      if (clock.monotonicMs() - breathedMs > BREATH_MS) {
-        await pause(clock, 0);
-        breathedMs = clock.monotonicMs();
-        // Others were faster with the rest.
-        if (client.isPast({ timeline, version })) {
-          this.#confirmed();
-          return;
-        }
-      }
-      try {
-        const push = computeLane(model, batches, lane, { timeline, values });
-        activity.enter('push');
-        this.#work.computed(lane, client.begin(push));
-        activity.trained(push.records, push.metrics);
-      } catch (error) {
-        if (!isPaddletError(error)) throw error;
-        await this.#fail(version, lane, error);
-      }
-    }
+  async #push(pulled: PulledBatches, lanes: readonly number[]): Promise<void> {
+    const { context, client } = this.#options;
+    const isPast = await pushLanes(
+      {
+        ...this.#options,
+        clock: context.host.clock,
+        onComputed: (lane, delivery) => this.#work.computed(lane, delivery),
+        onFailed: (lane, error) => this.#laneFailed(pulled.batches.round, lane, error),
+      },
+      pulled,
+      lanes,
+    );
+    if (isPast) this.#confirmed();
+    if (pulled.values !== undefined) client.recycle(pulled.values);
   }
 
   #confirmed(): void {
     this.#work.confirmed();
-    this.#troubles = 0;
+    this.#disturbances = 0;
   }
 
   async #exchange(): Promise<void> {
@@ -258,9 +244,9 @@ class RoundLoop {
     const next = version + 1;
     const mine = plan.placeOf(next) === undefined ? [] : lanes.mine();
     reader.ahead(next, mine);
-    const batches = await orAborted(this.#batchesOf(next, mine), this.#until());
+    const batches = await orAborted(this.#prefetch.take(next, mine), this.#interrupted());
     const barrier = logBarrierWait(context.host, version, lanes);
-    const retry = this.#retrySoon();
+    const retry = this.#work.hasFailed() ? abortAfter(context.host.clock, LANE_RETRY_MS) : undefined;
     activity.enter('push');
     try {
       const values = await client.exchange(
@@ -268,14 +254,16 @@ class RoundLoop {
           at: { timeline, version: next },
           ids: batches.ids,
           deliveries: this.#work.kept(),
-          onSent: () => this.#prepareEarly(next + 1, mine),
+          onSent: () => {
+            if (plan.placeOf(next + 1) !== undefined) this.#prefetch.start(next + 1, mine);
+          },
           onPending: barrier.pending,
           onDelivered: () => activity.enter('wait'),
         },
-        retry === undefined ? this.#until() : AbortSignal.any([this.#until(), retry.signal]),
+        retry === undefined ? this.#interrupted() : AbortSignal.any([this.#interrupted(), retry.signal]),
       );
       this.#confirmed();
-      this.#hand = { timeline, batches, values };
+      this.#pulled = { timeline, batches, values };
     } catch (error) {
       if (retry?.signal.aborted === true) this.#work.retry();
       if (!isFatal(error)) throw error;
@@ -286,94 +274,45 @@ class RoundLoop {
     }
   }
 
+  /** A push of the round `version` failed, or the pull for the round after it. */
   async #exchangeFailed(error: PaddletError, version: number, batches: LaneBatches): Promise<void> {
-    const { context, over } = this.#options;
+    const { context, stopSignal } = this.#options;
     const lane = laneOfError(error);
     if (lane !== undefined) {
-      await this.#fail(version, lane, error);
+      await this.#laneFailed(version, lane, error);
       return;
     }
     if (batches.lanes.length === 0) throw error;
-    for (const one of batches.lanes) await this.#report(batches.round, one, error);
-    await pauseOrAborted(context.host.clock, TRY_AGAIN_MS, over);
+    for (const pulling of batches.lanes) await this.#report(batches.round, pulling, error);
+    await pauseOrAborted(context.host.clock, LANE_RETRY_MS, stopSignal);
   }
 
-  #batchesOf(round: number, lanes: readonly number[]): Promise<LaneBatches> {
-    const early = this.#early;
-    this.#early = undefined;
-    if (early?.round === round && isSame(early.lanes, lanes)) return early.batches;
-    return prepareLanes(this.#options, round, lanes);
-  }
-
-  /** While the answer is on its way. */
-  #prepareEarly(round: number, lanes: readonly number[]): void {
-    if (this.#early?.round === round || this.#options.plan.placeOf(round) === undefined) return;
-    const batches = prepareLanes(this.#options, round, lanes);
-    batches.catch(() => {});
-    this.#early = { round, lanes, batches };
-  }
-
-  #retrySoon(): { readonly signal: AbortSignal; readonly cancel: () => void } | undefined {
-    if (!this.#work.hasFailed()) return undefined;
-    const soon = new AbortController();
-    const cancel = this.#options.context.host.clock.after(TRY_AGAIN_MS, () => soon.abort());
-    return { signal: soon.signal, cancel };
-  }
-
-  async #fail(round: number, lane: number, error: PaddletError): Promise<void> {
+  async #laneFailed(round: number, lane: number, error: PaddletError): Promise<void> {
     this.#work.failed(lane);
     await this.#report(round, lane, error);
   }
 
   async #report(round: number, lane: number, error: PaddletError): Promise<void> {
-    const { context, id, master, over, record } = this.#options;
     if (error.code === 'Interrupted') throw error;
-    context.host.log.error(`lane ${lane} of round ${round} failed: ${error.code}: ${error.message}`);
-    const { timeline } = this.#work.at()!;
-    const header = {
-      type: 'failLane' as const,
-      job: record.id,
-      batchPlanId: record.batchPlanId,
-      trainer: id,
-      timeline,
-      round,
-      lane,
-      code: error.code,
-      error: error.message.slice(0, 4000),
-      data: DATA_CODES.has(error.code),
-    };
-    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+    await this.#reports.failed(lane, { timeline: this.#work.at()!.timeline, version: round }, error);
   }
 
   async #reportStuck(): Promise<void> {
-    const { activity, client, context, id, master, record } = this.#options;
+    const { activity, client } = this.#options;
     activity.enter('wait');
     const before = this.#work.at()!;
-    const until = this.#until();
-    // The pservers were asked one beside the other: they may have been about to move on.
-    const now = await client.standing({}, until);
-    this.#work.stood(now);
+    const signal = this.#interrupted();
+    // The answers of the pservers were of different moments: some may have been about to move on.
+    const now = await client.roundPosition({}, signal);
+    this.#work.positionKnown(now);
     if (now.timeline !== before.timeline || now.version !== before.version || now.oldest <= now.version) return;
     const kept = this.#work.kept();
-    if (kept.length > 0) await client.deliver(kept, until);
-    const { timeline, version: round } = now;
-    context.host.log.warn(`round ${round} is stuck: a pserver has no version ${round} any more to compute it from`);
-    const header = {
-      type: 'roundStuck' as const,
-      job: record.id,
-      batchPlanId: record.batchPlanId,
-      trainer: id,
-      timeline,
-      round,
-    };
-    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: until })).free();
-    this.#work.stood(await client.standing({ above: round }, until));
+    if (kept.length > 0) await client.deliver(kept, signal);
+    await this.#reports.stuck(now, signal);
+    this.#work.positionKnown(await client.roundPosition({ above: now.version }, signal));
   }
 }
 
-const isSame = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((one, i) => one === b[i]);
-
-/** Not one to look again after, and not an interruption. */
+/** An error that asking for the position again does not help, and that is no interruption. */
 const isFatal = (error: unknown): error is PaddletError =>
   isPaddletError(error) && error.action === 'fatal' && error.code !== 'Interrupted';

@@ -1,4 +1,4 @@
-/** A task that the master dealt to this trainer, being read while the one before it is worked. */
+/** A task that the master dealt to this trainer: it is read while the one before it is processed. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { DataPlace } from '../../../data/place.ts';
@@ -9,7 +9,7 @@ import { openTaskFiles } from './task-files.ts';
 
 export interface HeldTask {
   readonly dealt: DealtTask;
-  /** Records of it that this trainer has worked on so far. */
+  /** Records of it that this trainer has trained on so far. */
   read: number;
   /** Settles when the task is read and parsed. */
   readonly records: Promise<TaskRecords>;
@@ -40,11 +40,11 @@ export function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): v
   throw new PaddletError(
     'TooManyBadRecords',
     `${records.bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}: ${shown.join('; ')}`,
-    { hint: 'mend the data, or allow more with data.maxBadRecords' },
+    { hint: 'fix the data, or allow more with data.maxBadRecords' },
   );
 }
 
-/** Codes that say that the records, not the cluster, are at fault. */
+/** Errors of the records, not of the cluster. */
 export const DATA_CODES: ReadonlySet<string> = new Set([
   'TooManyBadRecords',
   'DataInvalid',

@@ -1,4 +1,4 @@
-/** Scores the records of one task with the parameters as they are. Changes nothing. */
+/** Scores the records of one task with the present parameters. Changes nothing. */
 
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
@@ -6,12 +6,12 @@ import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { MetricSums, Model } from '../../../model/model.ts';
 
-/** Large enough to make few requests, small enough to bound a pull. */
+/** Records of a batch: large enough for few requests, small enough for short pulls. */
 const EVALUATION_BATCH = 4096;
 
 export interface EvaluatedTask {
   readonly metrics: MetricSums;
-  /** One each a good record, in their order. */
+  /** One for each good record, in their order: the model's output, see docs/client.md. */
   readonly scores: Float32Array;
   readonly labels: Float32Array;
 }

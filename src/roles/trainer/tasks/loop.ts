@@ -1,10 +1,12 @@
 /**
- * Asks the master for tasks and works them, one at a time, with the next one read meanwhile. What goes wrong with a task
- * is reported under its attempt; only what concerns the whole job, or a stop, ends the loop.
+ * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is
+ * reported for its attempt; only an error of the whole job, or a stop, ends the loop.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import type { MasterClient } from '../../../cluster/client/master-client.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
+import { LONG_POLL_MS, type MasterClient } from '../../../cluster/client/master-client.ts';
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
@@ -22,10 +24,7 @@ import { beginReading, DATA_CODES, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
 
-const LONG_POLL_MS = 20_000;
-const REQUEST_TIMEOUT_MS = 10_000;
-
-export interface WorkLoopOptions {
+export interface TaskLoopOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly id: string;
@@ -35,26 +34,24 @@ export interface WorkLoopOptions {
   readonly client: ParameterClient;
   readonly router: IdRouter;
   readonly activity: Activity;
-  /** Tells the master now, and does not wait: should the task be this process's death, it is known which one it was. */
+  /**
+   * Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was.
+   */
   readonly report: () => void;
-  /** The master wants the model to be saved. False: this trainer cannot see to it yet. */
+  /** The master wants the model to be saved. Returns false when this trainer cannot save it yet. */
   readonly onSaveWanted: () => boolean;
-  /** The job is over: nobody wants anything back. */
+  /** True when the job has ended: tasks need not be returned. */
   readonly isEnded: () => boolean;
   /** Aborts when the trainer is to end. */
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
-export async function workLoop(options: WorkLoopOptions): Promise<void> {
+export async function runTasks(options: TaskLoopOptions): Promise<void> {
   const held: HeldTask[] = [];
   const fetching = new AbortController();
-  const { over } = options;
-  const stopFetching = (): void => fetching.abort();
-  over.addEventListener('abort', stopFetching, { once: true });
-  // Over before it began: no event comes any more.
-  if (over.aborted) stopFetching();
+  const fetchSignal = AbortSignal.any([options.stopSignal, fetching.signal]);
   const fetch = async (): Promise<HeldTask | undefined> => {
-    const dealt = await nextTask(options, held, fetching.signal);
+    const dealt = await nextTask(options, held, fetchSignal);
     if (dealt === undefined) return undefined;
     failPoint('trainer.dealt');
     const task = beginReading(options.place, options.record, options.model, dealt);
@@ -71,24 +68,22 @@ export async function workLoop(options: WorkLoopOptions): Promise<void> {
       held.splice(held.indexOf(task), 1);
     }
   } finally {
-    over.removeEventListener('abort', stopFetching);
     fetching.abort();
-    await handBack(options, held);
+    await returnTasks(options, held);
   }
 }
 
-/** A rejection is seen when the promise is awaited in its turn, not before. */
+/** A rejection is handled where the promise is awaited later. */
 function quietly<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
 const addressOf = ({ queue, pass, task, attempt }: DealtTask): TaskAddress => ({ queue, pass, task, attempt });
-const jobOf = (record: JobRecord) => ({ job: record.id, batchPlanId: record.batchPlanId });
 
 /** Undefined when the job needs no more work. */
 async function nextTask(
-  options: WorkLoopOptions,
+  options: TaskLoopOptions,
   held: readonly HeldTask[],
   signal: AbortSignal,
 ): Promise<DealtTask | undefined> {
@@ -98,31 +93,31 @@ async function nextTask(
       {
         header: {
           type: 'getTask',
-          ...jobOf(record),
+          ...jobFields(record),
           trainer: id,
           held: held.map(({ dealt }) => addressOf(dealt)),
           maxWaitMs: LONG_POLL_MS,
         },
       },
-      { timeoutMs: LONG_POLL_MS + REQUEST_TIMEOUT_MS, signal },
+      { signal },
     );
     reply.free();
     const { state, task, saveModel } = reply.header;
-    const isSeenTo = saveModel !== true || options.onSaveWanted();
+    const isAccepted = saveModel !== true || options.onSaveWanted();
     if (state === 'finished') return undefined;
     if (task !== undefined) return task;
-    // As long as nobody sees to it the master answers at once.
-    if (!isSeenTo) await pauseOrAborted(options.context.host.clock, SAVE_BUSY_MS, signal);
+    // While no trainer saves a wanted model, the master answers at once.
+    if (!isAccepted) await pauseOrAborted(options.context.host.clock, SAVE_BUSY_MS, signal);
   }
 }
 
-async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
+async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
   const { dealt, records } = task;
-  const { activity, context, over } = options;
+  const { activity, context, stopSignal } = options;
   const { log } = context.host;
   const notLive = activity.begin(addressOf(dealt));
   options.report();
-  const until = AbortSignal.any([over, notLive]);
+  const until = AbortSignal.any([stopSignal, notLive]);
   const before = activity.report().records;
   try {
     activity.enter('read');
@@ -132,11 +127,11 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
   } catch (error) {
     task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
-    // What else went wrong with the task is nobody's business any more.
-    if (over.aborted) throw interrupted();
+    // The trainer ends: the error of the task does not matter any more.
+    if (stopSignal.aborted) throw interrupted();
     if (notLive.aborted) {
       log.info(
-        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or this one was given up; dropped`,
+        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or the master gave this one up; dropped`,
       );
       await options.master.tell(returned(options, task));
       return;
@@ -153,7 +148,7 @@ async function work(options: WorkLoopOptions, task: HeldTask): Promise<void> {
 
 type Records = Awaited<HeldTask['records']>;
 
-async function train(options: WorkLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
+async function train(options: TaskLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
   const { master, record, id } = options;
   const { batchSize, pushEvery, pullEvery, staleness } = record.job.training;
   const gated = staleness?.policy === 'wait';
@@ -170,13 +165,13 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
     failPoint('trainer.finishing');
     const { recovery, good } = trained;
     const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
-    const header = { type: 'finishTask' as const, ...jobOf(record), trainer: id, ...addressOf(dealt), ...sums };
+    const header = { type: 'finishTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), ...sums };
     try {
-      (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
+      (await master.request({ header }, { signal })).free();
       failPoint('trainer.finished');
       return;
     } catch (error) {
-      // A pserver was restored since: look again what its shards have of this task.
+      // A pserver was restored in the meantime: ask for the positions again.
       if (!isPaddletError(error, 'StaleRecovery')) throw error;
     }
     await pauseOrAborted(options.context.host.clock, backoffMs(tries), signal);
@@ -184,7 +179,7 @@ async function train(options: WorkLoopOptions, dealt: DealtTask, records: Record
 }
 
 async function evaluate(
-  options: WorkLoopOptions,
+  options: TaskLoopOptions,
   dealt: DealtTask,
   records: Records,
   signal: AbortSignal,
@@ -195,43 +190,43 @@ async function evaluate(
   options.activity.enter('wait');
   const header = {
     type: 'finishEvaluation' as const,
-    ...jobOf(record),
+    ...jobFields(record),
     trainer: id,
     ...addressOf(dealt),
     bad: records.bad.length,
     metrics,
   };
   const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
-  (await master.request({ header, segments }, { timeoutMs: REQUEST_TIMEOUT_MS, signal })).free();
+  (await master.request({ header, segments }, { signal })).free();
 }
 
-async function reportFailure(options: WorkLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
-  const { master, record, id, over, context } = options;
+async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
+  const { master, record, id, stopSignal, context } = options;
   context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
   const header = {
     type: 'failTask' as const,
-    ...jobOf(record),
+    ...jobFields(record),
     trainer: id,
     ...addressOf(dealt),
     code: error.code,
-    error: error.message.slice(0, 4000),
+    error: error.message.slice(0, LIMITS.failureCharacters),
     data: DATA_CODES.has(error.code),
     read,
   };
   try {
-    (await master.request({ header }, { timeoutMs: REQUEST_TIMEOUT_MS, signal: over })).free();
+    (await master.request({ header }, { signal: stopSignal })).free();
   } catch (refused) {
-    // The attempt ended meanwhile: nobody waits for the report.
+    // The attempt has ended: the master does not need the report.
     if (!isPaddletError(refused, 'AttemptNotLive', 'PassBefore')) throw refused;
   }
 }
 
-/** On the way out: what was not worked goes back at once, without waiting for the lease. */
-async function handBack(options: WorkLoopOptions, held: readonly HeldTask[]): Promise<void> {
+/** On leaving: unfinished tasks go to other trainers at once, before this trainer's lease ends. */
+async function returnTasks(options: TaskLoopOptions, held: readonly HeldTask[]): Promise<void> {
   if (options.isEnded()) return;
   await Promise.all(held.map((task) => options.master.tell(returned(options, task))));
 }
 
-function returned({ record, id }: WorkLoopOptions, { dealt, read }: HeldTask) {
-  return { header: { type: 'returnTask' as const, ...jobOf(record), trainer: id, ...addressOf(dealt), read } };
+function returned({ record, id }: TaskLoopOptions, { dealt, read }: HeldTask) {
+  return { header: { type: 'returnTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), read } };
 }

@@ -1,6 +1,6 @@
 /**
- * Reads tasks one after the other with the files of the last one left open: in mode sync a trainer reads a task every few
- * rounds, mostly of the same file.
+ * Reads tasks one after the other, and keeps the files of the last one open: in sync mode a trainer reads a task every
+ * few rounds, mostly of the same file.
  */
 
 import { type JobRecord, labelRuleOf } from '../../../cluster/job/job-record.ts';
@@ -16,17 +16,17 @@ export interface TaskFiles {
   close(): Promise<void>;
 }
 
-interface Open {
+interface OpenFiles {
   readonly key: string;
   readonly reader: TaskReader;
   reads: number;
 }
 
 export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model): TaskFiles {
-  /** Whose files are left open; others are closed when their last read has ended. */
-  let kept: Open | undefined;
+  /** Stays open; others are closed when their last read has ended. */
+  let kept: OpenFiles | undefined;
 
-  function open(files: TaskChunks['files']): Open {
+  function open(files: TaskChunks['files']): OpenFiles {
     const key = JSON.stringify(files);
     if (kept?.key === key) return kept;
     const reader = createTaskReader(place, {
@@ -38,7 +38,7 @@ export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model)
     return { key, reader, reads: 0 };
   }
 
-  async function keep(next: Open | undefined): Promise<void> {
+  async function keep(next: OpenFiles | undefined): Promise<void> {
     const before = kept;
     kept = next;
     if (before !== undefined && before !== next && before.reads === 0) await before.reader.close();
@@ -52,7 +52,7 @@ export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model)
       try {
         return await opened.reader.read(chunks);
       } catch (error) {
-        // What is open may be an old file of that name.
+        // The open file may have been replaced under its name: open it again next time.
         if (kept === opened) kept = undefined;
         throw error;
       } finally {

@@ -1,19 +1,20 @@
 /**
- * Works one training task: asks the ledgers where to begin, then batch after batch pull, compute and push, until every
- * pserver has acknowledged the last push. Push `j` is the same records for any trainer (DESIGN §5), so an attempt can
- * begin anywhere and be repeated.
+ * Processes one training task: asks the ledgers for the first push, then pulls, computes and pushes batch after batch,
+ * until every pserver has acknowledged the last push. Push `j` has the same records for any trainer (DESIGN §5), so an
+ * attempt can start at any push and be repeated.
  */
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-client.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import type { Batch, MetricSums, Model, PulledValues } from '../../../model/model.ts';
-import { gatherRows, type IdRouter } from '../../../tensor/id-router.ts';
+import type { Batch, MetricSums, Model } from '../../../model/model.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
-import { type Contribution, combine, isFiniteGradient, oldestVersions } from './accumulator.ts';
-import { createWindow, type Window } from './window.ts';
+import { accumulateGradients, type Contribution, oldestVersions } from '../compute/accumulate-gradients.ts';
+import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
+import { type IdUnion, uniteIds, valuesOfBatch } from '../compute/id-union.ts';
 
 export interface TrainTaskOptions {
   readonly model: Model;
@@ -51,7 +52,7 @@ export async function trainTask(
   task: { pass: number; task: number },
   records: TaskRecords,
 ): Promise<TrainedTask> {
-  // A pserver that is away is no work of this trainer's: the clock of the task stands still.
+  // Waiting for an unreachable pserver does not count as time spent on the task.
   options.activity.enter('wait');
   const { next, recovery } = await options.client.position(task.pass, task.task, options.signal);
   const progress: Progress = { recovery, read: 0, duplicate: 0, metrics: noMetrics };
@@ -73,7 +74,7 @@ export async function trainTask(
   return { ...progress, good: records.goodBefore(records.records) };
 }
 
-/** The push to go on from: the one that a ledger wants, or the one that came too late, to be computed from fresh values. */
+/** The push to continue from: the one that a ledger wants, or the stale one, to be computed from fresh values. */
 function pushToRepeat(error: unknown): number | undefined {
   if (!isPaddletError(error, 'PushOutOfOrder', 'TooStale')) return undefined;
   const push = error.code === 'TooStale' ? error.details.push : error.details.want;
@@ -92,30 +93,30 @@ async function trainFrom(
   const first = firstPush * pushEvery;
   const batchAt = (b: number): Batch =>
     records.batch(Math.min(b * batchSize, records.records), Math.min((b + 1) * batchSize, records.records));
-  let pulled: (Pulled & { window: Window; batches: Batch[] }) | undefined;
+  let pulled: (Pulled & { union: IdUnion; batches: Batch[] }) | undefined;
   let contributions: Contribution[] = [];
   /** One push is on its way while the next batch is pulled and computed. */
   let pushing: Promise<void> = Promise.resolve();
   for (let b = first; b < batches; b++) {
     throwIfAborted(signal);
-    const inWindow = (b - first) % pullEvery;
-    if (inWindow === 0) {
+    const inUnion = (b - first) % pullEvery;
+    if (inUnion === 0) {
       activity.enter('pull');
       const ahead = Array.from({ length: Math.min(pullEvery, batches - b) }, (_, i) => batchAt(b + i));
-      const window = createWindow(router, ahead);
+      const union = uniteIds(router, ahead);
       const pushes = Math.floor((b + ahead.length - 1) / pushEvery) - Math.floor(b / pushEvery) + 1;
       const holding = contributions.length === 0 ? undefined : oldestVersions(contributions);
       const pull = { trainer: options.id, pushes, holding };
-      // Under a bound that others wait for, asking says that all pushes have arrived.
+      // With staleness policy `wait`, a pull says that all pushes before it have arrived.
       if (options.gated) await pushing;
-      const [fresh] = await Promise.all([client.pullToTrain(window.ids, pull, signal), pushing]);
+      const [fresh] = await Promise.all([client.pullToTrain(union.ids, pull, signal), pushing]);
       if (pulled !== undefined) client.recycle(pulled.values);
-      pulled = { window, batches: ahead, ...fresh };
+      pulled = { union, batches: ahead, ...fresh };
     }
     activity.enter('compute');
-    const { window, batches: ahead, values, versions } = pulled!;
-    const batch = ahead[inWindow]!;
-    const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOf(model, window, inWindow, values));
+    const { union, batches: ahead, values, versions } = pulled!;
+    const batch = ahead[inUnion]!;
+    const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOfBatch(model, union, inUnion, values));
     contributions.push({ batch, step, versions });
     if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
     const last = b === batches - 1;
@@ -123,7 +124,7 @@ async function trainFrom(
 
     const push = Math.floor(b / pushEvery);
     const end = Math.min((b + 1) * batchSize, records.records);
-    const gradients = combine(router, model.parameters, contributions);
+    const gradients = accumulateGradients(router, model.parameters, contributions);
     const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
     const used = oldestVersions(contributions);
     contributions = [];
@@ -137,26 +138,11 @@ async function trainFrom(
       activity.position(push + 1);
       failPoint('trainer.pushed');
     });
-    // Awaited before the next one; a failure in between is not unhandled.
+    // Its failure is handled before the next push, where it is awaited.
     pushing.catch(() => {});
     progress.read += count;
     activity.trained(count, step?.metrics);
   }
   await pushing;
   if (pulled !== undefined) client.recycle(pulled.values);
-}
-
-/** The pulled rows of one batch of the window. */
-export function valuesOf(model: Model, window: Window, index: number, values: PulledValues): PulledValues {
-  const places = window.places[index];
-  if (places === undefined) return values;
-  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, places));
-  return { dense: values.dense, sparse };
-}
-
-/** `records`: which they are, for people. */
-export function badGradient(records: string): PaddletError {
-  return new PaddletError('BadGradient', `the gradient of ${records} has NaN or infinite values`, {
-    hint: 'the learning rate is too high, or a value in these records is far out of range',
-  });
 }

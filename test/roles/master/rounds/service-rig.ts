@@ -1,6 +1,6 @@
 /** A master of a job in sync mode among pservers that are made of a few lines, on a store in memory. */
 import { type Action, PaddletError } from '../../../../src/base/errors.ts';
-import type { Ask, PserverGroup, PserverRequest } from '../../../../src/cluster/client/pserver-group.ts';
+import type { PserverGroup, PserverRequest, RequestFields } from '../../../../src/cluster/client/pserver-group.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
 import { type CutView, followCut } from '../../../../src/cluster/placement/cut-view.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../../../../src/cluster/placement/placement-view.ts';
@@ -43,7 +43,7 @@ export class FakePserver {
     this.changed.notify();
   }
 
-  async rounds({ above }: Ask<'rounds'>, late: AbortSignal): Promise<Of<'rounds'>> {
+  async rounds({ above }: RequestFields<'rounds'>, late: AbortSignal): Promise<Of<'rounds'>> {
     this.asked += 1;
     if (!this.isThere) throw new PaddletError('ConnectionLost', 'no answer');
     const isNews = (): true | undefined => (above === undefined || this.version > above ? true : undefined);
@@ -52,7 +52,7 @@ export class FakePserver {
     return { type: 'rounds', timeline, version, oldest, missing: [...missing] };
   }
 
-  async cut({ timeline, round }: Ask<'cut'>): Promise<Of<'cut'>> {
+  async cut({ timeline, round }: RequestFields<'cut'>): Promise<Of<'cut'>> {
     this.cutsAsked.push({ timeline, round });
     const answer = this.cutAnswers.shift();
     if (answer === 'notWritten') throw new PaddletError('CheckpointNotWritten', `pserver ${this.index}: disk full`);
@@ -147,16 +147,16 @@ export class RoundsRig {
     for (const pserver of this.pservers) pserver.set(what);
   }
 
-  async #ask<T extends PserverRequest>(to: PlacedPserver, type: T, header: Ask<T>): Promise<never> {
+  async #ask<T extends PserverRequest>(to: PlacedPserver, type: T, header: RequestFields<T>): Promise<never> {
     const pserver = this.pservers[to.index]!;
     const { clock } = this.master;
     let reply: ReplyHeader;
     if (type === 'rounds') {
-      const ask = header as unknown as Ask<'rounds'>;
+      const ask = header as unknown as RequestFields<'rounds'>;
       const late = new AbortController();
       const cancel = clock.after(ask.maxWaitMs, () => late.abort());
       reply = await pserver.rounds(ask, late.signal).finally(cancel);
-    } else if (type === 'cut') reply = await pserver.cut(header as unknown as Ask<'cut'>);
+    } else if (type === 'cut') reply = await pserver.cut(header as unknown as RequestFields<'cut'>);
     else throw new Error(`the pservers of the rig know no ${type}`);
     const received: Received<ReplyHeader> = {
       header: reply,

@@ -1,4 +1,6 @@
-/** Saves in leaving: held to no rate, waited for, given up with the store; and snapshots that become the newest file. */
+/**
+ * Saves on shutdown: not rate-limited, awaited, abandoned; and parting snapshots that become the newest file.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
@@ -30,10 +32,10 @@ import { FakeClock, put, RecordingLog, SILENT } from '../../../store/support.ts'
 const JOB = jobOf();
 
 describe('a rate', () => {
-  it('holds each write back to its time, and none once somebody waits', async () => {
+  it('delays each write to its time, and none once a caller waits', async () => {
     const clock = new FakeClock();
-    const hurried = new AbortController();
-    const pace = createPace(clock, 1000, hurried.signal);
+    const unlimited = new AbortController();
+    const pace = createPace(clock, 1000, unlimited.signal);
     await pace(5000);
     let second = false;
     const waiting = pace(5000).then(() => {
@@ -41,7 +43,7 @@ describe('a rate', () => {
     });
     await clock.advance(4000);
     expect(second).toBe(false);
-    hurried.abort();
+    unlimited.abort();
     await waiting;
     await pace(1e9);
     await pace(1e9);
@@ -60,8 +62,8 @@ class Saves {
       this.#settle.push((error) => (error === undefined ? resolve(file) : reject(error)));
     });
   };
-  readonly hurry = (): void => void this.calls.push('hurry');
-  readonly end = (): void => void this.calls.push('end');
+  readonly endRateLimit = (): void => void this.calls.push('endRateLimit');
+  readonly abandon = (): void => void this.calls.push('abandon');
 
   async finish(error?: Error): Promise<void> {
     this.#settle.shift()!(error);
@@ -85,17 +87,17 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
-      onEnd: (error) => ended.push(error),
+      onFatal: (error) => ended.push(error),
     });
   });
 
-  it('are hurried by the last one, which waits for them', async () => {
+  it('lose their rate limit to the last one, which waits for them', async () => {
     await clock.advance(1000);
     const last = checkpointing.last();
-    expect(saves.calls).toEqual(['save', 'hurry']);
+    expect(saves.calls).toEqual(['save', 'endRateLimit']);
     await saves.finish();
     await clock.advance(0);
-    expect(saves.calls).toEqual(['save', 'hurry', 'clean']);
+    expect(saves.calls).toEqual(['save', 'endRateLimit', 'clean']);
     await saves.finish();
     expect((await last).uuid).toBe(uuidOf(3));
   });
@@ -108,7 +110,7 @@ describe('the saves of a pserver', () => {
       stopped = true;
     });
     await clock.advance(0);
-    expect([saves.calls, stopped]).toEqual([['hurry', 'clean', 'end'], false]);
+    expect([saves.calls, stopped]).toEqual([['endRateLimit', 'clean', 'abandon'], false]);
     await saves.finish(new PaddletError('Interrupted', 'given up'));
     await expect(last).rejects.toMatchObject({ code: 'Interrupted' });
     await stopping;
@@ -167,7 +169,7 @@ describe('with a store', () => {
     expect(await disk.list(`${PLACE.folder}/${PLACE.index}`)).toEqual([]);
   });
 
-  it('a parting snapshot is the newest file of the next owner, clean until it is opened, and replaces older ones', async () => {
+  it('a parting snapshot is the newest file of the next owner, clean until opened, and replaces older ones', async () => {
     const disk = createSimulatedDisk();
     const older = await claim();
     const files: Generation[] = [];

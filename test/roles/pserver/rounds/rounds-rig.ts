@@ -1,13 +1,13 @@
 /** The rounds of one pserver without network, store and files. */
 import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
 import { createRoundGate } from '../../../../src/core/rounds/gate.ts';
-import { createShardLedgers, type ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import type { MetricSums } from '../../../../src/model/model.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/messages.ts';
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
-import { createRounds, type Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
-import { blockShards } from '../../../../src/tensor/blocks.ts';
+import { Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
@@ -50,19 +50,16 @@ export class RoundsRig {
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
   constructor({ spec, parameters, held, shards, lanes, tasks, version = 0 }: RigOptions) {
-    this.ledger = createShardLedgers(tasks, held, new Map());
-    this.rounds = createRounds({
+    const heads = held.map((shard) => ({ shard, epoch: 1, revision: 1n }));
+    const seqs = new Map(held.map((shard) => [shard, version]));
+    const owned = new OwnedShards({ spec, shards, tasks }, heads, { parameters, ledgers: new Map(), seqs });
+    this.ledger = owned.ledgers;
+    this.rounds = new Rounds({
       clock: this.clock,
       gate: createRoundGate({ timeline: 0, version, lanes }),
-      ...{ lanes, spec, parameters, held, shards },
+      ...{ lanes, spec, shards: owned },
       router: createIdRouter({ shards }),
-      ledger: this.ledger,
-      blocks: spec.dense.map((dense) => {
-        const owners = blockShards(dense, shards);
-        return Uint32Array.from([...owners.keys()].filter((block) => held.includes(owners[block]!)));
-      }),
       metrics: [],
-      momentOf: (shard) => ({ shard, epoch: 0, seq: this.rounds.gate.version(), ledger: this.ledger.encode(shard) }),
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,
       save: (source) => {
@@ -70,7 +67,7 @@ export class RoundsRig {
         this.saves.push({ source, end });
         return end.promise;
       },
-      fail: (error) => void this.failures.push(error),
+      onFatal: (error) => void this.failures.push(error),
     });
   }
 
@@ -117,14 +114,14 @@ export class RoundsRig {
     return (reply.segments ?? []).map((bytes) => new Float32Array(new Uint8Array(bytes).buffer));
   }
 
-  standing(above?: number, maxWaitMs = 60_000): ReturnType<Rounds['standing']> {
+  position(above?: number, maxWaitMs = 60_000): ReturnType<Rounds['position']> {
     const header: Header<'rounds'> = {
       type: 'rounds',
       ...OF_JOB,
       maxWaitMs,
       ...(above === undefined ? {} : { above }),
     };
-    return this.rounds.standing(request(header), this.session);
+    return this.rounds.position(request(header), this.session);
   }
 
   async cut(round: number, timeline = 0): Promise<unknown> {

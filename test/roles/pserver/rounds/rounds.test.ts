@@ -64,7 +64,7 @@ const untouched = (act: () => unknown): void => {
 };
 
 describe('a round', () => {
-  it('is applied when its last lane is there, as one update by the mean over its records', () => {
+  it('is applied when its last lane has arrived, as one update by the mean over its records', () => {
     untouched(() => expect(rig.push(header(0, 1, 3), gradients(3, 2, 4))).toBe('taken'));
     expect(rig.push(header(0, 0), gradients(1, -2, 0))).toBe('taken');
     expect(rig.rounds.gate.version()).toBe(1);
@@ -84,7 +84,7 @@ describe('a round', () => {
     expect(rig.ledger.account()).toMatchObject({ applied: 6 });
   });
 
-  it('without any record only goes on', () => {
+  it('without any record only advances the version', () => {
     untouched(() => {
       rig.push({ round: 0, lane: 0 }, NOTHING);
       // A mini-batch of bad records: the ledger moves on all the same.
@@ -165,18 +165,18 @@ describe('a pull', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('gets the version before, until a lane of the next round is there', async () => {
+  it('gets the version before, until a lane of the next round arrives', async () => {
     const wanted = { blocks: [[0]], ids: [[7n]] };
     playRound(0);
     playRound(1);
     const [bias, rows] = await rig.pull(1, wanted);
     expect([[...bias!], [...rows!]]).toEqual([[-0.5, -0.5], [9]]);
     expect((await rig.pull(2, wanted)).map((values) => [...values])).toEqual([[-1, -1], [8]]);
-    expect((await rig.standing()).header).toMatchObject({ version: 2, oldest: 1 });
+    expect((await rig.position()).header).toMatchObject({ version: 2, oldest: 1 });
     await expect(rig.pull(0)).rejects.toMatchObject({ code: 'VersionGone', details: { version: 2 } });
     rig.push(header(2, 1), gradients(1, 1, 1));
     await expect(rig.pull(1)).rejects.toMatchObject({ code: 'VersionGone' });
-    expect((await rig.standing()).header).toMatchObject({ version: 2, oldest: 2, missing: [0] });
+    expect((await rig.position()).header).toMatchObject({ version: 2, oldest: 2, missing: [0] });
   });
 
   it('of another timeline is refused; so is every one without the lease, also one that has waited', async () => {
@@ -203,17 +203,17 @@ describe('a pull', () => {
   });
 });
 
-describe('where it stands', () => {
+describe('the position', () => {
   it('is told at once, or when it is above what is known, or after so long', async () => {
-    expect((await rig.standing()).header).toEqual({
+    expect((await rig.position()).header).toEqual({
       ...{ type: 'rounds', timeline: 0, version: 0, oldest: 0, missing: [0, 1] },
     });
-    const waiting = rig.standing(0);
+    const waiting = rig.position(0);
     rig.push(header(0, 1), gradients(1, 1, 1));
     expect(await settled(waiting)).toBe(false);
     rig.push(header(0, 0), gradients(1, 1, 1));
     expect((await waiting).header).toMatchObject({ version: 1 });
-    const late = rig.standing(1, 1_000);
+    const late = rig.position(1, 1_000);
     rig.push(header(1, 1), gradients(1, 1, 1));
     await rig.clock.advance(1_000);
     expect((await late).header).toMatchObject({ version: 1, missing: [0] });
@@ -223,7 +223,7 @@ describe('where it stands', () => {
 describe('a cut', () => {
   const FILE = { uuid: '6f8d2c1a-0000-4000-8000-00000000000a', md5: 'a'.repeat(32), bytes: 5, rows: 1, positions: [] };
 
-  it('is of the shards as they are at its round, though rounds go on; asked again, it is the same', async () => {
+  it('is of the shards as they are at its round, even as later rounds are applied; asked again, it is the same', async () => {
     const cutting = rig.cut(1);
     expect(rig.saves).toEqual([]);
     playRound(0);

@@ -1,9 +1,11 @@
-/** What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8). */
+/**
+ * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8).
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
-import { type FrozenShards, freezeShards } from '../../../../src/roles/pserver/rounds/frozen-shards.ts';
 import { keepPreImage } from '../../../../src/roles/pserver/rounds/pre-image.ts';
+import { type RoundView, viewRound } from '../../../../src/roles/pserver/rounds/round-view.ts';
 import { blockShards } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { foldLanes } from '../../../../src/tensor/lane-fold.ts';
@@ -25,7 +27,7 @@ const start = (optimizer: OptimizerSpec): Parameters =>
   makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present: HELD });
 
 /** As a pserver applies a round. Returns the version before it. */
-function apply(parameters: Parameters, lanes: readonly PlainLane[], views: readonly FrozenShards[]): ValueSource {
+function apply(parameters: Parameters, lanes: readonly PlainLane[], views: readonly RoundView[]): ValueSource {
   const round = foldLanes(
     ROUND_SPEC,
     router,
@@ -59,7 +61,7 @@ function pulls(source: ValueSource): string[] {
   return [...sparse, ...dense];
 }
 
-const exported = (view: FrozenShards, parameters: Parameters): unknown =>
+const exported = (view: RoundView, parameters: Parameters): unknown =>
   everything(
     {
       shards: () => parameters.shards(),
@@ -92,13 +94,13 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
     fc.assert(
       fc.property(anyRounds, fc.nat(2), fc.nat(2), (rounds, first, second) => {
         const parameters = start(optimizer);
-        const views: FrozenShards[] = [];
+        const views: RoundView[] = [];
         const then: unknown[] = [];
         rounds.forEach((lanes, round) => {
           for (const at of [first, second]) {
             if (at !== round) continue;
             then.push(everything(parameters, ROUND_SPEC.sparse.length));
-            views.push(freezeShards(parameters));
+            views.push(viewRound(parameters));
           }
           apply(parameters, lanes, views);
           views.forEach((view, i) => {
@@ -113,7 +115,7 @@ describe.each(OPTIMIZERS)('$type', (optimizer) => {
 
 it('a cut before the first round has no rows', () => {
   const parameters = start(OPTIMIZERS[0]!);
-  const view = freezeShards(parameters);
+  const view = viewRound(parameters);
   const lane: PlainLane = {
     records: 2,
     dense: ROUND_SPEC.dense.map(({ shape }) => new Float32Array(shape[0]!).fill(1)),

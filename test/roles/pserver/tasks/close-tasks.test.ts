@@ -9,10 +9,10 @@ function serving() {
   const opening = Promise.withResolvers<void>();
   const state = { frozen: false, held: true, opened: 0 };
   const of = {
-    ledger: createShardLedgers(3, [0, 1], new Map()),
+    shards: { ledgers: createShardLedgers(3, [0, 1], new Map()) },
     isFrozen: () => state.frozen,
     isHeld: () => state.held,
-    open: () => {
+    beforeUpdate: () => {
       state.opened += 1;
       return opening.promise;
     },
@@ -23,10 +23,10 @@ function serving() {
 it('closes only after it is noted that the file loaded is no longer the last state', async () => {
   const { of, state, opened } = serving();
   const answer = closeTasks(of, [TASK]);
-  expect(of.ledger.position(0, 1)).toBe(0);
+  expect(of.shards.ledgers.position(0, 1)).toBe(0);
   opened();
   expect(await answer).toEqual({ header: { type: 'closeTasks' } });
-  expect(of.ledger.position(0, 1)).toBe(-1);
+  expect(of.shards.ledgers.position(0, 1)).toBe(-1);
   closeTasks(of, [TASK]);
   expect(state.opened).toBe(1);
 });
@@ -38,7 +38,7 @@ it('closes nothing once the last checkpoint is being taken, and answers for what
   state.frozen = true;
   expect(closeTasks(of, [TASK])).toEqual({ header: { type: 'closeTasks' } });
   await expect(closeTasks(of, [TASK, { ...TASK, task: 2 }])).rejects.toMatchObject({ code: 'Draining' });
-  expect(of.ledger.position(0, 2)).toBe(0);
+  expect(of.shards.ledgers.position(0, 2)).toBe(0);
 });
 
 it('closes nothing when the lease ran out while that was being noted', async () => {
@@ -47,5 +47,5 @@ it('closes nothing when the lease ran out while that was being noted', async () 
   state.held = false;
   opened();
   await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
-  expect(of.ledger.position(0, 1)).toBe(0);
+  expect(of.shards.ledgers.position(0, 1)).toBe(0);
 });

@@ -21,7 +21,7 @@ let asked: Header[];
 let told: Header[];
 let ends: unknown[];
 let writing: { confirm: () => Promise<void>; signal: AbortSignal; done: PromiseWithResolvers<string> } | undefined;
-let over: AbortController;
+let stop: AbortController;
 let saver: ModelSaver;
 
 const master = {
@@ -41,7 +41,7 @@ beforeEach(() => {
   told = [];
   ends = [];
   writing = undefined;
-  over = new AbortController();
+  stop = new AbortController();
   saver = createModelSaver({
     context: { host: { clock, log } } as unknown as RoleContext,
     record: { id: 'j', batchPlanId: 'c', job: { cluster: { leaseTtlMs: LEASE_TTL_MS } } } as unknown as JobRecord,
@@ -53,8 +53,8 @@ beforeEach(() => {
       writing = { confirm, signal, done };
       return done.promise;
     },
-    over: over.signal,
-    onEnd: (error) => ends.push(error),
+    stopSignal: stop.signal,
+    onFatal: (error) => ends.push(error),
   });
 });
 afterEach(() => expect(ends).toEqual([]));
@@ -91,7 +91,7 @@ describe('who is chosen', () => {
     expect(told).toMatchObject([{ choice: 7, error: 'ENOSPC: no space left' }]);
   });
 
-  it('begins anew after that', async () => {
+  it('starts again after that', async () => {
     (await begin()).done.reject(diskFull());
     await settle();
     standing = { pass: 3, choice: 8 };
@@ -109,7 +109,7 @@ describe('who has lost the choice', () => {
     await clock.advance(RENEWAL_MS);
     expect(signal.aborted).toBe(true);
     expect(told).toEqual([]);
-    expect(log.messages.join()).toMatch(/not to save the model after pass 3 any more/);
+    expect(log.messages.join()).toMatch(/saving the model after pass 3 is abandoned/);
   });
 
   it('hears of it at once when the master wants somebody to write one', async () => {
@@ -128,7 +128,7 @@ describe('who has lost the choice', () => {
     await expect(confirm()).rejects.toMatchObject({ code: 'Interrupted' });
   });
 
-  it('says nothing of an error: whoever relieved it removed its file', async () => {
+  it('reports no error: the trainer chosen after it removed its file', async () => {
     const { done } = await begin();
     standing = { pass: 3, choice: 8 };
     done.reject(Object.assign(new Error('ENOENT: rename'), { code: 'ENOENT' }));
@@ -147,7 +147,7 @@ it('a bug is no loss of the choice: it ends the process', async () => {
   expect(ends.splice(0)).toEqual([bug]);
 });
 
-it('nobody is asked for nothing: who is not chosen does not write', async () => {
+it('a trainer that is not chosen does not write', async () => {
   standing = undefined;
   saver.wanted();
   await settle();

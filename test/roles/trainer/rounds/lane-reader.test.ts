@@ -43,7 +43,7 @@ test('goes on into the next pass, and ends after the last', async () => {
   const { reader, read } = counting();
   for (let round = 0; round < plan.firstOf(2); round++) {
     reader.ahead(round, [1]);
-    expect((await reader.read(round, 1))?.place).toEqual(plan.batchOf(round, 1));
+    expect((await reader.read(round, 1))?.position).toEqual(plan.batchOf(round, 1));
     await settle();
     expect(reader.held()).toBeLessThanOrEqual(2);
   }
@@ -67,7 +67,7 @@ test('back to an earlier round, as after a rollback', async () => {
   reader.ahead(7, [0]);
   await reader.read(7, 0);
   reader.ahead(0, [0]);
-  expect((await reader.read(0, 0))?.place.task).toBe(taskAt(0, 0));
+  expect((await reader.read(0, 0))?.position.task).toBe(taskAt(0, 0));
   await settle();
   expect(reader.held()).toBe(2);
 });
@@ -80,5 +80,5 @@ test('a task that could not be read ahead is no matter before it is wanted, and 
   await settle();
   await expect(reader.read(3, 0)).rejects.toThrow('cannot be read');
   broken = false;
-  expect((await reader.read(3, 0))?.place.task).toBe(taskAt(3, 0));
+  expect((await reader.read(3, 0))?.position.task).toBe(taskAt(3, 0));
 });

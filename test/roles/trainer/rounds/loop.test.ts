@@ -127,7 +127,7 @@ describe('rounds', () => {
     expect(rig.cluster.log).toContain('duplicate');
   });
 
-  test('a pserver that was started anew gets the lanes of the round again', async () => {
+  test('a restarted pserver gets the lanes of the round again', async () => {
     for (let seed = 0; seed < 20; seed++) {
       const rig = new Rig(seed, 2);
       for (const id of ['t0', 't1']) rig.start(id);
@@ -139,12 +139,12 @@ describe('rounds', () => {
       rig.cluster.revive(seed % 2);
       await rig.finish();
       expect(rig.master.reports).toEqual([]);
-      // Nobody had to be told that it lacks them.
+      // No pserver had to say that it lacks them.
       expect(rig.cluster.log).not.toContain('pending');
     }
   });
 
-  test('all pservers set back to the beginning: the rounds are worked again under the next timeline', async () => {
+  test('all pservers set back to the beginning: the rounds are computed again on the next timeline', async () => {
     const rig = new Rig(6, 2);
     for (const id of ['t0', 't1']) rig.start(id);
     rig.deal('t0', 't1');
@@ -239,7 +239,7 @@ describe('leaving', () => {
     for (let seed = 0; seed < 20; seed++) {
       const rig = new Rig(seed, 2);
       const leaving = rig.start('t0');
-      rig.deal('t0', 'nobody');
+      rig.deal('t0', 'absent');
       const { pservers } = rig.cluster;
       const hasAny = (): boolean => pservers.some(({ gate }) => !gate.missing().includes(0));
       await rig.run(hasAny);
@@ -260,7 +260,7 @@ describe('leaving', () => {
   test('it does not wait for a pserver that stays away', async () => {
     const rig = new Rig(1, 2);
     const leaving = rig.start('t0');
-    rig.deal('t0', 'nobody');
+    rig.deal('t0', 'absent');
     await rig.run(() => !rig.cluster.pservers[0]!.gate.missing().includes(0));
     rig.cluster.kill(1);
     leaving.stop();

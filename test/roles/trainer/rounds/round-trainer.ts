@@ -11,9 +11,9 @@ import { createSignal } from '../../../../src/cluster/waiting.ts';
 import type { Outgoing } from '../../../../src/protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/messages.ts';
 import { createActivity } from '../../../../src/roles/trainer/activity.ts';
+import { followLaneAssignment } from '../../../../src/roles/trainer/rounds/lane-assignment.ts';
 import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';
-import { followLanes } from '../../../../src/roles/trainer/rounds/lane-view.ts';
-import { roundLoop } from '../../../../src/roles/trainer/rounds/loop.ts';
+import { runRounds } from '../../../../src/roles/trainer/rounds/loop.ts';
 import type { Dice } from '../../../sim/dice.ts';
 import type { Timeline } from '../../../sim/timeline.ts';
 import { MODEL, PASSES, planOf, recordsOf, SPEC } from './rounds-job.ts';
@@ -114,7 +114,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     registry: new Registry(),
   } as unknown as RoleContext;
   const record = { id: 'job', cut: 'cut', job: { training: { passes: PASSES } } } as unknown as JobRecord;
-  const over = new AbortController();
+  const stop = new AbortController();
   let isDraining = false;
   const plan = planOf();
   const read = options.read ?? recordsOf;
@@ -130,30 +130,30 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     outcome: 'running',
     kill: () => {
       group.close();
-      over.abort();
+      stop.abort();
     },
     stop: () => {
       isDraining = true;
-      over.abort();
+      stop.abort();
     },
     spent: () => activity.spentMs(),
     tasksHeld: () => reader.held(),
   };
   const client = master.client();
-  const onEnd = (error: Error): void => {
+  const onFatal = (error: Error): void => {
     trainer.outcome = error;
-    over.abort();
+    stop.abort();
   };
-  const lanes = followLanes({
+  const lanes = followLaneAssignment({
     record,
     id,
     clock,
     master: client,
     onSaveWanted: () => true,
-    onEnd,
-    over: over.signal,
+    onFatal,
+    stopSignal: stop.signal,
   });
-  roundLoop({
+  runRounds({
     context,
     record,
     id,
@@ -165,7 +165,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     router,
     activity,
     lanes,
-    over: over.signal,
+    stopSignal: stop.signal,
     isDraining: () => isDraining,
   }).then(
     () => {

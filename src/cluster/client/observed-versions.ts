@@ -1,0 +1,23 @@
+/** The newest version that each pserver is known to have reached. */
+import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
+
+export interface TimelineVersion {
+  readonly timeline: number;
+  readonly version: number;
+}
+
+export class ObservedVersions {
+  readonly #byIndex = new Map<number, TimelineVersion & { readonly token: bigint }>();
+
+  observe({ index, token }: PlacedPserver, { timeline, version }: TimelineVersion): void {
+    this.#byIndex.set(index, { token, timeline, version });
+  }
+
+  /** True when every pserver of the placement is known to be past that version. */
+  areAllPast({ pservers }: Placement, { timeline, version }: TimelineVersion): boolean {
+    return pservers.every(({ index, token }) => {
+      const last = this.#byIndex.get(index);
+      return last?.token === token && last.timeline === timeline && last.version > version;
+    });
+  }
+}

@@ -1,0 +1,55 @@
+/** One channel to each owner of a pserver index; channels to former owners are closed. */
+import { isPaddletError } from '../../base/errors.ts';
+import type { Channel, Network } from '../../protocol/messages/channel.ts';
+import type { PlacedPserver, PlacementView } from '../placement/placement-view.ts';
+
+export interface PserverChannels {
+  to(pserver: PlacedPserver): Channel;
+  /** `Channel.sending` of all channels together. */
+  sending(): Promise<unknown> | undefined;
+  close(): void;
+}
+
+/** One process that holds a pserver index: after a restart it is another owner, to whom other requests were sent. */
+export const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}`;
+
+export function createPserverChannels(network: Network, view: PlacementView): PserverChannels {
+  const channels = new Map<string, { readonly owner: PlacedPserver; readonly channel: Channel }>();
+  const closed = new AbortController();
+
+  /** A former owner will not answer: its requests fail at once, and are repeated to the next owner. */
+  async function dropFormerOwners(): Promise<never> {
+    for (;;) {
+      const version = view.version();
+      for (const [key, { owner, channel }] of channels) {
+        if (view.isLive(owner.index, owner.token)) continue;
+        channels.delete(key);
+        channel.close();
+      }
+      await view.changed.until(() => (view.version() === version ? undefined : true), closed.signal);
+    }
+  }
+  dropFormerOwners().catch((error: unknown) => {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+  });
+
+  return {
+    to(pserver) {
+      const key = ownerKey(pserver);
+      const known = channels.get(key);
+      if (known !== undefined) return known.channel;
+      const channel = network.connect(pserver.address);
+      channels.set(key, { owner: pserver, channel });
+      return channel;
+    },
+    sending() {
+      const busy = [...channels.values()].flatMap(({ channel }) => channel.sending() ?? []);
+      return busy.length === 0 ? undefined : Promise.all(busy);
+    },
+    close() {
+      closed.abort();
+      for (const { channel } of channels.values()) channel.close();
+      channels.clear();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * Messages as tables of fields, in the order of the wire. From one table come the schema of a message (here), and the writer
+ * and the reader of its bytes, which checks as it reads (`frames/`).
+ */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+
+/** A 64-bit number as text. */
+export const DECIMAL = new RegExp(`^\\d{1,${LIMITS.decimalDigits}}$`);
+
+interface Count {
+  readonly kind: 'count';
+  readonly max: number;
+}
+interface Real {
+  readonly kind: 'real';
+}
+interface Flag {
+  readonly kind: 'flag';
+}
+interface Text {
+  readonly kind: 'text';
+  readonly max: number;
+}
+interface Decimal {
+  readonly kind: 'decimal';
+}
+interface Choice<T extends string> {
+  readonly kind: 'choice';
+  readonly of: readonly T[];
+}
+interface MapOf<F extends Fields> {
+  readonly kind: 'map';
+  readonly fields: F;
+  readonly isSteady: boolean;
+}
+interface ListOf<F extends Fields> {
+  readonly kind: 'list';
+  /** Of the map that each item is. */
+  readonly fields: F;
+  readonly max: number;
+}
+interface Optional<F extends Required> {
+  readonly kind: 'optional';
+  readonly field: F;
+}
+
+type Required = Count | Real | Flag | Text | Decimal | Choice<string> | MapOf<Fields> | ListOf<Fields>;
+export type Field = Required | Optional<Required>;
+export interface Fields {
+  readonly [name: string]: Field;
+}
+
+/** A whole number from 0 to `max`. */
+export const count = (max: number = Number.MAX_SAFE_INTEGER): Count => ({ kind: 'count', max });
+/** A finite number. */
+export const real: Real = { kind: 'real' };
+export const flag: Flag = { kind: 'flag' };
+/** 1 to `max` characters. */
+export const text = (max: number): Text => ({ kind: 'text', max });
+/** A 64-bit number as text. */
+export const decimal: Decimal = { kind: 'decimal' };
+export const choice = <T extends string>(...of: readonly T[]): Choice<T> => ({ kind: 'choice', of });
+export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields, isSteady: false });
+/** A map that is mostly the same in one message and the next. */
+export const steadyMapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields, isSteady: true });
+/** At most `max` maps, mostly the same in one message and the next. */
+export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
+export const optional = <F extends Required>(field: F): Optional<F> => ({ kind: 'optional', field });
+
+type SchemaOf<F> =
+  F extends Optional<infer Inner>
+    ? z.ZodOptional<SchemaOf<Inner>>
+    : F extends Count | Real
+      ? z.ZodType<number>
+      : F extends Text | Decimal
+        ? z.ZodType<string>
+        : F extends Flag
+          ? z.ZodType<boolean>
+          : F extends Choice<infer T>
+            ? z.ZodType<T>
+            : F extends MapOf<infer M>
+              ? z.ZodObject<ShapeOf<M>, z.core.$strict>
+              : F extends ListOf<infer M>
+                ? z.ZodArray<z.ZodObject<ShapeOf<M>, z.core.$strict>>
+                : never;
+export type ShapeOf<F extends Fields> = { -readonly [Name in keyof F]: SchemaOf<F[Name]> };
+
+/** The schemas of the fields, for a `z.strictObject`. */
+export const shapeOf = <F extends Fields>(fields: F): ShapeOf<F> =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)])) as ShapeOf<F>;
+
+function schemaOf(field: Field): z.ZodType {
+  switch (field.kind) {
+    case 'count':
+      return z.int().min(0).max(field.max);
+    case 'real':
+      return z.number();
+    case 'flag':
+      return z.boolean();
+    case 'text':
+      return z.string().min(1).max(field.max);
+    case 'decimal':
+      return z.string().regex(DECIMAL);
+    case 'choice':
+      return z.enum(field.of);
+    case 'map':
+      return z.strictObject(shapeOf(field.fields));
+    case 'list':
+      return z.array(z.strictObject(shapeOf(field.fields))).max(field.max);
+    case 'optional':
+      return schemaOf(field.field).optional();
+  }
+}
+
+/** A field as the loops over a table use it: all of one shape, so that they stay fast. */
+export interface Column {
+  readonly name: string;
+  readonly kind: Required['kind'];
+  readonly isOptional: boolean;
+  /** Worth comparing with the value of the message before. */
+  readonly isSteady: boolean;
+  /** Largest number, most characters or most items; 0 for other kinds. */
+  readonly max: number;
+  readonly choices: readonly string[];
+  /** Of a map, or of each item of a list. */
+  readonly columns: readonly Column[];
+}
+
+export const columnsOf = (fields: Fields): readonly Column[] =>
+  Object.entries(fields).map(([name, field]) => {
+    const isOptional = field.kind === 'optional';
+    const inner = isOptional ? field.field : field;
+    return {
+      name,
+      kind: inner.kind,
+      isOptional,
+      isSteady: inner.kind === 'map' ? inner.isSteady : ['text', 'decimal', 'list'].includes(inner.kind),
+      max: maxOf(inner),
+      choices: inner.kind === 'choice' ? inner.of : [],
+      columns: inner.kind === 'map' || inner.kind === 'list' ? columnsOf(inner.fields) : [],
+    };
+  });
+
+function maxOf(field: Required): number {
+  if (field.kind === 'decimal') return LIMITS.decimalDigits;
+  return 'max' in field ? field.max : 0;
+}

@@ -1,0 +1,113 @@
+/**
+ * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies. Each field is
+ * written once, here, with its type and bound; everything that is done with it is derived (`field-table.ts`).
+ */
+
+import type * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import {
+  choice,
+  count,
+  decimal,
+  flag,
+  listOf,
+  mapOf,
+  optional,
+  real,
+  type ShapeOf,
+  steadyMapOf,
+  text,
+} from './field-table.ts';
+
+const name = text(LIMITS.nameCharacters);
+
+const ofJob = { job: name, batchPlanId: name };
+
+/**
+ * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
+ * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
+ */
+const placement = steadyMapOf({ revision: decimal, shards: count() });
+export type PlacementStamp = z.infer<z.ZodObject<ShapeOf<(typeof placement)['fields']>>>;
+
+/** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
+const parts = {
+  dense: listOf(LIMITS.parameters, { parameter: count(LIMITS.parameters) }),
+  sparse: listOf(LIMITS.parameters, { table: count(LIMITS.parameters) }),
+};
+
+/** Push number `push` of a task. `good` counts the task's good records up to and including this push. */
+const pushOfTask = { pass: count(), task: count(), push: count(), last: flag, good: count() };
+
+/** Sums over the good records of a mini-batch, and how many they are. */
+const metrics = mapOf({ records: count(), loss: real, correct: count(), squaredError: real });
+
+export const HOT_MESSAGES = {
+  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in the same order. */
+  pull: {
+    request: {
+      ...ofJob,
+      placement,
+      /**
+       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
+       * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
+       */
+      hold: optional(mapOf({ trainer: name, pushes: count(), since: optional(count()) })),
+      ...parts,
+    },
+    reply: { version: count() },
+  },
+  /**
+   * To every pserver. Segments: for each dense part blocks (u32) and gradients (f32), then for each sparse part ids and
+   * gradients.
+   */
+  push: {
+    request: {
+      ...ofJob,
+      ...pushOfTask,
+      placement,
+      /**
+       * The oldest values of this pserver that the gradients come from: a version as a pull reply named it, and
+       * `placement.revision` of that pull. Absent when they come from none.
+       */
+      used: optional(mapOf({ revision: decimal, version: count() })),
+      ...parts,
+    },
+    reply: { outcome: choice('applied', 'duplicate'), recovery: count() },
+  },
+  /**
+   * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard here
+   * has reached it. Segments as of `pull`.
+   */
+  pullVersion: {
+    request: {
+      ...ofJob,
+      timeline: count(),
+      version: count(),
+      maxWaitMs: count(LIMITS.longPollMs),
+      placement,
+      ...parts,
+    },
+    reply: {},
+  },
+  /**
+   * Sync mode: what one lane adds to a round, to every pserver; an empty lane comes without segments. The gradients are
+   * of the mean over its `records` good records. Segments as of `push`.
+   */
+  pushLane: {
+    request: {
+      ...ofJob,
+      timeline: count(),
+      round: count(),
+      lane: count(LIMITS.lanes - 1),
+      /** The mini-batch, as the ledger counts it; absent when the lane has none in this round. */
+      batch: optional(mapOf(pushOfTask)),
+      records: count(),
+      metrics,
+      placement,
+      ...parts,
+    },
+    /** `duplicate`: the round has that lane, or is past. `version` is that of the shards after it. */
+    reply: { outcome: choice('taken', 'duplicate'), version: count() },
+  },
+};

@@ -1,0 +1,43 @@
+/** What a pserver checks before it answers a request, and checks again after everything that a request waited for. */
+import { PaddletError } from '../../base/errors.ts';
+import { type PlacementStamp, sameStamp } from '../../core/placement.ts';
+
+export interface Lease {
+  /** False while the lease is not certainly held. */
+  readonly isHeld: () => boolean;
+}
+
+/** Throws `Suspended` while the lease is not certainly held. */
+export function checkHeld({ isHeld }: Lease): void {
+  if (!isHeld()) throw new PaddletError('Suspended', 'this pserver is cut off from the store');
+}
+
+/**
+ * Answers at once when there is nothing to wait for. Else answers after `wait`, if the lease is still held then: a
+ * lease that was checked before the wait may have run out during it.
+ */
+export function answerAfter<T>(lease: Lease, wait: Promise<void> | undefined, answer: () => T): T | Promise<T> {
+  if (wait === undefined) return answer();
+  return wait.then(() => {
+    checkHeld(lease);
+    return answer();
+  });
+}
+
+/** Throws `StalePlacement` when the trainer believes this pserver to hold another set of shards. */
+export function checkStamp(shards: { readonly stamp: PlacementStamp }, claimed: PlacementStamp): void {
+  const { stamp } = shards;
+  if (sameStamp(claimed, stamp)) return;
+  throw new PaddletError('StalePlacement', `the placement here is ${textOf(stamp)}, not ${textOf(claimed)}`);
+}
+
+const textOf = ({ revision, shards }: PlacementStamp): string => `${revision} with ${shards} shards`;
+
+/** Throws `BadMessage` for a task that the job does not have. */
+export function checkTask(job: { readonly passes: number; readonly tasks: number }, pass: number, task: number): void {
+  if (pass < job.passes && task < job.tasks) return;
+  throw new PaddletError(
+    'BadMessage',
+    `pass ${pass}, task ${task}: the job has ${job.passes} passes of ${job.tasks} tasks`,
+  );
+}

@@ -1,0 +1,77 @@
+/**
+ * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
+ */
+import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { PassMetrics } from '../../../core/pass-metrics.ts';
+import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { SnapshotSource } from '../files/snapshots.ts';
+import type { OwnedShards } from '../shards.ts';
+import { type RoundView, viewRound } from './round-view.ts';
+
+export interface CutSave {
+  readonly round: number;
+  readonly file: Promise<CheckpointFile>;
+}
+
+export interface CutSavesOptions {
+  readonly shards: OwnedShards;
+  /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
+  readonly save: (source: SnapshotSource) => Promise<CheckpointFile>;
+}
+
+export class CutSaves {
+  readonly #options: CutSavesOptions;
+  /** Rounds ahead at which to save. */
+  readonly #planned = new Set<number>();
+  /** The newest save: running, or done. */
+  #newest: CutSave | undefined;
+  /** Views of running saves. */
+  readonly #views = new Set<RoundView>();
+
+  constructor(options: CutSavesOptions) {
+    this.#options = options;
+  }
+
+  /** The save of that round, if it is the newest one. */
+  of(round: number): CutSave | undefined {
+    return this.#newest?.round === round ? this.#newest : undefined;
+  }
+
+  /** Saves when that round is reached. */
+  plan(round: number): void {
+    this.#planned.add(round);
+  }
+
+  cancelPlan(round: number): void {
+    this.#planned.delete(round);
+  }
+
+  /** To be called before a round is applied that changes these. */
+  beforeRound(gradients: RoundGradients): void {
+    for (const view of this.#views) view.keep(gradients);
+  }
+
+  /** To be called when the shards are at that round. */
+  reached(round: number, metrics: readonly PassMetrics[]): void {
+    if (this.#planned.delete(round)) this.begin(round, metrics);
+  }
+
+  /** Saves the shards as they are now, which is at that round. */
+  begin(round: number, metrics: readonly PassMetrics[]): CutSave {
+    const { shards, save } = this.#options;
+    const view = viewRound(shards.parameters);
+    this.#views.add(view);
+    const moments = new Map(shards.numbers.map((shard) => [shard, shards.momentOf(shard)]));
+    const source = { parameters: view, momentOf: (shard: number) => moments.get(shard)!, rounds: { round, metrics } };
+    const file = save(source).finally(() => {
+      this.#views.delete(view);
+    });
+    const started = { round, file };
+    this.#newest = started;
+    // The requests for this cut get the error; a failed save may be asked for again.
+    file.catch(() => {
+      if (this.#newest === started) this.#newest = undefined;
+    });
+    return started;
+  }
+}

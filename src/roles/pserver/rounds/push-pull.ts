@@ -1,0 +1,33 @@
+/** Sync mode: what requests are checked for before the rounds answer them. */
+import { PaddletError } from '../../../base/errors.ts';
+import type { Session } from '../../../protocol/messages/channel.ts';
+import { answerAfter, checkStamp, checkTask } from '../checks.ts';
+import { segmentBytes } from '../request-parts.ts';
+import type { Reply, Request } from '../requests.ts';
+import type { Serving } from '../serving.ts';
+import type { Rounds } from './rounds.ts';
+
+/** Throws `BadMessage` in async mode. */
+export function roundsOf({ rounds }: Serving): Rounds {
+  if (rounds === undefined) throw new PaddletError('BadMessage', 'this job is in async mode: it has no rounds');
+  return rounds;
+}
+
+export function pullVersion(serving: Serving, request: Request<'pullVersion'>, session: Session): Promise<Reply> {
+  checkStamp(serving.shards, request.header.placement);
+  return roundsOf(serving).pull(request, session);
+}
+
+export function pushLane(serving: Serving, request: Request<'pushLane'>): Reply | Promise<Reply> {
+  return answerAfter(serving, serving.beforeUpdate(), () => answerPushLane(serving, request));
+}
+
+function answerPushLane(serving: Serving, request: Request<'pushLane'>): Reply {
+  const { batch, placement } = request.header;
+  if (batch !== undefined) checkTask(serving.job, batch.pass, batch.task);
+  checkStamp(serving.shards, placement);
+  const reply = roundsOf(serving).pushLane(request);
+  const isTaken = reply.header.type === 'pushLane' && reply.header.outcome === 'taken';
+  serving.metrics.pushed(isTaken ? 'applied' : 'duplicate', isTaken ? segmentBytes(request) : 0);
+  return reply;
+}

@@ -1,0 +1,173 @@
+/**
+ * Sync mode: loads the shards of this pserver, takes them, serves them and saves them. When the timeline rises,
+ * process, index and shards stay, and the shards go back to the cut: their state is loaded again.
+ */
+import { isPaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { Cut } from '../../../checkpoint/registry/cut.ts';
+import { lossOf } from '../../../cluster/ownership.ts';
+import type { CutView } from '../../../cluster/placement/cut-view.ts';
+import { createSignal } from '../../../cluster/waiting.ts';
+import { createParameters } from '../../../tensor/wasm-parameters.ts';
+import { sweepOrphans } from '../files/sweep.ts';
+import type { Serving } from '../serving.ts';
+import type { ShardService } from '../shard-service.ts';
+import { OwnedShards } from '../shards.ts';
+import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
+import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
+import { type TimelineOptions, TimelineState } from './timeline.ts';
+
+export interface RoundServiceOptions extends TimelineOptions {
+  /** Aborts when the job has ended, the index is lost, or the cut cannot be followed. */
+  readonly stopSignal: AbortSignal;
+}
+
+export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
+  const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
+  const { cluster, training, optimizer } = record.job;
+  const { shards, pservers } = cluster;
+  const { seed } = training;
+  const me = { index, token: fence.token.toString() };
+  const heads = await readPlannedHeads(context, { index, pservers, shards });
+  const loading: LoadRoundsOptions = {
+    ...{ context, fence, index, folder },
+    expected: { jobId: record.id, parameters: spec, optimizer, seed, shards },
+    warmStart: record.warmStart,
+    shards: heads.map(({ shard }) => shard),
+    makeParameters: () => createParameters({ spec, optimizer, seed, shards }),
+  };
+  const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
+  const loaded = await loadAtStart(loading, formerOwners(heads, me), cut);
+  failPoint('pserver.rounds-loaded');
+  const taken = await takeShards(context, fence, me, heads);
+  await sweepOrphans(options, loaded.files);
+  context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
+  const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, loaded);
+  return new RoundService(options, loading, new TimelineState(options, loaded, owned));
+}
+
+class RoundService implements ShardService {
+  readonly #options: RoundServiceOptions;
+  readonly #loading: Omit<LoadRoundsOptions, 'shards'>;
+  readonly #changed = createSignal();
+  readonly #stopped = new AbortController();
+  /** The current timeline, or the last one while the shards go back to a cut. */
+  #state: TimelineState;
+  #isGoingBack = false;
+  #isFrozen = false;
+  #last: Promise<CheckpointFile> | undefined;
+  /** Why the shards cannot be served again. */
+  #broken: { readonly error: unknown } | undefined;
+
+  constructor(options: RoundServiceOptions, loading: LoadRoundsOptions, state: TimelineState) {
+    this.#options = options;
+    this.#loading = loading;
+    this.#state = state;
+    this.#followTimeline().catch((error: unknown) => {
+      if (this.#stopped.signal.aborted && isPaddletError(error, 'Interrupted')) return;
+      this.#broken = { error };
+      this.#changed.notify();
+      options.onFatal(error);
+    });
+  }
+
+  get serving(): Serving | undefined {
+    return this.#current?.serving;
+  }
+
+  freeze(): void {
+    this.#isFrozen = true;
+    this.#current?.freeze();
+  }
+
+  saveLast(): Promise<unknown> {
+    this.#last ??= this.#settled()
+      .then((state) => {
+        state.snapshots.endRateLimit();
+        return state.save(true);
+      })
+      .catch((error: unknown) => {
+        this.#last = undefined;
+        throw error;
+      });
+    return this.#last;
+  }
+
+  async saveParting(): Promise<unknown> {
+    const state = await this.#settled();
+    await state.saved();
+    return state.snapshots.saveParting();
+  }
+
+  async stopSaving(): Promise<void> {
+    this.#stopped.abort();
+    this.#current?.snapshots.abandon();
+    await Promise.allSettled(this.#last === undefined ? [] : [this.#last]);
+    await this.#current?.saved();
+  }
+
+  stats(): ReturnType<OwnedShards['stats']> {
+    const { shards } = this.#state;
+    return this.#isGoingBack ? { rows: 0, bytes: 0, reservedBytes: 0, shards: shards.numbers.length } : shards.stats();
+  }
+
+  info(): Record<string, unknown> {
+    const { index, lease } = this.#options;
+    const { shards } = this.#state;
+    return {
+      index,
+      ...(this.#isGoingBack ? { shards: shards.numbers.length } : shards.stats()),
+      placement: shards.stamp,
+      held: lease.isHeld(),
+      ...(this.#isGoingBack ? { waitingFor: 'the cut to be loaded' } : this.#state.info()),
+    };
+  }
+
+  /** Undefined while the shards go back to a cut. */
+  get #current(): TimelineState | undefined {
+    return this.#isGoingBack ? undefined : this.#state;
+  }
+
+  /** Follows the timeline for as long as the shards are owned. */
+  async #followTimeline(): Promise<never> {
+    const { cuts, context } = this.#options;
+    const { log } = context.host;
+    for (;;) {
+      const old = this.#state;
+      const cut = await cuts.changed.until(() => cutAbove(cuts, old.timeline), this.#stopped.signal);
+      log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gate.version() });
+      old.freeze();
+      this.#isGoingBack = true;
+      await old.saved();
+      const loaded = await loadCut({ ...this.#loading, shards: old.shards.numbers }, cut);
+      const state = new TimelineState(this.#options, loaded, old.shards.inState(loaded));
+      if (this.#isFrozen) state.freeze();
+      this.#state = state;
+      this.#isGoingBack = false;
+      log.info(`serving again from round ${state.rounds.gate.version()}`, { timeline: state.timeline });
+      this.#changed.notify();
+    }
+  }
+
+  /**
+   * The state, once the shards are at a cut. Throws `LeaseGone` when the index is lost before, or what `#broken` says.
+   */
+  async #settled(): Promise<TimelineState> {
+    const { lease } = this.#options;
+    const look = (): TimelineState | undefined => {
+      if (this.#broken !== undefined) throw this.#broken.error;
+      return this.#current;
+    };
+    try {
+      return this.#current ?? (await this.#changed.until(look, lease.lost));
+    } catch (error) {
+      throw lease.lost.aborted && isPaddletError(error, 'Interrupted') ? lossOf(lease) : error;
+    }
+  }
+}
+
+function cutAbove(cuts: CutView, timeline: number): Cut | undefined {
+  const cut = cuts.current()?.cut;
+  return cut !== undefined && cut.timeline > timeline ? cut : undefined;
+}

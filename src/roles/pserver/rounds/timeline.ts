@@ -1,0 +1,112 @@
+/** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
+import type { PaddletError } from '../../../base/errors.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import { type Cut, filesOfCut } from '../../../checkpoint/registry/cut.ts';
+import type { Generation } from '../../../checkpoint/registry/entry.ts';
+import { failJob } from '../../../cluster/job/job-watch.ts';
+import type { CutView } from '../../../cluster/placement/cut-view.ts';
+import { createRoundGate } from '../../../core/rounds/gate.ts';
+import { createIdRouter } from '../../../tensor/id-router.ts';
+import { beforeUpdates } from '../files/first-update.ts';
+import { Snapshots } from '../files/snapshots.ts';
+import { createServing, type Serving, servedJob } from '../serving.ts';
+import type { ShardServiceOptions } from '../shard-service.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { LoadedRounds } from './load.ts';
+import { Rounds } from './rounds.ts';
+
+export interface TimelineOptions extends ShardServiceOptions {
+  readonly cuts: CutView;
+}
+
+export class TimelineState {
+  readonly timeline: number;
+  readonly shards: OwnedShards;
+  readonly rounds: Rounds;
+  readonly snapshots: Snapshots;
+  readonly serving: Serving;
+  #isFrozen = false;
+  /** The newest save; those before it have ended when it begins. */
+  #saving: Promise<unknown> = Promise.resolve();
+
+  /** `shards` are in the state that was loaded. */
+  constructor(options: TimelineOptions, loaded: Omit<LoadedRounds, 'parameters' | 'ledgers'>, shards: OwnedShards) {
+    const { context, record, spec, lease, metrics, cuts } = options;
+    const { lanes } = record.job.training;
+    const { cluster } = record.job;
+    const { timeline } = loaded;
+    this.timeline = timeline;
+    this.shards = shards;
+    this.snapshots = new Snapshots({
+      ...options,
+      shards,
+      recovery: () => 0,
+      sync: {
+        timeline,
+        rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
+        isProtected: (generation) => isOfCutOrAfter(generation, cuts.current()?.cut),
+      },
+    });
+    const isHeld = (): boolean => lease.isHeld();
+    const isFrozen = (): boolean => this.#isFrozen;
+    this.rounds = new Rounds({
+      ...{ clock: context.host.clock, lanes, spec, shards, isHeld, isFrozen },
+      gate: createRoundGate({ timeline, version: loaded.rounds.round, lanes }),
+      router: createIdRouter({ shards: cluster.shards }),
+      metrics: loaded.rounds.metrics,
+      save: (source) => this.#inTurn(() => this.snapshots.save(false, source)),
+      onFatal: (error) => failWholeJob(options, error),
+    });
+    this.serving = createServing({
+      ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
+      rounds: this.rounds,
+      recovery: () => 0,
+      staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
+      beforeUpdate: beforeUpdates(options, loaded.fromClean),
+      // Even the final one freezes nothing: after the last round no lanes come, unless all pservers go back to a cut.
+      checkpoint: () => this.save(false),
+      onApplied: () => {},
+    });
+  }
+
+  save(clean: boolean): Promise<CheckpointFile> {
+    return this.#inTurn(() => this.snapshots.save(clean));
+  }
+
+  /** Resolves when no save is running. */
+  async saved(): Promise<void> {
+    await this.#saving;
+  }
+
+  freeze(): void {
+    this.#isFrozen = true;
+    this.rounds.close();
+  }
+
+  info(): Record<string, unknown> {
+    const { gate } = this.rounds;
+    return {
+      timeline: this.timeline,
+      round: gate.version(),
+      missing: gate.missing(),
+      account: this.shards.ledgers.account(),
+      duplicatePushes: this.serving.metrics.duplicatePushes(),
+    };
+  }
+
+  #inTurn(save: () => Promise<CheckpointFile>): Promise<CheckpointFile> {
+    const file = this.#saving.then(save);
+    this.#saving = Promise.allSettled([file]);
+    return file;
+  }
+}
+
+function failWholeJob({ context, fence, index, onFatal }: TimelineOptions, error: PaddletError): void {
+  failJob(context, fence, `pserver ${index}`, error).then(() => onFatal(error), onFatal);
+}
+
+/** Files of the cut, and those that the next may be made of, stay until a newer cut is complete, whatever `keep` is. */
+function isOfCutOrAfter({ uuid, round }: Generation, cut: Cut | undefined): boolean {
+  if (cut === undefined) return true;
+  return filesOfCut(cut).has(uuid) || (round ?? 0) >= cut.round;
+}

@@ -1,0 +1,65 @@
+/** All that requests to a pserver are answered from, in both modes. Made once the shards are taken and loaded. */
+import type { Clock, Log } from '../../base/seams.ts';
+import type { CheckpointFile } from '../../checkpoint/file/capture.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { PserverMetrics } from './metrics.ts';
+import type { Rounds } from './rounds/rounds.ts';
+import { createScanner, type Scanner } from './scan.ts';
+import type { OwnedShards } from './shards.ts';
+import { createStaleness, type Staleness } from './tasks/staleness.ts';
+
+/** What requests must agree with. */
+export interface ServedJob {
+  readonly id: string;
+  readonly batchPlanId: string;
+  readonly spec: ParameterSpec;
+  /** Tasks of a pass. */
+  readonly tasks: number;
+  readonly passes: number;
+}
+
+export interface ServingOptions {
+  readonly host: { readonly clock: Clock; readonly log: Log };
+  readonly job: ServedJob;
+  readonly shards: OwnedShards;
+  readonly metrics: PserverMetrics;
+  /** What a staleness bound is kept by; sync mode has none. */
+  readonly staleness: { readonly rule: JobRecord['job']['training']['staleness']; readonly patienceMs: number };
+  /** False while the lease is not certainly held. */
+  readonly isHeld: () => boolean;
+  /** True from the moment that the last checkpoint of this process is being taken: updates are refused. */
+  readonly isFrozen: () => boolean;
+  /** The highest recovery number seen. */
+  readonly recovery: () => number;
+  /**
+   * To be awaited before an update is applied: notes in the store that the loaded file is no longer the last state.
+   * Undefined once that is done.
+   */
+  readonly beforeUpdate: () => Promise<void> | undefined;
+  /** Undefined when a save is running already. */
+  readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
+  /** In sync mode. */
+  readonly rounds: Rounds | undefined;
+  /** Called after each push that was applied. */
+  readonly onApplied: () => void;
+}
+
+export interface Serving extends Omit<ServingOptions, 'host' | 'staleness'> {
+  readonly staleness: Staleness;
+  readonly scanner: Scanner;
+}
+
+export function createServing({ host, staleness, ...parts }: ServingOptions): Serving {
+  const { shards, metrics } = parts;
+  return {
+    ...parts,
+    staleness: createStaleness({ ...host, ...staleness, version: () => shards.version, metrics }),
+    scanner: createScanner(shards.parameters),
+  };
+}
+
+export function servedJob(record: JobRecord, spec: ParameterSpec): ServedJob {
+  const { id, batchPlanId, train, job } = record;
+  return { id, batchPlanId, spec, tasks: train.tasks, passes: job.training.passes };
+}

@@ -1,0 +1,40 @@
+/** What a pserver does with the shards that it has taken: serves them and saves them. Each mode implements it. */
+import type { RoleContext } from '../../cluster/context.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { HeldLease } from '../../cluster/ownership.ts';
+import type { Fence } from '../../store/fence.ts';
+import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { PserverMetrics } from './metrics.ts';
+import type { Serving } from './serving.ts';
+
+export interface ShardServiceOptions {
+  readonly context: RoleContext;
+  readonly record: JobRecord;
+  readonly spec: ParameterSpec;
+  readonly index: number;
+  /** Of the claim of the index. */
+  readonly fence: Fence;
+  readonly lease: HeldLease;
+  /** Of checkpoints. */
+  readonly folder: string;
+  readonly metrics: PserverMetrics;
+  /** Ends the process: the index was lost while saving, or a bug. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export interface ShardService {
+  /** Undefined while the shards go back to a cut. */
+  readonly serving: Serving | undefined;
+  /** From now on updates are refused with `Draining`. */
+  freeze(): void;
+  /** On a clean stop, after `freeze`: saves the last state. Throws like `Snapshots.save`. */
+  saveLast(): Promise<unknown>;
+  /** After the index was lost, after `freeze` and `stopSaving`. Throws `CheckpointNotWritten`. */
+  saveParting(): Promise<unknown>;
+  /** No more saves begin; resolves when none is running. */
+  stopSaving(): Promise<void>;
+  stats(): ParameterMemoryStats & { readonly shards: number };
+  /** For `status` and `doctor`. */
+  info(): Record<string, unknown>;
+}

@@ -1,0 +1,60 @@
+/** Async mode: pulls and pushes. Each is answered synchronously once it begins, so no pull sees half an update. */
+import { PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import type { Session } from '../../../protocol/messages/channel.ts';
+import { answerAfter, checkStamp, checkTask } from '../checks.ts';
+import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
+import type { Reply, Request } from '../requests.ts';
+import type { Serving } from '../serving.ts';
+
+/** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
+export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
+  const { placement, hold } = request.header;
+  checkStamp(serving.shards, placement);
+  return answerAfter(serving, serving.staleness.enter(hold, session), () => answerPull(serving, request));
+}
+
+function answerPull(serving: Serving, request: Request<'pull'>): Reply {
+  checkStamp(serving.shards, request.header.placement);
+  const segments = readValues(serving.job.spec, serving.shards.parameters, request);
+  serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
+  return { header: { type: 'pull', version: serving.staleness.version() }, segments };
+}
+
+export function push(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
+  if (serving.rounds !== undefined) throw new PaddletError('BadMessage', 'this job is in sync mode: push lanes');
+  return answerAfter(serving, serving.beforeUpdate(), () => answerPush(serving, request, session));
+}
+
+function answerPush(serving: Serving, request: Request<'push'>, session: Session): Reply {
+  const { header } = request;
+  const { shards, staleness, metrics } = serving;
+  checkTask(serving.job, header.pass, header.task);
+  checkStamp(shards, header.placement);
+  failPoint('push.received');
+  const verdict = shards.ledgers.judge(header);
+  if (verdict.outcome === 'early') {
+    throw new PaddletError(
+      'PushOutOfOrder',
+      `push ${header.push} of task ${header.task} in pass ${header.pass}: push ${verdict.want} is wanted next`,
+      { details: { want: verdict.want } },
+    );
+  }
+  if (verdict.outcome === 'duplicate') {
+    metrics.pushed('duplicate', 0);
+    staleness.pushed(session);
+    return { header: { type: 'push', outcome: 'duplicate', recovery: serving.recovery() } };
+  }
+  if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is draining and accepts no more pushes');
+  const rateScale = staleness.judge(shards.stamp.revision, header.used, header.push);
+  const { sparse, dense } = gradientParts(request);
+  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
+  failPoint('push.applied');
+  shards.ledgers.advance(header);
+  shards.advance(verdict.shards);
+  serving.onApplied();
+  staleness.pushed(session);
+  failPoint('push.advanced');
+  metrics.pushed('applied', segmentBytes(request));
+  return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
+}

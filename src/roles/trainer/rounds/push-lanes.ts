@@ -1,0 +1,55 @@
+/** Computes lanes of a round from pulled values, and starts to push each to every pserver. */
+import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import type { Clock } from '../../../base/seams.ts';
+import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
+import type { VersionClient } from '../../../cluster/client/version-client.ts';
+import type { Model, PulledValues } from '../../../model/model.ts';
+import { pause } from '../../../store/backoff.ts';
+import type { Activity } from '../activity.ts';
+import { computeLane, type LaneBatches } from './lane-batches.ts';
+
+/** After computing for this long the loop yields, so that computed lanes are sent and other events are handled. */
+const YIELD_AFTER_MS = 20;
+
+/** Batches of a round, with the values of its version that were pulled for them. */
+export interface PulledBatches {
+  readonly timeline: number;
+  readonly batches: LaneBatches;
+  readonly values: PulledValues | undefined;
+}
+
+export interface PushLanesOptions {
+  readonly clock: Clock;
+  readonly model: Model;
+  readonly activity: Activity;
+  readonly client: Pick<VersionClient, 'begin' | 'isPast'>;
+  readonly onComputed: (lane: number, delivery: LaneDelivery) => void;
+  readonly onFailed: (lane: number, error: PaddletError) => Promise<void>;
+}
+
+/** True when it ended early, as every pserver is past the round: other trainers have computed the other lanes. */
+export async function pushLanes(
+  { clock, model, activity, client, onComputed, onFailed }: PushLanesOptions,
+  { timeline, batches, values }: PulledBatches,
+  lanes: readonly number[],
+): Promise<boolean> {
+  let yieldedAtMs = clock.monotonicMs();
+  for (const lane of lanes) {
+    activity.enter('compute');
+    if (clock.monotonicMs() - yieldedAtMs > YIELD_AFTER_MS) {
+      await pause(clock, 0);
+      yieldedAtMs = clock.monotonicMs();
+      if (client.isPast({ timeline, version: batches.round })) return true;
+    }
+    try {
+      const push = computeLane(model, batches, lane, { timeline, values });
+      activity.enter('push');
+      onComputed(lane, client.begin(push));
+      activity.trained(push.records, push.metrics);
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      await onFailed(lane, error);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,123 @@
+/** A trainer's part in one job: connects to the cluster, registers, and trains until the job ends. */
+import { resolve } from 'node:path';
+import { isPaddletError } from '../../base/errors.ts';
+import { createMasterClient, type MasterClient } from '../../cluster/client/master-client.ts';
+import { createParameterClient } from '../../cluster/client/parameter-client.ts';
+import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
+import type { RoleContext } from '../../cluster/context.ts';
+import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import type { JobWatch } from '../../cluster/job/job-watch.ts';
+import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
+import { logWaiting } from '../../cluster/waiting.ts';
+import type { Model } from '../../model/model.ts';
+import { createIdRouter } from '../../tensor/id-router.ts';
+import type { Activity } from './activity.ts';
+import { createModelSaver, type ModelSaver } from './model/model-saver.ts';
+import { saveModel } from './model/save-model.ts';
+import { keepRegistered } from './registration.ts';
+import { reportProgress } from './report-progress.ts';
+import { runSyncMode } from './rounds/sync-mode.ts';
+import { runTasks, type TaskLoopOptions } from './tasks/loop.ts';
+
+export interface TrainJobOptions {
+  readonly record: JobRecord;
+  readonly watch: JobWatch;
+  /** The trainer's id. */
+  readonly id: string;
+  /** Where the trainer listens: the value of its key in the store. */
+  readonly address: string;
+  readonly activity: Activity;
+  /** Data folder; undefined: the job's. */
+  readonly dataDir: string | undefined;
+  readonly cacheDir: string;
+  /** The trainer is registered. */
+  readonly onReady: () => void;
+}
+
+interface Session extends TrainJobOptions {
+  readonly model: Model;
+  readonly view: PlacementView;
+  readonly group: PserverGroup;
+  readonly master: MasterClient;
+  readonly onFatal: (error: Error) => void;
+  /** Aborts when the job ends, the trainer is to stop, or `onFatal` was called. */
+  readonly stopSignal: AbortSignal;
+}
+
+/** Returns when the job has ended; throws `Interrupted` when it was stopped before, and the error of `onFatal`. */
+export async function trainJob(context: RoleContext, options: TrainJobOptions): Promise<void> {
+  const { record, watch } = options;
+  const { log, clock } = context.host;
+  const { shards, pservers, leaseTtlMs } = record.job.cluster;
+  const fatal = new AbortController();
+  const stopSignal = AbortSignal.any([watch.over, fatal.signal]);
+  const onFatal = (error: Error): void => fatal.abort(error);
+  const view = followPlacement(context, { shards, pservers }, onFatal);
+  const group = createPserverGroup(context, record, view);
+  const master = createMasterClient(context, onFatal);
+  let unregister: (() => Promise<void>) | undefined;
+  try {
+    const stopLogging = logWaiting(clock, log, () => view.missing());
+    await view.changed.until(() => view.current(), stopSignal).finally(stopLogging);
+    unregister = await keepRegistered(context, { ...options, ttlMs: leaseTtlMs, onFatal });
+    options.onReady();
+    await work(context, { ...options, model: modelOf(record, context), view, group, master, onFatal, stopSignal });
+  } catch (error) {
+    if (fatal.signal.aborted && isPaddletError(error, 'Interrupted')) throw fatal.signal.reason;
+    throw error;
+  } finally {
+    view.cancel();
+    group.close();
+    master.close();
+    await unregister?.();
+  }
+}
+
+async function work(context: RoleContext, session: Session): Promise<void> {
+  const { record, watch, view, group, stopSignal, onFatal } = session;
+  const reports = reportProgress(context, session);
+  const saver = createSaver(context, session);
+  try {
+    const options = taskLoopOptions(context, session, { report: reports.send, onSaveWanted: saver.wanted });
+    const isDraining = (): boolean => watch.end() === undefined && (context.stop.aborted || watch.stopRequested());
+    if (record.job.training.mode === 'sync') await runSyncMode({ ...options, group, isDraining, onFatal });
+    else await runTasks(options);
+    // The job needs no more work: the master is about to publish its result.
+    await view.changed.until(() => (watch.end() === undefined ? undefined : true), stopSignal);
+  } finally {
+    reports.cancel();
+    if (stopSignal.aborted) await saver.settled();
+  }
+}
+
+function createSaver(context: RoleContext, session: Session): ModelSaver {
+  const { record, model, group } = session;
+  return createModelSaver({
+    ...session,
+    context,
+    save: (pass, confirm, signal) => {
+      const folder = resolve(record.dataDir, record.job.model.saveDir ?? '.');
+      return saveModel({ ...context.host, group, record, spec: model.parameters, folder, pass, confirm, signal });
+    },
+  });
+}
+
+function taskLoopOptions(
+  context: RoleContext,
+  session: Session,
+  callbacks: Pick<TaskLoopOptions, 'report' | 'onSaveWanted'>,
+): TaskLoopOptions {
+  const { record, model, group, watch } = session;
+  const { shards } = record.job.cluster;
+  const router = createIdRouter({ shards });
+  const gated = record.job.training.staleness?.policy === 'wait';
+  return {
+    ...session,
+    ...callbacks,
+    context,
+    client: createParameterClient({ spec: model.parameters, shards, group, router, gated }),
+    router,
+    place: { host: context.host, folder: session.dataDir ?? record.dataDir, cacheFolder: session.cacheDir },
+    isEnded: () => watch.end() !== undefined,
+  };
+}

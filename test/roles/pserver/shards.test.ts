@@ -1,0 +1,90 @@
+/** The one owner of a pserver's shards: what it tells requests and checkpoints. */
+import { expect, it } from 'vitest';
+import { createLedger } from '../../../src/core/shard/ledger.ts';
+import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import { blockCount, blockShards } from '../../../src/tensor/blocks.ts';
+import { SHARD_ACTION } from '../../../src/tensor/parameters.ts';
+import type { ParameterSpec } from '../../../src/tensor/spec.ts';
+import { makeParameters, NORMAL } from '../../tensor/fixture.ts';
+
+const SPEC: ParameterSpec = { dense: [{ name: 'w', shape: [400_000], initializer: NORMAL }], sparse: [] };
+const JOB = { spec: SPEC, shards: 5, tasks: 3 };
+/** Not in the order of the shards, as they are taken at the same time. */
+const HEADS = [
+  { shard: 4, epoch: 7, revision: 30n },
+  { shard: 1, epoch: 2, revision: 31n },
+  { shard: 2, epoch: 1, revision: 29n },
+];
+const { absent, apply, skip } = SHARD_ACTION;
+
+const stateOf = (
+  seqs: readonly (readonly [number, number])[],
+  ledgers: readonly (readonly [number, Uint8Array])[] = [],
+) => ({
+  parameters: makeParameters({ spec: SPEC, shards: 5, present: [1, 2, 4] }),
+  seqs: new Map(seqs),
+  ledgers: new Map(ledgers),
+});
+
+it('names the set by the highest revision and the count', () => {
+  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  expect(shards.numbers).toEqual([1, 2, 4]);
+  expect(shards.stamp).toEqual({ revision: '31', shards: 3 });
+  expect(shards.stats()).toMatchObject({ shards: 3, bytes: shards.parameters.stats().bytes });
+});
+
+it('applies an update to all owned shards or to some, and refuses the others', () => {
+  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  expect([...shards.actions(undefined)]).toEqual([absent, apply, apply, absent, apply]);
+  expect([...shards.actions([4])]).toEqual([absent, skip, skip, absent, apply]);
+  expect([...shards.actions(undefined)]).toEqual([absent, apply, apply, absent, apply]);
+});
+
+it('counts from where the shards were loaded, and tells checkpoints the position of each', () => {
+  const ledger = createLedger(JOB.tasks);
+  ledger.advance({ pass: 0, task: 0, push: 0, last: false, good: 5 });
+  const shards = new OwnedShards(
+    JOB,
+    HEADS,
+    stateOf(
+      [
+        [1, 10],
+        [4, 12],
+      ],
+      [[4, ledger.encode()]],
+    ),
+  );
+  expect(shards.version).toBe(12);
+  shards.advance(undefined);
+  shards.advance([1]);
+  expect(shards.version).toBe(14);
+  expect(shards.momentOf(1)).toEqual({ shard: 1, epoch: 2, seq: 12, ledger: createLedger(JOB.tasks).encode() });
+  expect(shards.momentOf(2)).toMatchObject({ epoch: 1, seq: 1 });
+  expect(shards.momentOf(4)).toEqual({ shard: 4, epoch: 7, seq: 13, ledger: ledger.encode() });
+  expect(() => shards.momentOf(3)).toThrow('shard 3 is owned');
+});
+
+it('knows the blocks of its shards', () => {
+  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  const [dense] = SPEC.dense;
+  const owners = blockShards(dense!, JOB.shards);
+  const here = [...shards.blocks[0]!];
+  expect(here.length).toBeGreaterThan(0);
+  expect(here.length).toBeLessThan(blockCount(dense!));
+  expect(here).toEqual([...owners.keys()].filter((block) => [1, 2, 4].includes(owners[block]!)));
+});
+
+it('keeps the heads in another state of the shards, and the old state as it was', () => {
+  const before = new OwnedShards(JOB, HEADS, stateOf([[1, 10]]));
+  const other = stateOf([
+    [1, 3],
+    [2, 3],
+    [4, 3],
+  ]);
+  const after = before.inState(other);
+  after.advance(undefined);
+  expect(after.stamp).toEqual(before.stamp);
+  expect(after.parameters).toBe(other.parameters);
+  expect(after.momentOf(4)).toMatchObject({ epoch: 7, seq: 4 });
+  expect(before.momentOf(1)).toMatchObject({ epoch: 2, seq: 10 });
+});
