@@ -3,6 +3,7 @@ import { assert } from '../base/assert.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
 import { pause } from '../store/backoff.ts';
+import { abortAfter } from './abort.ts';
 
 const FIRST_SAID_MS = 500;
 const REMIND_MS = 10_000;
@@ -85,15 +86,14 @@ export async function untilOrLate<T>(
     throwIfAborted(wait.signal);
     return found;
   }
-  const late = new AbortController();
-  const cancel = wait.clock.after(wait.maxWaitMs, () => late.abort());
+  const late = abortAfter(wait.clock, wait.maxWaitMs);
   try {
     return await changed.until(look, AbortSignal.any([wait.signal, late.signal]));
   } catch (error) {
     if (wait.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     return undefined;
   } finally {
-    cancel();
+    late.cancel();
   }
 }
 

@@ -49,7 +49,7 @@ export interface RoundGate {
   judgeLane(position: LanePosition): LaneVerdict;
   judgePull(wanted: VersionWanted): PullVerdict;
   /** After `take`. True when it was the last lane of the round. */
-  took(lane: number): boolean;
+  accepted(lane: number): boolean;
   /** The complete round was applied: one version further. */
   advance(): void;
 }
@@ -76,7 +76,7 @@ export function createRoundGate(start: { timeline: number; version: number; lane
       if (wanted.version > version) return 'wait';
       return keepsPrevious && wanted.version === version - 1 ? 'previous' : 'gone';
     },
-    took(lane) {
+    accepted(lane) {
       assert(lane >= 0 && lane < lanes && !here.has(lane), 'a lane is taken once a round');
       here.add(lane);
       keepsPrevious = false;

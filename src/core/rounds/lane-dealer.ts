@@ -219,7 +219,7 @@ class Dealer implements LaneDealer {
   }
 
   #roundsPassed(round: Round, passed: number, now: number): void {
-    for (let i = 0; i < Math.min(passed, this.#options.lanes); i++) this.#pace.took((now - round.sinceMs) / passed);
+    for (let i = 0; i < Math.min(passed, this.#options.lanes); i++) this.#pace.finished((now - round.sinceMs) / passed);
     // Not before the round is over: a lane that is moved starts again.
     if (this.#slowness.passed(passed) || round.penalized.size > 0) this.#share();
     this.#keepHelpers(({ until }) => until > this.#slowness.rounds());

@@ -7,7 +7,7 @@ const RECENT = 15;
 const LEAST = 3;
 
 export interface RoundPace {
-  took(ms: number): void;
+  finished(ms: number): void;
   /** Age from which a round is late; undefined while too little is known. */
   lateMs(): number | undefined;
 }
@@ -15,7 +15,7 @@ export interface RoundPace {
 export function createRoundPace(floorMs: number): RoundPace {
   const recent: number[] = [];
   return {
-    took(ms) {
+    finished(ms) {
       recent.push(ms);
       if (recent.length > RECENT) recent.shift();
     },

@@ -66,7 +66,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (!isPaddletError(error, 'Interrupted')) throw error;
-    // The store cannot be followed any more.
+    // The store can no longer be followed.
     if (watch?.over.reason instanceof PaddletError) throw watch.over.reason;
     return undefined;
   } finally {

@@ -9,7 +9,7 @@ import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.t
 const gateAt = (version: number, lanes = 3): RoundGate => createRoundGate({ timeline: 2, version, lanes });
 
 function take(gate: RoundGate, ...lanes: number[]): void {
-  for (const lane of lanes) if (gate.took(lane)) gate.advance();
+  for (const lane of lanes) if (gate.accepted(lane)) gate.advance();
 }
 
 const judged = (gate: RoundGate, round: number, lane: number): string => gate.judgeLane({ timeline: 2, round, lane });
@@ -63,8 +63,8 @@ describe('the gate of a pserver', () => {
   it('does not take what it was not asked about', () => {
     const gate = gateAt(0);
     take(gate, 1);
-    expect(() => gate.took(1)).toThrow('a lane is taken once a round');
-    expect(() => gate.took(3)).toThrow('a lane is taken once a round');
+    expect(() => gate.accepted(1)).toThrow('a lane is taken once a round');
+    expect(() => gate.accepted(3)).toThrow('a lane is taken once a round');
     expect(() => gate.advance()).toThrow('a round is applied when all its lanes are there');
   });
 

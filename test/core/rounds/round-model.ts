@@ -101,10 +101,10 @@ export const isEnd = ({ timeline, pservers }: ModelState): boolean =>
 function gateOf({ timeline, version, here, keepsPrevious }: PserverState): RoundGate {
   const gate = createRoundGate({ timeline, version: keepsPrevious ? version - 1 : version, lanes: LANES });
   if (keepsPrevious) {
-    for (let lane = 0; lane < LANES; lane++) gate.took(lane);
+    for (let lane = 0; lane < LANES; lane++) gate.accepted(lane);
     gate.advance();
   }
-  for (let lane = 0; lane < LANES; lane++) if ((here & (1 << lane)) !== 0) gate.took(lane);
+  for (let lane = 0; lane < LANES; lane++) if ((here & (1 << lane)) !== 0) gate.accepted(lane);
   return gate;
 }
 
@@ -151,7 +151,7 @@ function deliver(pserver: PserverState, push: Push): PserverState {
   if (judgeOf(pserver).judgeLane(push) !== 'take') return pserver;
   const gate = gateOf(pserver);
   check(push.timeline === pserver.timeline && push.round === pserver.version, 'a lane of another round is taken');
-  const isComplete = gate.took(push.lane);
+  const isComplete = gate.accepted(push.lane);
   const here = pserver.here | (1 << push.lane);
   if (!isComplete) return { ...pserver, here, keepsPrevious: false };
   check(here === ALL_LANES, 'a round is complete without all its lanes');

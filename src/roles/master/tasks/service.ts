@@ -24,7 +24,7 @@ export interface TaskService {
   tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' }>): void;
   /** Answers `wait` to all who wait: they are to ask again. */
   release(): void;
-  /** Nothing is decided any more; requests that are not answered yet, or come later, get `NotReady`. */
+  /** Ends all decisions: requests that are not answered yet, or come later, get `NotReady`. */
   close(): void;
 }
 
