@@ -3,6 +3,7 @@
  * that does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
+import type { AttemptRef } from '../../src/core/tasks/address.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -53,12 +54,15 @@ export const withoutPlacement = changing(async (header, ask) => {
   return placement === undefined ? header : { ...header, placement };
 });
 
-/** A trainer that says that a task is finished is taken to have its live attempt, if there is one. */
+const isSameTask = (a: AttemptRef, b: AttemptRef): boolean =>
+  a.queue === b.queue && a.pass === b.pass && a.task === b.task;
+
+/** A trainer that reports a task as finished has a live attempt of it, if any trainer has. */
 export const withoutAttempts = changing(async (header, ask) => {
   if (header.type !== 'finishTask') return header;
   const info = await ask({ type: 'info' });
-  const attempts = (info.type === 'info' ? info.info.attempts : undefined) as readonly Attempt[] | undefined;
-  const live = attempts?.filter(({ pass, task }) => pass === header.pass && task === header.task) ?? [];
+  const attempts = (info.type === 'info' ? info.info.attempts : undefined) as readonly AttemptRef[] | undefined;
+  const live = attempts?.filter((one) => isSameTask(one, header)) ?? [];
   const isLive = live.some(({ attempt, trainer }) => attempt === header.attempt && trainer === header.trainer);
   const [other] = live;
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };
@@ -83,13 +87,6 @@ export const withoutVersions = changing(async (header, ask) => {
   const { version } = await standing(ask, header);
   return { ...header, version: Math.min(version, header.version) };
 });
-
-interface Attempt {
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-  readonly trainer: string;
-}
 
 /** Highest recovery number that a schedule can come to. */
 const RECOVERIES = 100;

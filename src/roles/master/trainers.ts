@@ -1,6 +1,7 @@
-/** The live trainers, as `/trainer/` shows them, and what each last said of itself. */
+/** The live trainers, as `/trainer/` shows them, and what each last reported. */
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { TaskAddress } from '../../core/tasks/address.ts';
 import type { Phase } from '../../core/tasks/events.ts';
 import { follow } from '../../store/follow.ts';
 
@@ -8,7 +9,7 @@ export interface TrainerReport {
   readonly phase: Phase;
   readonly records: number;
   readonly loss: number | undefined;
-  readonly executing: { readonly pass: number; readonly task: number } | undefined;
+  readonly executing: TaskAddress | undefined;
 }
 
 export interface LiveTrainers {
@@ -19,11 +20,11 @@ export interface LiveTrainers {
 }
 
 export interface TrainerHandlers {
-  /** The list as it stands, at first and after watching was interrupted. */
+  /** All live trainers, at first and after watching was interrupted. */
   onRoster(trainers: readonly string[]): void;
   onJoined(trainer: string): void;
   onGone(trainer: string): void;
-  onEnd(error: Error): void;
+  onFatal(error: Error): void;
 }
 
 export function followTrainers(context: RoleContext, handlers: TrainerHandlers): LiveTrainers {
@@ -52,7 +53,7 @@ export function followTrainers(context: RoleContext, handlers: TrainerHandlers):
           } else left(id);
         }
       },
-      onEnd: handlers.onEnd,
+      onEnd: handlers.onFatal,
     },
     context.host.clock,
   );
