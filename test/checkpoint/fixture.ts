@@ -33,7 +33,9 @@ const ADAM: OptimizerSpec = { type: 'adam', learningRate: 0.01, beta1: 0.9, beta
 
 type JobChanges = Partial<Omit<ExpectedJob, 'parameters'> & OptimizerChoice & { parameters: ParameterSpec }>;
 
-/** With Adam for all parameters of `changes`, or as the small job has it: another optimizer for the last of each kind. */
+/**
+ * With Adam for all parameters of `changes`, or as the small job has it: another optimizer for the last of each kind.
+ */
 export function jobOf(changes: JobChanges = {}): ExpectedJob {
   const { optimizer, tables, blocks, parameters = spec, ...rest } = changes;
   const mixed = optimizer === undefined && changes.parameters === undefined ? OTHERS : {};

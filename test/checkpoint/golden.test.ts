@@ -4,6 +4,7 @@ import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
 import { loadGeneration, loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { findFiles } from '../../src/checkpoint/registry/discover.ts';
 import { entrySchema } from '../../src/checkpoint/registry/entry.ts';
+import { listGenerations } from '../../src/checkpoint/registry/listing.ts';
 import { openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
 import { verifyCheckpoint } from '../../src/checkpoint/set/verify.ts';
 import { createDisk } from '../../src/host/disk.ts';
@@ -67,5 +68,13 @@ describe('a file of format version 1', () => {
     const { files } = await findFiles(createDisk(), folder);
     await expect(verifyCheckpoint({ disk: createDisk(), files })).rejects.toMatchObject(refused);
     await expect(openCheckpointSet(createDisk(), files)).rejects.toMatchObject(refused);
+  });
+
+  it('is listed as incompatible, beside files that can be read', async () => {
+    const disk = createDisk();
+    const [former, now] = await Promise.all([FORMER_FOLDER, GOLDEN_FOLDER].map((folder) => findFiles(disk, folder)));
+    const listed = await listGenerations({ disk, files: [...former!.files, ...now!.files] });
+    expect(listed.map(({ state }) => state).sort()).toEqual(['clean', 'incompatible']);
+    expect(listed.find(({ state }) => state === 'incompatible')?.complaint).toContain('format version 1');
   });
 });

@@ -153,7 +153,12 @@ const passMetricsSchema = z.strictObject({
 const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.accountedPasses) });
 
 const layouts = z
-  .array(z.strictObject({ slots: z.array(z.string().max(64)).max(16), steps: z.boolean() }))
+  .array(
+    z.strictObject({
+      slots: z.array(z.string().max(LIMITS.optimizerSlotCharacters)).max(LIMITS.optimizerSlots),
+      steps: z.boolean(),
+    }),
+  )
   .max(LIMITS.parameters);
 
 const metadataSchema = z.object({

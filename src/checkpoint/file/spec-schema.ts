@@ -36,7 +36,7 @@ export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
     .array(
       z.strictObject({
         name,
-        shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(8),
+        shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(LIMITS.denseDimensions),
         initializer,
         optimizer,
       }),
