@@ -13,8 +13,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { decodeCbor, encodeCbor } from './cbor.ts';
 import { type FrameKind, KIND } from './frame-kind.ts';
-import { readHotHeader } from './header-reader.ts';
-import { writeHotHeader } from './header-writer.ts';
+import { readHotHeader, writeHotHeader } from './hot-headers.ts';
 
 export const FRAME_VERSION = 2;
 export const PREAMBLE_BYTES = 24;

@@ -1,23 +1,11 @@
 /**
  * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies. Each field is
- * written once, here, with its type and bound; everything that is done with it is derived (`field-table.ts`).
+ * written once, here, with its type and bound; everything else is made from it. After a change: `npm run build:headers`.
  */
 
 import type * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import {
-  choice,
-  count,
-  decimal,
-  flag,
-  listOf,
-  mapOf,
-  optional,
-  real,
-  type ShapeOf,
-  steadyMapOf,
-  text,
-} from './field-table.ts';
+import { choice, count, decimal, flag, listOf, mapOf, optional, real, type ShapeOf, text } from './field-table.ts';
 
 const name = text(LIMITS.nameCharacters);
 
@@ -27,7 +15,7 @@ const ofJob = { job: name, batchPlanId: name };
  * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
  * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
  */
-const placement = steadyMapOf({ revision: decimal, shards: count() });
+const placement = mapOf({ revision: decimal, shards: count() });
 export type PlacementStamp = z.infer<z.ZodObject<ShapeOf<(typeof placement)['fields']>>>;
 
 /** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
