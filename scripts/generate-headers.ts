@@ -1,7 +1,7 @@
 /**
- * Makes the code that writes and reads the headers of hot messages from their tables of fields (`npm run build:headers`).
- * A loop over the tables would do the same with 5 to 15 % fewer small requests a second. The result is in git; a test
- * compares it.
+ * Makes the code that writes and reads the headers of hot messages from their tables of fields (`npm run
+ * build:headers`). A loop over the tables would do the same with 5 to 15 % fewer small requests a second. The result is
+ * in git; a test compares it.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,8 +1,9 @@
 /**
- * Writes and reads the headers of hot messages without the library (docs/decisions/0101): straight to and from the bytes of
- * a frame, with what is expected next compared, not looked up. The code for each message is made from its table of fields
- * (`messages/hot-messages.ts`) by `scripts/generate-headers.ts`. Written bytes are those that the library (`cbor.ts`) makes
- * of the same fields in this order; what is read is valid. Anything else, even if merely unusual, is left to the library.
+ * Writes and reads the headers of hot messages without the library (docs/decisions/0101): straight to and from the
+ * bytes of a frame, with what is expected next compared, not looked up. The code for each message is made from its
+ * table of fields (`messages/hot-messages.ts`) by `scripts/generate-headers.ts`. Written bytes are those that the
+ * library (`cbor.ts`) makes of the same fields in this order; what is read is valid. Anything else, even if merely
+ * unusual, is left to the library.
  */
 import { Cursor } from './cursor.ts';
 import type { FrameKind } from './frame-kind.ts';

@@ -1,6 +1,6 @@
 /**
- * Messages as tables of fields, in the order of the wire. From one table come the schema of a message (here), and the code that
- * writes its header and reads it, checking as it reads (`scripts/generate-headers.ts`).
+ * Messages as tables of fields, in the order of the wire. From one table come the schema of a message (here), and the
+ * code that writes its header and reads it, checking as it reads (`scripts/generate-headers.ts`).
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';

@@ -1,6 +1,7 @@
 /**
  * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies. Each field is
- * written once, here, with its type and bound; everything else is made from it. After a change: `npm run build:headers`.
+ * written once, here, with its type and bound; everything else is made from it. After a change: `npm run
+ * build:headers`.
  */
 
 import type * as z from 'zod';
@@ -31,14 +32,18 @@ const pushOfTask = { pass: count(), task: count(), push: count(), last: flag, go
 const metrics = mapOf({ records: count(), loss: real, correct: count(), squaredError: real });
 
 export const HOT_MESSAGES = {
-  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in the same order. */
+  /**
+   * Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in
+   * the same order.
+   */
   pull: {
     request: {
       ...ofJob,
       placement,
       /**
-       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
-       * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
+       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this
+       * pull (0: none, nothing is held any more); `since` is the oldest version that the trainer holds from before and
+       * has not pushed.
        */
       hold: optional(mapOf({ trainer: name, pushes: count(), since: optional(count()) })),
       ...parts,
@@ -64,8 +69,8 @@ export const HOT_MESSAGES = {
     reply: { outcome: choice('applied', 'duplicate'), recovery: count() },
   },
   /**
-   * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard here
-   * has reached it. Segments as of `pull`.
+   * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard
+   * here has reached it. Segments as of `pull`.
    */
   pullVersion: {
     request: {
