@@ -1,4 +1,7 @@
-/** docs/protocol.md says what the code does: every message with its fields, every code, every limit, the bytes of a frame. */
+/**
+ * docs/protocol.md says what the code does: every message with its fields, every code, every limit, the bytes of a
+ * frame.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Puts the bytes of messages together to paddlet frames: the head is gathered, then the payload goes to its landing as it
- * comes. After a bad frame everything is ignored.
+ * Puts the bytes of messages together to paddlet frames: the head is gathered, then the payload goes to its landing as
+ * it comes. After a bad frame everything is ignored.
  */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
@@ -94,7 +94,7 @@ export class FrameReceiver implements MessageSink {
     }
   }
 
-  /** The connection is over: what has landed of a frame is let go of. */
+  /** The connection has ended: what has landed of a frame is freed. */
   abort(): void {
     this.#state = 'refused';
     this.#landing?.free();

@@ -1,6 +1,7 @@
 /**
- * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end, or in bursts, so
- * that few system calls are made. Small buffers are copied together, large ones are written from where they lie.
+ * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end, or in
+ * bursts, so that few system calls are made. Small buffers are copied together, large ones are written from where they
+ * are.
  */
 import type { Socket } from 'node:net';
 
@@ -8,8 +9,8 @@ import type { Socket } from 'node:net';
 export const COPIED_BYTES = 16 * 1024;
 const BATCH_BYTES = 64 * 1024;
 /**
- * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work one after the
- * other, each idle while the other has all of them.
+ * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work
+ * one after the other, each idle while the other has all of them.
  */
 const BURST_BYTES = 128 * 1024;
 const BURST_MESSAGES = 8;
@@ -20,7 +21,7 @@ const spareBatches: Buffer[] = [];
 export class Outbox {
   readonly #socket: Socket;
   #batch: Buffer | undefined;
-  /** The batch is filled from 0; what lies before `#cut` is among the pieces. */
+  /** The batch is filled from 0; what comes before `#cut` is among the pieces. */
   #used = 0;
   #cut = 0;
   #pieces: Uint8Array[] = [];
@@ -43,7 +44,7 @@ export class Outbox {
     return this.#batch!.subarray(at, at + byteLength);
   }
 
-  /** Sends `bytes` from where they lie; they may not change until the message's `flushed`. */
+  /** Sends `bytes` from where they are; they may not change until the message's `flushed`. */
   add(bytes: Uint8Array): void {
     this.#endPiece();
     this.#pieces.push(bytes);

@@ -1,7 +1,7 @@
 /**
  * The receiving half of RFC 6455, without any I/O: bytes in, in pieces of any size; the bytes of messages and control
- * frames out. Where the next bytes belong is known before they come, so they may also be read straight to their place: ask
- * `room()`, fill it, say so with `filled()`. Everything that breaks the RFC throws a `Violation`.
+ * frames out. Where the next bytes belong is known before they come, so they may also be read straight to their place:
+ * ask `room()`, fill it, say so with `filled()`. Everything that breaks the RFC throws a `Violation`.
  */
 import { applyMask, CLOSE, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, OPCODE, Violation } from './frames.ts';
 
@@ -53,7 +53,7 @@ export class WebSocketReader {
     this.#options = options;
   }
 
-  /** Takes bytes, which it may change: they are unmasked where they lie. */
+  /** Takes bytes, which it may change: they are unmasked in place. */
   feed(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length && !this.#stopped) {
@@ -83,7 +83,7 @@ export class WebSocketReader {
     this.#consumed(byteLength);
   }
 
-  /** Whatever comes after this is ignored. */
+  /** Bytes that come after this are ignored. */
   stop(): void {
     this.#stopped = true;
   }
@@ -142,7 +142,7 @@ export class WebSocketReader {
     return next;
   }
 
-  /** Throws for a header that may not stand here; looks at all of it but the mask, changes nothing. */
+  /** Throws for a header that is not allowed here; looks at all of it but the mask, changes nothing. */
   #check(header: Buffer, at: number): void {
     const first = header[at]!;
     const opcode = first & 0x0f;
@@ -194,7 +194,7 @@ export class WebSocketReader {
   }
 }
 
-/** Bytes of the header at `at`, as far as it can be told from what lies before `end`. */
+/** Bytes of the header at `at`, as far as it can be told from what comes before `end`. */
 function headerLength(bytes: Buffer, at: number, end: number): number {
   if (end - at < 2) return 2;
   const short = bytes[at + 1]! & 0x7f;

@@ -1,7 +1,7 @@
 /**
- * Unix sockets beside TCP, for roles on one host: a role that listens on a loopback address also listens on a socket in a
- * private folder of its user, named after its address. A client of a loopback address looks there first. Nobody is told
- * and nothing is agreed on; where anything is not as expected, both use TCP.
+ * Unix sockets beside TCP, for roles on one host: a role that listens on a loopback address also listens on a socket in
+ * a private folder of its user, named after its address. A client of a loopback address looks there first. Nobody is
+ * told and nothing is agreed on; where anything is not as expected, both use TCP.
  */
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -41,7 +41,7 @@ export function claimUnixSocket(host: string, port: number): string | undefined 
 
 /**
  * Removes what roles that were killed left beside `own`, a socket that was just made: files that are a minute older and
- * that nobody listens on. At most so many as to be done at once.
+ * that no process listens on. At most so many as to be done at once.
  */
 export async function sweepUnixSockets(own: string): Promise<void> {
   const madeMs = lstatSync(own, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -92,7 +92,7 @@ function networkSpace(): string | undefined {
   }
 }
 
-/** A folder, not a link to one, that nobody else can use. */
+/** A folder, not a link to one, that no other user can use. */
 function isPrivate(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats?.isDirectory() === true && stats.uid === userId() && (stats.mode & 0o077) === 0;

@@ -1,6 +1,7 @@
 /**
- * Peers of different versions refuse each other at the handshake. The server's answer names the versions of both; a client
- * finds the server's in it. The first line is the same in every version, so that newer and older clients can read it.
+ * Peers of different versions refuse each other at the handshake. The server's answer names the versions of both; a
+ * client finds the server's in it. The first line is the same in every version, so that newer and older clients can
+ * read it.
  */
 import type { IncomingMessage } from 'node:http';
 import { PaddletError } from '../../base/errors.ts';
