@@ -41,6 +41,7 @@ fi
 check 'build kernels' npm run --silent build:kernels
 check 'types' npm run --silent typecheck
 check 'lint' npm run --silent lint
+check 'spelling' npm run --silent spell
 check 'build' npm run --silent build
 
 run_tests() { # run_tests PROJECT

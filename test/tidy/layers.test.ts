@@ -24,7 +24,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What a room (a folder of a layer) may import of its neighbour rooms, types included. The loose files of a folder are its
+ * What a room (a folder of a layer) may import of its neighbor rooms, types included. The loose files of a folder are its
  * entry points and what its rooms share; for them only the rule against circles holds.
  */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

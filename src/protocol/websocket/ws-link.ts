@@ -170,7 +170,7 @@ function copy(fragments: readonly Uint8Array[], from: number, to: number, into: 
   });
 }
 
-/** Packs small neighbours together and cuts large buffers. */
+/** Packs small neighbors together and cuts large buffers. */
 function cut(buffers: readonly Uint8Array[], byteLength: number): Uint8Array[] {
   if (byteLength <= COALESCED_BYTES) return [buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers, byteLength)];
   const fragments: Uint8Array[] = [];
