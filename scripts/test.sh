@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types, lint,
-# build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
+# All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types,
+# lint, build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
 set -u
 source "$(dirname "$0")/setup.sh"
 

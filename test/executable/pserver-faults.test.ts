@@ -40,7 +40,9 @@ test.each([
 
 const jobSchema = z.object({ id: z.string(), batchPlanId: z.string() });
 
-/** Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer. */
+/**
+ * Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer.
+ */
 async function askPosition(
   store: JobStore,
   address: string,
@@ -52,7 +54,7 @@ async function askPosition(
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
 }
 
-/** Holds the process up until its index is free for others; meanwhile somebody asks it, on a connection it has. */
+/** Holds the process up until its index is free for others, while a client asks it on an open connection. */
 async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
   const { ask } = await askPosition(store, pserver.address);
   expect(await ask()).toMatchObject({ type: 'position' });
@@ -100,7 +102,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     expect((await again.ended).code).toBe(0);
   });
 
-  test('SIGTERM of a pserver while the store is away: it waits for it, and writes its parameters down', async () => {
+  test('SIGTERM of a pserver while the store is unreachable: it waits, then saves its parameters', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });

@@ -1,4 +1,4 @@
-/** A request to stop is heard by whoever was there when it was put, and by nobody who came after. */
+/** A request to stop is heard by the roles that ran when it was put, and by none that came after. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type JobWatch, standingStop, watchJob } from '../../../src/cluster/job/job-watch.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
