@@ -35,7 +35,7 @@ describe('docs/protocol.md', () => {
     for (const field of fields) expect(text, field).toContain(`\`${field}\``);
   });
 
-  it('describes no message that does not exist', () => {
+  it('describes no message that the code lacks', () => {
     const described = [...docs.matchAll(/^#### `(\w+)`$/gm)].map((match) => match[1]);
     expect(described.sort()).toEqual([...new Set(messages.map((message) => message.type))].sort());
   });

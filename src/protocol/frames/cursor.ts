@@ -9,8 +9,8 @@ import {
   IN_1_BYTE,
   IN_2_BYTES,
   IN_4_BYTES,
+  LAST_IN_HEAD,
   MAP,
-  MAX_IN_HEAD,
   TEXT,
   TRUE,
 } from './header-bytes.ts';
@@ -118,7 +118,7 @@ export class Cursor {
 
   #head(major: number): number {
     const count = this.#byte() - major;
-    if (count < 0 || count > MAX_IN_HEAD) this.#failed = true;
+    if (count < 0 || count > LAST_IN_HEAD) this.#failed = true;
     return count;
   }
 

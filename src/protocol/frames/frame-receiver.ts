@@ -5,7 +5,6 @@
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Landing } from '../messages/channel.ts';
-import type { MessageSink } from '../websocket/reader.ts';
 import {
   bad,
   checkPadding,
@@ -19,6 +18,7 @@ import {
 import { freedOnce } from './landing.ts';
 import type { LandingPool } from './landing-pool.ts';
 import { type FrameHandlers, receivedFrame } from './link.ts';
+import type { MessageSink } from './message-sink.ts';
 
 /** Below this, what is left of a payload is read together with what follows it. */
 const DIRECT_BYTES = 64 * 1024;

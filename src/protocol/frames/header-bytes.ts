@@ -1,10 +1,10 @@
 /** The bytes that CBOR (RFC 8949) has in headers. */
 
-/** First byte of a map of no pairs, an array of no items, an empty text; up to MAX_IN_HEAD of them are added to it. */
+/** First byte of a map of no pairs, an array of no items, an empty text; up to LAST_IN_HEAD of them are added to it. */
 export const MAP = 0xa0;
 export const ARRAY = 0x80;
 export const TEXT = 0x60;
-export const MAX_IN_HEAD = 23;
+export const LAST_IN_HEAD = 23;
 export const FALSE = 0xf4;
 export const TRUE = 0xf5;
 /** A double, big-endian. */
@@ -14,7 +14,7 @@ export const IN_1_BYTE = 24;
 export const IN_2_BYTES = 25;
 export const IN_4_BYTES = 26;
 
-/** A text of at most MAX_IN_HEAD ASCII characters: its head is one byte. */
+/** A text of at most LAST_IN_HEAD ASCII characters: its head is one byte. */
 export const shortText = (characters: string): Uint8Array =>
   Buffer.from(String.fromCharCode(TEXT + characters.length) + characters);
 

@@ -3,12 +3,12 @@
  * maps and clears each page), so large blocks that were given back are used again. What was not needed for a while is
  * released.
  */
+import { LIMITS } from '../../base/limits.ts';
 import type { Landing } from '../messages/channel.ts';
 
 /** Up to here a payload is cut from a slab, which is used again when all that was cut from it is free. */
 const SLAB_PAYLOAD_BYTES = 16 * 1024;
 const SLAB_BYTES = 256 * 1024;
-const MAX_SPARE_SLABS = 8;
 
 /** What was unused for so long is released, at the latest after twice this. */
 const TRIM_INTERVAL_MS = 10_000;
@@ -111,7 +111,7 @@ export class LandingPool {
     slab.inUse--;
     if (slab.inUse > 0) return;
     slab.used = 0;
-    if (slab === this.#slab || this.#users === 0 || this.#spareSlabs.length >= MAX_SPARE_SLABS) return;
+    if (slab === this.#slab || this.#users === 0 || this.#spareSlabs.length >= LIMITS.spareSlabs) return;
     this.#spareSlabs.push(slab);
   }
 

@@ -7,8 +7,8 @@ import {
   IN_1_BYTE,
   IN_2_BYTES,
   IN_4_BYTES,
+  LAST_IN_HEAD,
   MAP,
-  MAX_IN_HEAD,
   TEXT,
   TRUE,
 } from './header-bytes.ts';
@@ -117,7 +117,7 @@ export class Pen {
   }
 
   #head(major: number, items: number): void {
-    if (items > MAX_IN_HEAD) this.#failed = true;
+    if (items > LAST_IN_HEAD) this.#failed = true;
     this.byte(major + items);
   }
 

@@ -3,7 +3,9 @@
  * bursts, so that few system calls are made. Small buffers are copied together, large ones are written from where they
  * are.
  */
+
 import type { Socket } from 'node:net';
+import { LIMITS } from '../../base/limits.ts';
 
 /** Up to here a copy is cheaper than one more entry in the vector of a write. */
 export const COPIED_BYTES = 16 * 1024;
@@ -14,8 +16,6 @@ const BATCH_BYTES = 64 * 1024;
  */
 const BURST_BYTES = 128 * 1024;
 const BURST_MESSAGES = 8;
-/** Batches kept for reuse, of all connections of this process. */
-const MAX_SPARE_BATCHES = 64;
 const spareBatches: Buffer[] = [];
 
 export class Outbox {
@@ -83,7 +83,7 @@ export class Outbox {
     this.#cut = 0;
     this.#bytes = 0;
     const done = (): void => {
-      for (const batch of batches) if (spareBatches.length < MAX_SPARE_BATCHES) spareBatches.push(batch);
+      for (const batch of batches) if (spareBatches.length < LIMITS.spareBatches) spareBatches.push(batch);
       for (const run of flushed) run();
     };
     if (this.#socket.destroyed) {

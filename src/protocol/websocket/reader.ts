@@ -3,19 +3,8 @@
  * frames out. Where the next bytes belong is known before they come, so they may also be read straight to their place:
  * ask `room()`, fill it, say so with `filled()`. Everything that breaks the RFC throws a `Violation`.
  */
-import { applyMask, CLOSE, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, OPCODE, Violation } from './frames.ts';
-
-/** Gets a message as it comes. */
-export interface MessageSink {
-  begin(isBinary: boolean): void;
-  /** The next bytes of the message. They are the reader's: not valid after the call. */
-  write(bytes: Uint8Array): void;
-  /** Where the next bytes of the message may be put directly, at once; undefined to have them by `write`. */
-  room(): Uint8Array | undefined;
-  /** So many bytes were put there. */
-  filled(byteLength: number): void;
-  end(): void;
-}
+import type { MessageSink } from '../frames/message-sink.ts';
+import { applyMask, CLOSE, LONGEST_CONTROL_BYTES, LONGEST_HEADER_BYTES, OPCODE, Violation } from './frames.ts';
 
 export type ControlOpcode = typeof OPCODE.close | typeof OPCODE.ping | typeof OPCODE.pong;
 
@@ -32,7 +21,7 @@ export interface ReaderOptions {
 export class WebSocketReader {
   readonly #options: ReaderOptions;
   /** The start of a header that was cut. */
-  readonly #cutHeader = Buffer.alloc(MAX_HEADER_BYTES);
+  readonly #cutHeader = Buffer.alloc(LONGEST_HEADER_BYTES);
   #cutBytes = 0;
   // The frame being read.
   #opcode = 0;
@@ -41,7 +30,7 @@ export class WebSocketReader {
   readonly #mask = new Uint8Array(4);
   #isMasked = false;
   #phase = 0;
-  readonly #control = new Uint8Array(MAX_CONTROL_BYTES);
+  readonly #control = new Uint8Array(LONGEST_CONTROL_BYTES);
   #controlBytes = 0;
   // The message being read.
   #inMessage = false;
@@ -158,7 +147,7 @@ export class WebSocketReader {
     if (opcode >= OPCODE.close) {
       if (opcode > OPCODE.pong) violated(`opcode ${opcode}`);
       if (!isFinal) violated('a control frame in fragments');
-      if (payloadBytes > MAX_CONTROL_BYTES) violated('a control frame over 125 bytes');
+      if (payloadBytes > LONGEST_CONTROL_BYTES) violated('a control frame over 125 bytes');
       return;
     }
     if (opcode > OPCODE.binary) violated(`opcode ${opcode}`);

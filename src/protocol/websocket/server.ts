@@ -120,7 +120,7 @@ class WebSocketRoleServer implements Server {
   /** A connection has to bring one whole HTTP request in time, slowly dripping bytes or not. */
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // Also when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close'
+    // Even when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close'
     // follows.
     socket.on('error', () => {});
     const { handshakeTimeoutMs } = this.#wire.timing;

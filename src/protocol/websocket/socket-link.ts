@@ -14,7 +14,7 @@ import {
   type CloseFrame,
   closePayload,
   headerBytes,
-  MAX_HEADER_BYTES,
+  LONGEST_HEADER_BYTES,
   OPCODE,
   type Opcode,
   readClose,
@@ -101,7 +101,7 @@ export class SocketLink implements Link {
       return;
     }
     const { side, zeroMask } = this.#options;
-    if (byteLength + MAX_HEADER_BYTES <= COPIED_BYTES) this.#sendSmall(OPCODE.binary, buffers, byteLength);
+    if (byteLength + LONGEST_HEADER_BYTES <= COPIED_BYTES) this.#sendSmall(OPCODE.binary, buffers, byteLength);
     else if (side === 'client' && !zeroMask) this.#sendMasked(buffers, byteLength);
     else this.#sendLarge(buffers, byteLength);
     this.#outbox.end(flushed);

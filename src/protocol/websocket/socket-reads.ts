@@ -1,8 +1,8 @@
 /**
  * Reading a bare socket after its handshake, in two ways:
  *
- * - `direct`: the operating system writes where the reader says, with Node's `onread`: into the place of the payload, or
- *   into one scratch buffer that all connections share. For connections of ours this is documented; one that was
+ * - `direct`: the operating system writes where the reader says, with Node's `onread`: into the place of the payload,
+ *   or into one scratch buffer that all connections share. For connections of ours this is documented; one that was
  *   accepted is moved to a new `net.Socket` made of the old one's handle, which is not, and is done only where Node
  *   looks as expected.
  * - `data`: `data` events, whose buffers Node allocates for each read.

@@ -41,7 +41,7 @@ export function readRefusal(response: IncomingMessage, done: (theirs: string | u
 }
 
 export const wrongVersion = (address: string, theirs: string): PaddletError =>
-  new PaddletError('WrongVersion', `the peer at ${address} speaks ${theirs}, this is ${SUBPROTOCOL}`, {
+  new PaddletError('VersionMismatch', `the peer at ${address} speaks ${theirs}, this is ${SUBPROTOCOL}`, {
     hint: 'run the same version of paddlet in all processes of a job',
     details: { theirs, ours: SUBPROTOCOL },
   });

@@ -253,7 +253,7 @@ describeOnEveryPath('landing of answers', () => {
     expect(memory.frees).toEqual([1]);
   });
 
-  it('is not asked for when no caller waits for the answer any more', async () => {
+  it('is not asked for when no call waits for the answer any more', async () => {
     const memory = counting();
     const clock = new ManualClock();
     const gate = deferred<Outgoing<ReplyHeader>>();
