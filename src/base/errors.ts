@@ -40,6 +40,7 @@ export const CODES = {
   JobUnknown: fact('fatal', EXIT.usage),
   PortInUse: fact('fatal', EXIT.usage),
   IndexTaken: fact('fatal', EXIT.usage),
+  VersionMismatch: fact('fatal', EXIT.usage),
   // Data
   DataMissing: fact('fatal', EXIT.data),
   DataInvalid: fact('fatal', EXIT.data),

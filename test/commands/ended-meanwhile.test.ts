@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { batchPlanId, type JobRecord, modelOf } from '../../src/cluster/job/job-record.ts';
+import { modelOf } from '../../src/cluster/job/job-model.ts';
+import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
@@ -38,7 +39,7 @@ async function setUp() {
   const digest = '0'.repeat(64);
   const record: JobRecord = {
     ...{
-      version: 1,
+      version: JOB_RECORD_VERSION,
       id: '6f8d2c1a-0000-4000-8000-00000000000a',
       created: 1,
       dataDir: folder,

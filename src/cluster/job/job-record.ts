@@ -2,15 +2,11 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
-import { warmPlanSchema, withZeros } from '../../checkpoint/load/warm-plan.ts';
+import { warmPlanSchema } from '../../checkpoint/load/warm-plan.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
-import type { LabelRule } from '../../data/labels.ts';
 import { type Job, parseJob } from '../../job/schema.ts';
-import type { Model } from '../../model/model.ts';
-import { createModel } from '../../model/registry.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-import type { RoleContext } from '../context.ts';
 import { parseDesired } from '../placement/ps-desired.ts';
 
 const count = z.int().min(0);
@@ -23,8 +19,11 @@ const dataFactsSchema = z.strictObject({
   digest: z.string(),
 });
 
+/** Raised whenever the record changes; an executable reads only its own version. */
+export const JOB_RECORD_VERSION = 2;
+
 const recordSchema = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(JOB_RECORD_VERSION),
   /** Unique: a job of the same name started later is another job. */
   id: z.uuid(),
   /** Seconds since 1970. */
@@ -63,10 +62,25 @@ export function batchPlanId(job: Job, indexDigest: string): string {
   return createHash('sha256').update(JSON.stringify(decides)).digest('hex');
 }
 
+/** Throws `VersionMismatch` for a record of another version, `StoreValueInvalid` for one that cannot be read. */
 export function parseJobRecord(key: string, value: string): JobRecord {
+  const { version } = parseStoreValue(versionSchema, key, value);
+  if (version !== JOB_RECORD_VERSION) throw otherVersion(key, version);
   const record = parseStoreValue(recordSchema, key, value);
   return { ...record, job: parseJob(record.job) };
 }
+
+const versionSchema = z.object({ version: count });
+
+const otherVersion = (key: string, version: number): PaddletError =>
+  new PaddletError(
+    'VersionMismatch',
+    `the job at ${key} has record version ${version}, this executable reads version ${JOB_RECORD_VERSION}`,
+    {
+      hint: 'finish the job with the paddlet version that started it, or start it over with `paddlet run JOB --fresh`',
+      details: { found: version, expected: JOB_RECORD_VERSION },
+    },
+  );
 
 /**
  * With the number of pservers that `/ps_desired` says: a restore to another number changes that key, never `/job`.
@@ -78,24 +92,8 @@ export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord
   if (entry === undefined) return undefined;
   const record = parseJobRecord(keys.job, entry.value);
   if (desired === undefined)
-    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing though the job is there`);
+    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing although ${keys.job} exists`);
   const pservers = parseDesired(desired);
   const { job } = record;
   return { ...record, job: { ...job, cluster: { ...job.cluster, pservers } } };
-}
-
-/** The model of a job: a function of its record, so that every role makes the same one. */
-export function modelOf(record: JobRecord, context: Pick<RoleContext, 'makeModel'> = {}): Model {
-  const facts = { inputWidth: record.train.featureBound, classes: classesOf(record) };
-  const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
-  const zeroed = record.warmStart?.zeroed ?? [];
-  return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
-}
-
-export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
-  return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };
-}
-
-function classesOf({ train, test }: JobRecord): number {
-  return Math.max(train.labelBound, test?.labelBound ?? 0);
 }

@@ -1,0 +1,22 @@
+/** The model of a job and the labels that it takes: functions of the job's record, so that every role makes the same ones. */
+import { withZeros } from '../../checkpoint/load/warm-plan.ts';
+import type { LabelRule } from '../../data/labels.ts';
+import type { Model } from '../../model/model.ts';
+import { createModel } from '../../model/registry.ts';
+import type { JobRecord } from './job-record.ts';
+
+/** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
+export function modelOf(record: JobRecord, context: { readonly makeModel?: (record: JobRecord) => Model } = {}): Model {
+  const facts = { inputWidth: record.train.featureBound, classes: classesOf(record) };
+  const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
+  const zeroed = record.warmStart?.zeroed ?? [];
+  return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
+}
+
+export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
+  return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };
+}
+
+function classesOf({ train, test }: JobRecord): number {
+  return Math.max(train.labelBound, test?.labelBound ?? 0);
+}
