@@ -108,13 +108,14 @@ is, and ends with the result. Ctrl-C stops cleanly; the same command goes on fro
       keys,
       network: createWebSocketNetwork(host),
       clock: host.clock,
-      onStanding: (standing) => {
-        for (const { pass, loss } of standing.ended.slice(passesSaid)) {
+      log: host.log,
+      onProgress: (info) => {
+        for (const { pass, loss } of info.ended.slice(passesSaid)) {
           const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-          host.log.info(`pass ${pass + 1} of ${standing.passes} is over${mean}`);
+          host.log.info(`pass ${pass + 1} of ${info.passes} finished${mean}`);
         }
-        passesSaid = standing.ended.length;
-        const { done, total, note } = meter(standing, host.clock.monotonicMs());
+        passesSaid = info.ended.length;
+        const { done, total, note } = meter(info, host.clock.monotonicMs());
         progress.update(done, total, note);
       },
     });

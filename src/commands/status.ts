@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
 import type { Host } from '../base/seams.ts';
-import { describeJob, type JobStanding } from '../cluster/job/describe-job.ts';
+import { describeJob, type JobStatus } from '../cluster/job/describe-job.ts';
 import { createWebSocketNetwork } from '../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../store/keys.ts';
 import { openStore } from '../store/open-store.ts';
@@ -10,7 +10,8 @@ import type { Store } from '../store/store.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
 import { isReached, waitUntil } from './base/job-wait.ts';
-import { standingJson, standingText } from './base/status-text.ts';
+import { statusJson } from './base/status-json.ts';
+import { statusText } from './base/status-text.ts';
 import { jobFlags, PaddletCommand } from './base-command.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
@@ -44,11 +45,11 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = createWebSocketNetwork({ ...host, log: quiet });
-      const standing = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
-      if (standing === undefined) throw unknown(store);
-      const json = standingJson(standing, host.clock.wallSeconds());
-      this.output(json, () => standingText(standing, this.table.bind(this)));
-      return exitOf(standing, flags.wait);
+      const status = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
+      if (status === undefined) throw unknown(store);
+      const json = statusJson(status, host.clock.wallSeconds());
+      this.output(json, () => statusText(status, this.table.bind(this)));
+      return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, milliseconds(flags.timeout));
       throw error;
@@ -94,6 +95,6 @@ const tooLate = (until: string, ms: number): PaddletError =>
   new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, { hint: 'see paddlet status' });
 
 /** With `--wait done` a failed job is a failure of the command. */
-function exitOf({ end }: JobStanding, wait: 'running' | 'done' | undefined): ExitCode {
+function exitOf({ end }: JobStatus, wait: 'running' | 'done' | undefined): ExitCode {
   return wait === 'done' && end !== undefined && 'failure' in end ? end.failure.exitCode : EXIT.done;
 }

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
+import type { Frozen } from '../base/frozen.ts';
 import type { OptimizerSpec } from '../tensor/spec.ts';
 import { parseDurationMs } from './duration.ts';
 import {
@@ -75,12 +76,6 @@ const jobSchema = z.strictObject({
   hooks: z.strictObject(hookFields),
   warmStart: z.strictObject(warmStartFields).optional(),
 });
-
-type Frozen<T> = T extends readonly (infer E)[]
-  ? readonly Frozen<E>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T;
 
 /** A whole, valid job. Plain JSON. */
 export type Job = Frozen<z.output<typeof jobSchema>>;

@@ -3,8 +3,9 @@
  * that does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
+import { parseRoleInfo, type RoleInfo } from '../../src/cluster/info.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
-import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
 
 export type Mutation = (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -20,6 +21,12 @@ const asking =
     };
     return (await handler({ header, segmentCount: 0, segment: none, free: () => {} }, session)).header;
   };
+
+async function askInfo(ask: Ask): Promise<RoleInfo> {
+  const reply = await ask({ type: 'info' });
+  if (reply.type !== 'info') throw new Error('every role says what it does');
+  return parseRoleInfo(reply.info);
+}
 
 /** Handles a request as if it had another header. */
 function changing(change: (header: RequestHeader, ask: Ask) => Promise<RequestHeader>): Mutation {
@@ -48,17 +55,16 @@ export const withoutLedger = changing(async (header, ask) => {
 /** Every request names the placement that the pserver has. */
 export const withoutPlacement = changing(async (header, ask) => {
   if (header.type !== 'push' && header.type !== 'pull') return header;
-  const info = await ask({ type: 'info' });
-  const placement = info.type === 'info' ? (info.info.placement as PlacementStamp | undefined) : undefined;
-  return placement === undefined ? header : { ...header, placement };
+  const info = await askInfo(ask);
+  return info.role === 'pserver' && info.state === 'working' ? { ...header, placement: info.placement } : header;
 });
 
 /** A trainer that says that a task is finished is taken to have its live attempt, if there is one. */
 export const withoutAttempts = changing(async (header, ask) => {
   if (header.type !== 'finishTask') return header;
-  const info = await ask({ type: 'info' });
-  const attempts = (info.type === 'info' ? info.info.attempts : undefined) as readonly Attempt[] | undefined;
-  const live = attempts?.filter(({ pass, task }) => pass === header.pass && task === header.task) ?? [];
+  const info = await askInfo(ask);
+  if (info.role !== 'master' || info.state !== 'working' || info.mode !== 'async') return header;
+  const live = info.attempts.filter(({ pass, task }) => pass === header.pass && task === header.task);
   const isLive = live.some(({ attempt, trainer }) => attempt === header.attempt && trainer === header.trainer);
   const [other] = live;
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };
@@ -83,13 +89,6 @@ export const withoutVersions = changing(async (header, ask) => {
   const { version } = await standing(ask, header);
   return { ...header, version: Math.min(version, header.version) };
 });
-
-interface Attempt {
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-  readonly trainer: string;
-}
 
 /** Highest recovery number that a schedule can come to. */
 const RECOVERIES = 100;

@@ -82,10 +82,10 @@ async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
     const answers = await Promise.all(
       [...alive].map(async ([key, value]) => {
         const address = addressOf(keys, key, value);
-        return address === undefined ? undefined : askInfoAt(network, address);
+        return address === undefined ? { kind: 'none' as const } : askInfoAt(network, address);
       }),
     );
-    if (answers.some((answer) => answer !== undefined)) throw workedOn(textOf(alive));
+    if (answers.some(({ kind }) => kind !== 'none')) throw workedOn(textOf(alive));
     log.info(`${textOf(alive)}: nobody answers; waiting for the leases to end`);
   }
 }

@@ -18,7 +18,7 @@ import { keepClusterStatus } from './cluster-status.ts';
 import type { JobData } from './dataset.ts';
 import { createEvaluationResults } from './evaluation.ts';
 import { type HookOptions, resultEnv, runHooks } from './hooks.ts';
-import type { MasterInfo } from './info.ts';
+import type { MasterInfoSource } from './info.ts';
 import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
 import type { MasterState } from './serve.ts';
@@ -35,7 +35,7 @@ export interface DirectOptions {
   readonly lease: HeldLease;
   /** The job ended, was asked to stop, or the lock was lost. */
   readonly over: AbortSignal;
-  readonly info: MasterInfo;
+  readonly info: MasterInfoSource;
   readonly hooks: Pick<HookOptions, 'shell' | 'folder'>;
   readonly show: (state: MasterState) => void;
 }

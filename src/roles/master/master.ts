@@ -21,7 +21,7 @@ import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
-import { createMasterInfo, type MasterInfo } from './info.ts';
+import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler, type MasterState } from './serve.ts';
@@ -103,7 +103,7 @@ async function standBy(
 interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
-  readonly info: MasterInfo;
+  readonly info: MasterInfoSource;
   readonly show: (state: MasterState | undefined) => void;
 }
 

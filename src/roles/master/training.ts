@@ -5,6 +5,7 @@
 
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { TrainingInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
@@ -49,7 +50,7 @@ export interface Training {
   /** The pass in work, from 0; undefined while it is not known. */
   pass(): number | undefined;
   /** For `info`. */
-  describe(): Record<string, unknown>;
+  describe(): TrainingInfo;
   /** Whoever waits for work of the passes is to ask again. */
   wake(): void;
   close(): void;

@@ -5,6 +5,7 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
+import type { PserverInfo } from '../../cluster/info.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -35,12 +36,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
-  const info = (): Record<string, unknown> => ({
+  const info = (): PserverInfo => ({
     role: 'pserver',
     pid: context.pid,
     host: context.hostName,
     version: context.version,
-    ...(service === undefined ? { waitingFor } : service.info()),
+    ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
   });
   const listening = await listen(
     context,

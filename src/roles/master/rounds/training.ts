@@ -105,7 +105,7 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
       const now = watch.current();
       return now && passAt(plan, now.version, training.passes);
     },
-    describe: () => ({ rounds: describeRounds(parts) }),
+    describe: () => ({ mode: 'sync', rounds: describeRounds(parts) }),
     wake: desk.wake,
     close() {
       watch.cancel();

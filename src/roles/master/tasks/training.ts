@@ -4,6 +4,7 @@ import { assert } from '../../../base/assert.ts';
 import { isErrorCode, isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
+import type { AttemptInfo } from '../../../cluster/info.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { followRecovery, type Recovery, type RecoveryView } from '../../../cluster/placement/recovery.ts';
@@ -104,6 +105,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
         : 'no trainer has asked for a task';
     },
     describe: () => ({
+      mode: 'async',
       tasks: desk.queue.counts(),
       recovery: {
         number: recoveries.current()?.number ?? 0,
@@ -215,7 +217,7 @@ export function taskFailure(discarded: DiscardedTask, record: JobRecord): Paddle
 }
 
 /** Live attempts; `slow` marks those far older than tasks take. */
-function attemptsOf({ queue }: TaskService, at: number) {
+function attemptsOf({ queue }: TaskService, at: number): AttemptInfo[] {
   const stragglerMs = queue.stragglerMs();
   return queue.attempts().map(({ since, ranMs, ...attempt }) => {
     const ageMs = Math.round(at - since);
