@@ -7,7 +7,8 @@ import { createParameterClient, type IdList, type ParameterClient } from '../../
 import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
 import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
-import { type JobInStore, openLiveCluster } from '../../src/commands/base/live-cluster.ts';
+import { openLiveCluster } from '../../src/commands/base/live-cluster.ts';
+import type { JobInStore } from '../../src/commands/base/with-job.ts';
 import { createHost } from '../../src/host/host.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import { resetJob } from '../../../src/commands/base/reset-job.ts';
+import { resetJob } from '../../../src/commands/run/reset-job.ts';
 import type { Network } from '../../../src/protocol/messages/channel.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { createClock } from '../../src/host/clock.ts';
-import { createHost } from '../../src/host/host.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
-import { keysOf } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open-store.ts';
-import { ROOT } from '../source-files.ts';
-import { put, SILENT } from '../store/support.ts';
+import { createClock } from '../../../src/host/clock.ts';
+import { createHost } from '../../../src/host/host.ts';
+import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { keysOf } from '../../../src/store/keys.ts';
+import { openStore } from '../../../src/store/open-store.ts';
+import { ROOT } from '../../source-files.ts';
+import { put, SILENT } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/small');
 

@@ -12,7 +12,7 @@ import type { Keys } from '../../store/keys.ts';
 import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-store.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
-import { liveRoles, waitUntil } from './job-wait.ts';
+import { liveRoles, waitUntil } from '../base/job-wait.ts';
 import { type ForgottenFiles, removeCheckpoints } from './remove-checkpoints.ts';
 
 export interface BeginAnewOptions extends RetryOptions {

@@ -1,6 +1,6 @@
 /** `paddlet stop`: the request reaches the job that was meant, and no other, however late it lands. */
 import { describe, expect, test } from 'vitest';
-import { requestStop } from '../../../src/commands/base/request-stop.ts';
+import { requestStop } from '../../../src/commands/stop/request-stop.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { settled, stateOf, TroubledStore } from '../../roles/master/tasks/service-rig.ts';

@@ -1,14 +1,12 @@
 /** The status of a job for people. */
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
-import { resultText } from './result-text.ts';
+import { resultText } from '../base/result-text.ts';
+import type { MakeTable } from '../base/table.ts';
 import { directingInfo, phaseOf } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
-import type { TableColumn } from './table.ts';
 
-type Table = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;
-
-export function statusText(status: JobStatus, table: Table): string {
+export function statusText(status: JobStatus, table: MakeTable): string {
   const { record, end, processes, cluster } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];

@@ -5,8 +5,8 @@ import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
 import type { JobStatus, LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { JOB_RECORD_VERSION } from '../../../src/cluster/job/job-record.ts';
-import { phaseOf, statusJson } from '../../../src/commands/base/status-json.ts';
-import { statusText } from '../../../src/commands/base/status-text.ts';
+import { phaseOf, statusJson } from '../../../src/commands/status/status-json.ts';
+import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 

@@ -1,7 +1,7 @@
 /** What `status` says of the rounds of a job in sync mode. */
 import { describe, expect, it } from 'vitest';
 import type { RoundsInfo } from '../../../src/cluster/info.ts';
-import { roundsText } from '../../../src/commands/base/status-text-rounds.ts';
+import { roundsText } from '../../../src/commands/status/status-text-rounds.ts';
 import { ROUNDS } from '../../cluster/role-infos.ts';
 
 const JOB = { passes: 10, waitReason: 'that is why' };
