@@ -39,13 +39,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Save the parameters of a running job now',
     () => import('./checkpoint/save.ts'),
   ),
-  entry('checkpoints', 'checkpoint:inspect', 'Show what a checkpoint contains', () => import('./checkpoint/inspect.ts')),
   entry(
     'checkpoints',
-    'checkpoint:verify',
-    'Check a checkpoint for damage',
-    () => import('./checkpoint/verify.ts'),
+    'checkpoint:inspect',
+    'Show what a checkpoint contains',
+    () => import('./checkpoint/inspect.ts'),
   ),
+  entry('checkpoints', 'checkpoint:verify', 'Check a checkpoint for damage', () => import('./checkpoint/verify.ts')),
   entry(
     'checkpoints',
     'checkpoint:ls',
@@ -70,7 +70,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Redistribute a checkpoint to another number of pservers',
     () => import('./restore/index.ts'),
   ),
-  entry('data', 'data:index', 'Index data files: count records, find feature and label bounds', () => import('./data/index.ts')),
+  entry(
+    'data',
+    'data:index',
+    'Index data files: count records, find feature and label bounds',
+    () => import('./data/index.ts'),
+  ),
   entry('data', 'data:synth', 'Generate a data set from a planted model', () => import('./data/synth.ts')),
   entry(
     'help',

@@ -10,7 +10,10 @@ export default class CheckpointLsCommand extends PaddletCommand<typeof Checkpoin
 loaded it and applied updates since. No state: it was written during training. Reads only the headers of the files.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint ls', description: 'The only job in ./.paddlet.' },
-    { command: '<%= config.bin %> checkpoint ls /backup/ctr --json', description: 'A folder, with JSON output for a script.' },
+    {
+      command: '<%= config.bin %> checkpoint ls /backup/ctr --json',
+      description: 'A folder, with JSON output for a script.',
+    },
   ];
   static override args = pathArg;
   static override flags = { ...jobFlags, ...ofJobFlags };

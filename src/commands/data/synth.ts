@@ -21,7 +21,11 @@ result that training can be expected to reach. The same flags give the same byte
     },
   ];
   static override flags = {
-    out: Flags.string({ required: true, helpValue: 'FOLDER', description: 'Folder to write to; created when missing.' }),
+    out: Flags.string({
+      required: true,
+      helpValue: 'FOLDER',
+      description: 'Folder to write to; created when missing.',
+    }),
     records: Flags.integer({
       default: SYNTH_DEFAULTS.records,
       min: 1,

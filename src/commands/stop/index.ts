@@ -8,8 +8,8 @@ import type { Store } from '../../store/store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
-import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { unknownJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { requestStop } from './request-stop.ts';
 
 export default class StopCommand extends PaddletCommand<typeof StopCommand> {

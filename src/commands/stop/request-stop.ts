@@ -52,8 +52,6 @@ async function readUnchanged(store: Store, keys: Keys, job: KeyValue): Promise<C
 }
 
 const unknownOutcome = ({ masterLock, stop }: Keys): PaddletError =>
-  new PaddletError(
-    'StoreUnknownOutcome',
-    `${masterLock} or ${stop} changed before the store confirmed the request`,
-    { hint: 'the job was restarted, or another master took over: check with `paddlet status`' },
-  );
+  new PaddletError('StoreUnknownOutcome', `${masterLock} or ${stop} changed before the store confirmed the request`, {
+    hint: 'the job was restarted, or another master took over: check with `paddlet status`',
+  });
