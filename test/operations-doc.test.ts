@@ -1,4 +1,6 @@
-/** docs/operations.md says what the code does: exit codes, series, flags, environment, what a role says when it waits. */
+/**
+ * docs/operations.md says what the code does: exit codes, series, flags, environment, what a role says when it waits.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -82,6 +82,14 @@ export const LIMITS = {
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
   jobFileBytes: 1 * MiB,
+  /** Paths in one list of a job file. */
+  jobPaths: 65_536,
+  jobPathCharacters: 4096,
+  /** Commands in one list of `hooks`, and the text of one. */
+  hookCommands: 100,
+  hookCharacters: 65_536,
+  /** How long a fail point may stop a process: an hour. */
+  failDelayMs: 3_600_000,
   /** A safetensors header: the reference reader's own bound. */
   safetensorsHeaderBytes: 100_000_000,
 } as const;

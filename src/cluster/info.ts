@@ -1,13 +1,13 @@
 /**
- * What a process says of itself: the answer to an `info` request. One schema per role, in the parts of async and sync mode;
- * the roles build these objects, and whoever asks reads them with `parseRoleInfo` (`job/ask-info.ts`). Passes, tasks and
- * rounds count from 0.
+ * What a process reports about itself: the answer to an `info` request. One schema per role, with parts for async and
+ * sync mode. The roles build these objects; the processes that ask check them with `parseRoleInfo` (`job/ask-info.ts`).
+ * Passes, tasks and rounds count from 0.
  */
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
-import { PHASES, placementSchema } from '../protocol/messages/messages.ts';
+import { PHASES } from '../protocol/messages/messages.ts';
 
 const count = z.int().min(0);
 
@@ -63,7 +63,8 @@ const servingFields = {
   /** In use by rows, blocks and indexes; and reserved by the kernels. */
   bytes: count,
   reservedBytes: count,
-  placement: placementSchema,
+  /** Highest revision among the head keys of its shards, and their number. */
+  placement: z.strictObject({ revision: z.string(), shards: count }),
   /** False while the store has not renewed the lease in time: then nothing is served. */
   held: z.boolean(),
   account: recordAccountSchema,

@@ -1,7 +1,7 @@
 /**
- * A place for one test: a folder, the processes started in it, their logs. Nothing here sleeps: tests wait for processes
- * to end, for log lines, and for keys of the store. When a test fails its logs are printed; in any case every process
- * that was started under it, however far down, is killed and the folder removed.
+ * A place for one test: a folder, the processes started in it, their logs. Nothing here sleeps: tests wait for
+ * processes to end, for log lines, and for keys of the store. When a test fails its logs are printed; in any case every
+ * process that was started under it, however far down, is killed and the folder removed.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

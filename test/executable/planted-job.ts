@@ -1,7 +1,7 @@
 /**
- * The job that most tests run: logistic regression on made data with a planted linear model, so it is known how good the
- * result can be. Its optimizer is Adam, whose update counts in the checkpoints are a second account of what was applied,
- * independent of the ledgers: a push lost or applied twice shows in them.
+ * The job that most tests run: logistic regression on made data with a planted linear model, so it is known how good
+ * the result can be. Its optimizer is Adam, whose update counts in the checkpoints are a second account of what was
+ * applied, independent of the ledgers: a push lost or applied twice shows in them.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -31,8 +31,8 @@ export const JOB = {
 };
 
 /**
- * Where no lease is to run out: on a slow machine a process may be late to renew a short one, and a role started by hand
- * that has lost its lease is not started again.
+ * Where no lease is to run out: on a slow machine a process may be late to renew a short one, and a role started by
+ * hand that has lost its lease is not started again.
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 

@@ -40,7 +40,9 @@ test.each([
 
 const jobSchema = z.object({ id: z.string(), batchPlanId: z.string() });
 
-/** Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer. */
+/**
+ * Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer.
+ */
 async function askPosition(
   store: JobStore,
   address: string,

@@ -1,4 +1,7 @@
-/** A job stopped in mid-run goes on from its checkpoint with another number of pservers, and every record still counts once. */
+/**
+ * A job stopped in mid-run goes on from its checkpoint with another number of pservers, and every record still counts
+ * once.
+ */
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob } from './planted-job.ts';

@@ -24,8 +24,8 @@ export interface JobRun {
 export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json'];
 
 /**
- * Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles, for faults that must strike
- * before a fast machine is done.
+ * Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles, for faults that must
+ * strike before a fast machine is done.
  */
 export async function startRun(place: Place, job: string, slowly?: string): Promise<JobRun> {
   const args = runArguments(job);

@@ -1,4 +1,7 @@
-/** A job that begins with the parameters of another one, in another number of shards and pservers, and pservers that die. */
+/**
+ * A job that begins with the parameters of another one, in another number of shards and pservers, and pservers that
+ * die.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';

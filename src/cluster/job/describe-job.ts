@@ -16,13 +16,13 @@ export interface LiveProcess {
   /** Index of a pserver, id of a trainer. */
   readonly id: string;
   readonly address: string;
-  /** The lease that the process's key hangs on, in hex. */
+  /** The lease of the process's key, in hex. */
   readonly lease: string;
   /** What it says of itself. */
   readonly answer: InfoAnswer;
 }
 
-/** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be understood. */
+/** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be read. */
 export type NewestCheckpoint =
   | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes'>)
   | { readonly error: string };

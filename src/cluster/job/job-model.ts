@@ -1,4 +1,4 @@
-/** The model of a job and the labels that it takes: functions of the job's record, so that every role makes the same ones. */
+/** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
 import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { Model } from '../../model/model.ts';

@@ -1,4 +1,4 @@
-/** The key `/job`: what all roles must agree on. Created once by the first master, never changed. */
+/** The key `/job`: what all roles must agree on. The first master creates it; it never changes. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
@@ -24,20 +24,20 @@ export const JOB_RECORD_VERSION = 2;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),
-  /** Unique: a job of the same name started later is another job. */
+  /** Unique: a job with the same name that is started later is another job. */
   id: z.uuid(),
   /** Seconds since 1970. */
   created: z.number(),
-  /** Folder that relative data paths start at, unless a role is given another. */
+  /** Folder that relative data paths start from, unless a role has another. */
   dataDir: z.string(),
   /**
-   * Digest over all that decides which records push `j` of task `t` in pass `p` is (DESIGN §5 "Batch plan id"); every
-   * connection names it.
+   * Digest of everything that determines the records of push `j` of task `t` in pass `p` (DESIGN §5 "Batch plan id");
+   * every request names it.
    */
   batchPlanId: z.string(),
   train: dataFactsSchema,
   test: dataFactsSchema.optional(),
-  /** What is taken over from another job's checkpoint, for jobs with a warm start. */
+  /** What is loaded from another job's checkpoint, for jobs with a warm start. */
   warmStart: warmPlanSchema.optional(),
   job: z.unknown(),
 });
@@ -45,7 +45,7 @@ const recordSchema = z.strictObject({
 export type DataFacts = z.infer<typeof dataFactsSchema>;
 export type JobRecord = Omit<z.infer<typeof recordSchema>, 'job'> & { readonly job: Job };
 
-/** Since the job was published, to the millisecond. */
+/** Since the job was published, rounded to milliseconds. */
 export const elapsedSeconds = ({ created }: Pick<JobRecord, 'created'>, wallSeconds: number): number =>
   Math.round((wallSeconds - created) * 1000) / 1000;
 

@@ -1,4 +1,6 @@
-/** Finds the store and the job that a command is about (DESIGN §11): by --store and --chroot, by --dir, or the only one. */
+/**
+ * Finds the store and the job that a command is about (DESIGN §11): by --store and --chroot, by --dir, or the only one.
+ */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
@@ -22,7 +24,10 @@ export const jobFolder = (flags: WhereFlags, jobName: string): string => resolve
 
 export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 'store.db')}`;
 
-/** The store's URL and, for an embedded one, the job's folder. `JobUnknown` when no flag names one and there is not exactly one. */
+/**
+ * The store's URL and, for an embedded one, the job's folder. `JobUnknown` when no flag names one and there is not
+ * exactly one.
+ */
 export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
   const folderOf = flags.dir && resolve(flags.dir);
   // A folder on the command line goes before a store in the environment.
@@ -69,7 +74,9 @@ function normalized(chroot: string): string {
   throw new PaddletError('Usage', `--chroot ${chroot}: must start with / and not end with /`);
 }
 
-/** Waits for the first job in the store, since any start order works. Throws `Interrupted` when the signal aborts first. */
+/**
+ * Waits for the first job in the store, since any start order works. Throws `Interrupted` when the signal aborts first.
+ */
 export async function waitForChroot(
   store: Store,
   chroot: string | undefined,

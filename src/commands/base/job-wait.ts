@@ -15,7 +15,9 @@ export interface WaitOptions {
 /** Keys to values. */
 export type Entries = ReadonlyMap<string, string>;
 
-/** Returns when `reached` is true of the keys under the job's chroot; throws the signal's reason when it aborts first. */
+/**
+ * Returns when `reached` is true of the keys under the job's chroot; throws the signal's reason when it aborts first.
+ */
 export function waitUntil(options: WaitOptions, reached: (entries: Entries) => boolean): Promise<void> {
   const { store, keys, clock, signal } = options;
   const entries = new Map<string, string>();
@@ -54,7 +56,9 @@ export function waitUntil(options: WaitOptions, reached: (entries: Entries) => b
   });
 }
 
-/** `running`: a master, all pservers with all shards, and a trainer work, or the job has ended. `done`: it has ended. */
+/**
+ * `running`: a master, all pservers with all shards, and a trainer work, or the job has ended. `done`: it has ended.
+ */
 export function isReached(keys: Keys, entries: Entries, until: 'running' | 'done'): boolean {
   if (entries.has(keys.result)) return true;
   if (until === 'done') return false;

@@ -14,8 +14,8 @@ export type FlagsOf<T extends typeof Command> = Interfaces.InferredFlags<
 export type ArgsOf<T extends typeof Command> = Interfaces.InferredArgs<T['args']>;
 
 /**
- * A subcommand. Subclasses set `summary`, `description`, `examples`, `flags`, `args` and implement `execute`; they throw
- * PaddletErrors, which `main.ts` prints and turns into the exit code.
+ * A subcommand. Subclasses set `summary`, `description`, `examples`, `flags`, `args` and implement `execute`; they
+ * throw PaddletErrors, which `main.ts` prints and turns into the exit code.
  */
 export abstract class PaddletCommand<T extends typeof Command> extends Command {
   static override baseFlags = everyFlags;

@@ -4,8 +4,8 @@ import { followKey } from '../../store/follow-key.ts';
 import type { JobInStore } from './with-job.ts';
 
 /**
- * Runs `act` with a signal that aborts also when the job ends; undefined when that came first. An error that `act` passes
- * to `onFatal` (the store cannot be followed any more) is thrown.
+ * Runs `act` with a signal that aborts also when the job ends; undefined when that came first. An error that `act`
+ * passes to `onFatal` (the store cannot be followed any more) is thrown.
  */
 export async function whileJobRuns<T>(
   { host, store, keys }: Pick<JobInStore, 'host' | 'store' | 'keys'>,

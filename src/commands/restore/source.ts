@@ -1,4 +1,7 @@
-/** What `paddlet restore` reads and where it writes: the files of a path or of a job, checked before anything is written. */
+/**
+ * What `paddlet restore` reads and where it writes: the files of a path or of a job, checked before anything is
+ * written.
+ */
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Disk, Host } from '../../base/seams.ts';

@@ -1,4 +1,6 @@
-/** One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress. */
+/**
+ * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
+ */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';

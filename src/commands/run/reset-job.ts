@@ -27,8 +27,8 @@ export interface ResetOptions extends RetryOptions {
 }
 
 /**
- * Throws `JobConflict`, and removes nothing, while processes of the job live and answer. Waits for the leases of dead ones
- * to expire: an embedded store expires none unless some process watches it.
+ * Throws `JobConflict`, and removes nothing, while processes of the job live and answer. Waits for the leases of dead
+ * ones to expire: an embedded store expires none unless some process watches it.
  */
 export async function resetJob(options: ResetOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
@@ -90,7 +90,10 @@ async function untilAllHaveExited(options: ResetOptions): Promise<void> {
   }
 }
 
-/** The processes whose leases have not expired after as long as a pserver waits for its index. Returns early when none is left. */
+/**
+ * The processes whose leases have not expired after as long as a pserver waits for its index. Returns early when none
+ * is left.
+ */
 async function stillAlive(options: ResetOptions): Promise<Alive> {
   const { clock, log, store, keys, signal } = options;
   const limit = new AbortController();
@@ -132,8 +135,8 @@ const addressOf = (keys: Keys, key: string, value: string): string | undefined =
   key === keys.masterLock ? parsed(lockSchema, value)?.address : value;
 
 /**
- * An abandoned try may land later and must not hit a job that has started since: the transaction requires that no master
- * and no pserver is registered, and that the job is as it was read.
+ * An abandoned try may land later and must not hit a job that has started since: the transaction requires that no
+ * master and no pserver is registered, and that the job is as it was read.
  */
 async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore): Promise<void> {
   const { store, keys } = options;

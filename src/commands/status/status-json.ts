@@ -1,4 +1,7 @@
-/** The object that `status --json` prints: the fields of the result as far as they are known, the cluster, its processes. */
+/**
+ * The object that `status --json` prints: the fields of the result as far as they are known, the cluster, its
+ * processes.
+ */
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';

@@ -1,6 +1,6 @@
 /**
- * `paddlet run`: every role of the cluster as a process of its own, restarted when it dies, stopped in an order that loses
- * nothing: trainers first, then pservers, which save their parameters, then the master.
+ * `paddlet run`: every role of the cluster as a process of its own, restarted when it dies, stopped in an order that
+ * loses nothing: trainers first, then pservers, which save their parameters, then the master.
  */
 import { type ChildOptions, type ChildSpec, type LaunchEnd, superviseChild } from './supervised-child.ts';
 

@@ -11,7 +11,7 @@ import {
   type JobEnd,
   type JobWatch,
   parseJobEnd,
-  standingStop,
+  readStopRevision,
   watchJob,
 } from '../../cluster/job/job-watch.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -48,7 +48,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   let lease: HeldLease | undefined;
   let watch: JobWatch | undefined;
   try {
-    const oldStop = await standingStop(context);
+    const oldStop = await readStopRevision(context);
     watch = watchJob(context, oldStop);
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
     info.waits('the master lock');
@@ -91,7 +91,7 @@ async function standBy(
   try {
     const fence = await takeLock(context, lease, holder, watch.over);
     // The master that was asked to stop gave the lock back: that is no wish that another one goes on.
-    const stop = await standingStop(context);
+    const stop = await readStopRevision(context);
     return stop === 0n || stop === oldStop ? fence : { end: undefined };
   } catch (error) {
     if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
