@@ -93,7 +93,7 @@ describe('README.md and docs/operations.md', () => {
     expect(both).toMatch(new RegExp(`\\bpaddlet ${command}\\b`));
   });
 
-  test('tell of no command that is not there', () => {
+  test('tell of no command that does not exist', () => {
     const known = new Set(COMMANDS.flatMap(({ id }) => [id.split(':')[0], id.replaceAll(':', ' ')]));
     const named = [...both.matchAll(/`paddlet ([a-z]+(?: [a-z]+)?)/g)].map(([, words]) => words!);
     expect(named.filter((words) => !known.has(words) && !known.has(words.split(' ')[0]))).toEqual([]);

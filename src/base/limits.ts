@@ -60,7 +60,9 @@ export const LIMITS = {
   storeTxnOps: 128,
   storeValueBytes: 1_500_000,
   storeKeyBytes: 4 * KiB,
-  /** Keys and values of one transaction together: etcd takes requests of 1.5 MiB, the rest is left for its own encoding. */
+  /**
+   * Keys and values of one transaction together: etcd takes requests of 1.5 MiB, the rest is left for its own encoding.
+   */
   storeTxnBytes: 1_540_000,
 
   shards: 65_536,

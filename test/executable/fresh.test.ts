@@ -20,15 +20,15 @@ test('--fresh beside a run is refused, and the run ends as good', async () => {
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
 });
 
-test('--fresh at once after everything was killed: waits for the leases, and begins anew', async () => {
+test('--fresh at once after everything was killed: waits for the leases, and starts over', async () => {
   const place = openPlace();
   const { running, store, args } = await startRun(place, await plantedJob(place));
   await store.passesOver(1, running);
-  // It starts nobody again and is the last to die.
+  // It restarts no process and is the last to die.
   running.kill('SIGSTOP');
   for (const pid of place.alive()) if (pid !== running.pid) process.kill(pid, 'SIGKILL');
   running.kill('SIGKILL');
   await running.ended;
-  const anew = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
-  expect(await resultOf(anew)).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
+  const fresh = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
+  expect(await resultOf(fresh)).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
 });

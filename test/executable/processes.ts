@@ -102,7 +102,7 @@ function proc(pid: string, file: string): string | undefined {
 
 /**
  * Returns when all threads of the process have stopped (proc(5): the state follows the name in parentheses). It does
- * not hold the lock of a store in a file then: nobody could write to it, and a test may go on only when somebody has.
+ * not hold the lock of a store in a file then: no process could write to it, and a test may continue only when one has.
  */
 export async function freeze(pid: number, storeUrl: string): Promise<void> {
   const unlock = lockFile(storeUrl);

@@ -54,7 +54,7 @@ async function askPosition(
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
 }
 
-/** Holds the process up until its index is free for others; meanwhile somebody asks it, on a connection it has. */
+/** Holds the process up until its index is free for others; in that time a client asks it, on a connection it has. */
 async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
   const { ask } = await askPosition(store, pserver.address);
   expect(await ask()).toMatchObject({ type: 'position' });
@@ -102,7 +102,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     expect((await again.ended).code).toBe(0);
   });
 
-  test('SIGTERM of a pserver while the store is away: it waits for it, and writes its parameters down', async () => {
+  test('SIGTERM of a pserver while the store is unreachable: it waits for it, and saves its parameters', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });

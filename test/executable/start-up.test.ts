@@ -1,4 +1,4 @@
-/** Roles started where something is in their way: a port, an index, a store that is not there yet. */
+/** Roles started where something is in their way: a port, an index, a store that is not running yet. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -34,7 +34,7 @@ test('a port in use is named', async () => {
 test('an index held by a live pserver is waited for, saying so, then refused; the job notices nothing', async () => {
   const place = openPlace();
   const url = `sqlite:${place.path('store.db')}`;
-  // More passes than there is time for: it is at work when the second pserver comes and when it goes.
+  // More passes than there is time for: it is running when the second pserver comes and when it goes.
   const job = await plantedJob(place, { ...PATIENT_JOB, training: { ...PATIENT_JOB.training, passes: 10_000 } });
   const cluster = await startByHand(place, job, url);
   const { store, master } = cluster;
@@ -57,7 +57,7 @@ test('an index held by a live pserver is waited for, saying so, then refused; th
 
 const reason = whyNoEtcd();
 describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` (${reason})`}`, () => {
-  test('an etcd that is not there is waited for, saying so; when it appears the job runs', async () => {
+  test('roles wait for an etcd that is not running and log it; when it starts, the job runs', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     await etcd.kill();

@@ -1,4 +1,4 @@
-/** `paddlet run`: stopped cleanly, gone on with, shown again, refused when changed, begun anew. */
+/** `paddlet run`: stopped cleanly, resumed, shown again, refused when changed, started over. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
@@ -75,8 +75,8 @@ test('--fresh forgets an unfinished job and its checkpoints', async () => {
   expect((await running.ended).code).toBe(INTERRUPTED);
   await expectMidRun(store);
 
-  const anew = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
-  const result = await resultOf(anew);
+  const fresh = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
+  const result = await resultOf(fresh);
   expect(result).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
   expect(idOf(await store.get('/job'))).not.toBe(idOf(first));
 });

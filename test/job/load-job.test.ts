@@ -149,7 +149,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field of another optimizer',
       `${SMALL}optimizer: { type: adagrad, momentum: 0.5 }\n`,
-      'job.yaml:4:29: optimizer.momentum: is no field of optimizer type "adagrad"',
+      'job.yaml:4:29: optimizer.momentum: is not a field of optimizer type "adagrad"',
     ],
     [
       'a field that nothing implements',
@@ -209,17 +209,17 @@ describe('errors name place, field and what was meant', () => {
     [
       'rounds of several mini-batches',
       `${SMALL}training: { mode: sync, pushEvery: 2 }\n`,
-      'job.yaml:4:36: training.pushEvery: mode sync pulls and pushes every mini-batch: expected 1',
+      'job.yaml:4:36: training.pushEvery: sync mode pulls and pushes every mini-batch: expected 1',
     ],
     [
       'staleness where nothing is stale',
       `${SMALL}training: { mode: sync, staleness: { bound: 3 } }\n`,
-      'job.yaml:4:36: training.staleness: only for mode async: in mode sync nothing is ever stale',
+      'job.yaml:4:36: training.staleness: only for async mode: in sync mode no gradient is stale',
     ],
     [
       'tasks that sync training would leave out',
       `${SMALL}training: { mode: sync }\ntasks: { maxDiscarded: 1 }\n`,
-      'job.yaml:5:24: tasks.maxDiscarded: mode sync discards no task: expected 0',
+      'job.yaml:5:24: tasks.maxDiscarded: sync mode discards no task: expected 0',
     ],
     ['a section that is no section', `${SMALL}training: 5\n`, 'job.yaml:4:11: training: expected fields, found 5'],
     ['a path that is none', SMALL.replace('a9a.gz', '[a, 3]'), 'job.yaml:2:20: data.train.1: expected text, found 3'],
@@ -241,7 +241,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'labels in the wrong format',
       SMALL.replace('a9a.gz', 'a9a.gz, trainLabels: b'),
-      'job.yaml:2:37: data.trainLabels: only for format idx: libsvm has its labels in the records',
+      'job.yaml:2:37: data.trainLabels: only for format idx: libsvm records contain their labels',
     ],
   ])('%s', (_what, text, message) => {
     expect(complaint(text)).toBe(message);

@@ -4,7 +4,7 @@ import { followKey } from '../../store/follow-key.ts';
 import type { JobInStore } from './with-job.ts';
 
 /**
- * Runs `act` with a signal that aborts also when the job ends; undefined when that came first. An error that `act`
+ * Runs `act` with a signal that aborts when the job ends, too; undefined when that came first. An error that `act`
  * passes to `onFatal` (the store cannot be followed any more) is thrown.
  */
 export async function whileJobRuns<T>(

@@ -1,4 +1,4 @@
-/** A request to stop is heard by whoever was there when it was put, and by nobody who came after. */
+/** A request to stop reaches the processes that run when it is put, and none that starts later. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type JobWatch, readStopRevision, watchJob } from '../../../src/cluster/job/job-watch.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';

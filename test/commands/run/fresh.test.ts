@@ -57,7 +57,7 @@ test('a job that somebody works on is refused, and nothing is removed', async ()
   expect(existsSync(at('job/logs/master.log'))).toBe(true);
 });
 
-test('a store of nobody is begun anew; files that are not ours stay', async () => {
+test('a store that no process uses is reset; other files stay', async () => {
   const { at, fresh } = openFolder();
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
@@ -92,7 +92,7 @@ test.each([
     expect.objectContaining({
       code: 'StoreInvalid',
       message: expect.stringContaining(message),
-      hint: expect.stringContaining('remove it yourself'),
+      hint: expect.stringContaining('remove it by hand'),
     }),
   ]);
   expect(readFileSync(path).equals(before)).toBe(true);

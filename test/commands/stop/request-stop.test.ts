@@ -30,7 +30,7 @@ function setUp() {
 }
 
 describe('a request to stop', () => {
-  test('stands, also when it is not the first one', async () => {
+  test('is kept, even when it is not the first one', async () => {
     const { request, data, requests, clock } = setUp();
     await request();
     expect(JSON.parse(data.get(keys.stop)!.value)).toEqual({ requested: 1 });
@@ -50,7 +50,7 @@ describe('a request to stop', () => {
   });
 
   test.each([
-    ['a master was at work', true],
+    ['a master was running', true],
     ['no master was there', false],
   ])('that lands late does not stop a job that was started again; first %s', async (_, hasMaster) => {
     const { request, data, troubled, clock, startAgain, remove } = setUp();

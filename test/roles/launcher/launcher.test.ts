@@ -38,7 +38,7 @@ it('asks a process to leave that was being started when the run was stopped, and
   expect(killed).toEqual(['pserver 0', 'master']);
 });
 
-it('ends also when that process cannot be started after all', async () => {
+it('ends even when that process cannot be started after all', async () => {
   const stop = new AbortController();
   const spawning = Promise.withResolvers<ChildProcess>();
   const ended = launch({

@@ -1,4 +1,4 @@
-/** Commands that ask the pservers of a job which ends meanwhile: run as processes, on a store made by hand. */
+/** Commands that ask the pservers of a job that ends at that moment: run as processes, on a store made by hand. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -71,7 +71,7 @@ function start(folder: string, url: string, ...words: string[]) {
   return { ended, waits: Promise.race([waits.promise, ended]) };
 }
 
-test('evaluate: the checkpoints of a job that ended meanwhile are scored', async () => {
+test('evaluate: the checkpoints of a job that ended are scored', async () => {
   const { folder, url, store, record } = await setUp();
   for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
   const { ended, waits } = start(folder, url, 'evaluate');
@@ -91,14 +91,14 @@ test('evaluate: the checkpoints of a job that ended meanwhile are scored', async
     ],
   });
   const { code, out, err } = await ended;
-  expect(err).toContain('the job has ended meanwhile');
+  expect(err).toContain('the job ended in the meantime');
   expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ model: 'checkpoints', records: 3 })]);
 });
 
 test.each([
   [['evaluate'], 7, 'CheckpointMissing'],
   [['checkpoint', 'save'], 2, 'JobUnknown'],
-])('%j of a job that ended meanwhile without checkpoints: says so', async (words, code, error) => {
+])('%j of a job that ended without checkpoints: says so', async (words, code, error) => {
   const { folder, url, store } = await setUp();
   for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
   const { ended, waits } = start(folder, url, ...words);
