@@ -43,8 +43,7 @@ export function findStore(flags: WhereFlags): { readonly url: string; readonly f
   return { url: embeddedStore(folder), folder };
 }
 
-const HINT =
-  'name the job with --dir FOLDER (of `paddlet run`), or its store with --store URL or the variable PADDLET_STORE';
+const HINT = "name the job's folder with --dir FOLDER, or its store with --store URL (or PADDLET_STORE)";
 
 function onlyJobFolder(): string {
   const home = resolve(HOME);
