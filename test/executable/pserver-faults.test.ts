@@ -32,7 +32,7 @@ test.each([
   const { index, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   process.kill(pid, 'SIGKILL');
   await expectMidRun(store);
-  await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); starting it again`));
+  await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); restarting it`));
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   expect(readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8')).toMatch(known.says);
@@ -73,7 +73,7 @@ test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, an
   await store.passesOver(2, running);
   const { index = -1, pid, address } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   await holdUp(store, { index, pid, address });
-  await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); starting it again`));
+  await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); restarting it`));
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   const log = readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8');

@@ -29,7 +29,7 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
   running.kill('SIGINT');
   const stopped = await running.ended;
   expect(stopped).toMatchObject({ code: INTERRUPTED, out: '' });
-  expect(stopped.err).toContain('the same command goes on from here');
+  expect(stopped.err).toContain('run the same command again to resume');
   await expectMidRun(store);
   await expectCleanCheckpoints(place, store);
   expect(place.alive()).toEqual([]);

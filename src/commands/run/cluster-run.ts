@@ -39,7 +39,7 @@ export async function runCluster(
 ): Promise<LaunchEnd> {
   const { host, folder, stop, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
-  host.log.info(`job ${loaded.job.name}: starting ${names}; logs are in ${logFolder(folder)}`);
+  host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
   const cancelWatch = watchMaster({
     ...run,
     ...host,
