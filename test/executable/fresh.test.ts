@@ -13,7 +13,10 @@ test('--fresh beside a run is refused, and the run ends as good', async () => {
   const { code, out, err } = await place.start('run --fresh', [...args, '--fresh']).ended;
   expect(code).toBe(USAGE);
   expect(JSON.parse(out)).toMatchObject({
-    error: { code: 'JobConflict', message: expect.stringContaining('processes are working on the job: /paddlet/planted/') },
+    error: {
+      code: 'JobConflict',
+      message: expect.stringContaining('processes are working on the job: /paddlet/planted/'),
+    },
   });
   expect(err).toContain('waiting for the leases of');
   await expectMidRun(store);
