@@ -24,8 +24,8 @@ export const LIMITS = {
   /** Versions that a refusal repeats. */
   offeredVersions: 8,
   /**
-   * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink. Payloads
-   * beyond it land in ordinary memory and are copied when their turn comes.
+   * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink.
+   * Payloads beyond it land in ordinary memory and are copied when their turn comes.
    */
   landedBytes: 256 * MiB,
 
@@ -66,7 +66,9 @@ export const LIMITS = {
   storeTxnBytes: 1_540_000,
 
   shards: 65_536,
-  /** Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it. */
+  /**
+   * Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it.
+   */
   shardsTakenAtOnce: 64,
   pservers: 1024,
   trainers: 4096,
