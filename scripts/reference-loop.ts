@@ -4,15 +4,17 @@
  *
  *   node scripts/reference-loop.ts TRAIN TEST --format libsvm --model '{"type":"lr"}'
  *     --optimizer '{"type":"adagrad","learningRate":0.1}' --passes 5 --batch 128 [--data FOLDER] [--hold-out 0]
+ *     [--tables '{"w":{"optimizer":{"type":"ftrl",…}}}'] [--blocks '{"bias":{"optimizer":{…}}}']
  */
 import { parseArgs } from 'node:util';
+import type { DataFormat } from '../src/data/formats/registry.ts';
 import { loadOrBuildIndex } from '../src/data/index-file.ts';
-import type { DataFormat, TaskRecords } from '../src/data/source.ts';
+import type { TaskRecords } from '../src/data/source.ts';
 import { createTaskReader } from '../src/data/task-reader.ts';
 import { cutTasks } from '../src/data/tasks.ts';
 import { createHost } from '../src/host/host.ts';
 import { createModel, type ModelSpec } from '../src/model/registry.ts';
-import type { OptimizerSpec } from '../src/tensor/spec.ts';
+import type { OptimizerChoice } from '../src/tensor/optimizer.ts';
 import { evaluateTasks, labelRuleOf, ReferenceTrainer } from './reference/trainer.ts';
 
 const { values: flags, positionals } = parseArgs({
@@ -23,6 +25,8 @@ const { values: flags, positionals } = parseArgs({
     format: { type: 'string', default: 'libsvm' },
     model: { type: 'string' },
     optimizer: { type: 'string' },
+    tables: { type: 'string', default: '{}' },
+    blocks: { type: 'string', default: '{}' },
     passes: { type: 'string', default: '5' },
     batch: { type: 'string', default: '128' },
     seed: { type: 'string', default: '1' },
@@ -62,7 +66,12 @@ const { model, tasks, facts } = await readAll(train);
 const { tasks: testTasks } = await readAll(test, facts.classes);
 const heldOut = Math.round(tasks.length * Number(flags['hold-out']));
 const validation = tasks.splice(tasks.length - heldOut, heldOut);
-const trainer = new ReferenceTrainer(model, JSON.parse(flags.optimizer) as OptimizerSpec, Number(flags.seed));
+const choice = {
+  optimizer: JSON.parse(flags.optimizer),
+  tables: JSON.parse(flags.tables),
+  blocks: JSON.parse(flags.blocks),
+} as OptimizerChoice;
+const trainer = new ReferenceTrainer(model, choice, Number(flags.seed));
 for (let pass = 0; pass < Number(flags.passes); pass++) {
   const started = performance.now();
   const loss = trainer.pass(tasks, Number(flags.batch), pass);

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
-import { useOptimizer } from '../../src/tensor/optimizer.ts';
+import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
 import type { OptimizerSpec } from '../../src/tensor/spec.ts';
 import { type Figure, median, printFigures } from './figure.ts';
 import { startNative } from './native.ts';
@@ -29,14 +29,14 @@ export async function measureOptimizers(): Promise<Figure[]> {
   new Float32Array(heap.bytes.buffer, gradients, FLOATS).fill(0.25);
   const figures: Figure[] = [];
   for (const { spec, aim } of OPTIMIZERS) {
-    useOptimizer(heap.kernels, spec);
+    const { address } = createOptimizer(heap, spec);
     heap.bytes.fill(0, step, step + 16 + 12 * FLOATS);
     await native?.run('zero');
     const ours: number[] = [];
     const theirs: number[] = [];
     for (let round = -2; round < ROUNDS; round++) {
       const startMs = performance.now();
-      heap.kernels.update(values, gradients, FLOATS, step);
+      heap.kernels.update(address, values, gradients, FLOATS, step);
       const tookMs = performance.now() - startMs;
       const nativeMs = await native?.run(spec.type);
       if (round < 0) continue;

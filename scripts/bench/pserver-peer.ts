@@ -15,6 +15,7 @@ import { createHandler } from '../../src/roles/pserver/serve.ts';
 import { createServing } from '../../src/roles/pserver/serving.ts';
 import { OwnedShards } from '../../src/roles/pserver/shards.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { type Resident, resident } from './resident.ts';
@@ -27,7 +28,7 @@ const STAMP = { revision: '1', shards: SHARDS };
 const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
 
 async function serve(spec: ParameterSpec): Promise<void> {
-  const parameters = createParameters({ spec, optimizer: SGD, seed: 1, shards: SHARDS });
+  const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
   const heads = Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1, revision: 1n }));
   for (const { shard } of heads) parameters.addShard(shard);
   const shards = new OwnedShards({ spec, shards: SHARDS, tasks: TASKS }, heads, {

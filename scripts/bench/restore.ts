@@ -47,6 +47,8 @@ function idsByShard(): BigUint64Array[] {
   });
 }
 
+const ADAGRAD = { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-8, l2: 0 } as const;
+
 async function generate(pservers: number): Promise<string> {
   const ids = idsByShard();
   const ledger = createLedger(100).encode();
@@ -56,8 +58,10 @@ async function generate(pservers: number): Promise<string> {
     const meta: CheckpointMeta = {
       ...{ uuid, jobId: '6f8d2c1a-0000-4000-8000-00000000000a', jobName: 'bench', index, token: 5n },
       ...{ recovery: 0n, timeline: 0n, kind: 'full', clean: true, createdAt: 1_700_000_000, seed: 1, shards: SHARDS },
-      parameters: { dense: [], sparse: [{ name: 'emb', width: WIDTH, initializer: { type: 'zeros' } }] },
-      optimizer: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-8, l2: 0 },
+      parameters: {
+        dense: [],
+        sparse: [{ name: 'emb', width: WIDTH, initializer: { type: 'zeros' }, optimizer: ADAGRAD }],
+      },
     };
     await makeDurableFolder(disk, join(target, String(index)));
     const file = await disk.create(join(target, String(index), uuid));

@@ -24,10 +24,11 @@ interface Table {
   pull(ids: Uint8Array): void;
 }
 
+const SGD = { type: 'sgd', learningRate: 0.01, l2: 0 } as const;
+
 function makeTable(): Table {
   const parameters = createParameters({
-    spec: { dense: [], sparse: [{ name: 'rows', width: WIDTH, initializer: { type: 'zeros' } }] },
-    optimizer: { type: 'sgd', learningRate: 0.01, l2: 0 },
+    spec: { dense: [], sparse: [{ name: 'rows', width: WIDTH, initializer: { type: 'zeros' }, optimizer: SGD }] },
     seed: 1,
     shards: SHARDS,
   });

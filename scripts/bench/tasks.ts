@@ -98,9 +98,9 @@ async function dealWhenReady(channel: Channel, work: Work, trainer: string): Pro
 }
 
 async function finish(channel: Channel, { job, batchPlanId }: Work, trainer: string, dealt: DealtTask): Promise<void> {
-  const { pass, task, attempt } = dealt;
+  const { queue, pass, task, attempt } = dealt;
   const counts = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
-  const header = { type: 'finishTask' as const, job, batchPlanId, trainer, pass, task, attempt, ...counts };
+  const header = { type: 'finishTask' as const, job, batchPlanId, trainer, queue, pass, task, attempt, ...counts };
   (await channel.request({ header }, LONG)).free();
 }
 

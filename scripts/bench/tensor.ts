@@ -5,7 +5,8 @@
 import { blockCount, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { createIdRouter, gatherRows, scatterRows } from '../../src/tensor/id-router.ts';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
-import { useOptimizer } from '../../src/tensor/optimizer.ts';
+import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
@@ -34,10 +35,11 @@ function spreadIds(count: number): Uint8Array {
   return new Uint8Array(ids.buffer);
 }
 
+const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
+
 function benchTable(initializer: Initializer): void {
   const parameters = createParameters({
-    spec: { dense: [], sparse: [{ name: 'rows', width: WIDTH, initializer }] },
-    optimizer: { type: 'sgd', learningRate: 0.01, l2: 0 },
+    spec: trainedSpec({ dense: [], sparse: [{ name: 'rows', width: WIDTH, initializer }] }, { optimizer: SGD }),
     seed: 1,
     shards: SHARDS,
   });
@@ -107,9 +109,9 @@ function benchOptimizers(): void {
   new Float32Array(heap.bytes.buffer, gradients, FLOATS).fill(0.25);
   const results: string[] = [];
   for (const optimizer of OPTIMIZERS) {
-    useOptimizer(heap.kernels, optimizer);
+    const { address } = createOptimizer(heap, optimizer);
     heap.bytes.fill(0, values, values + 16 + 12 * FLOATS);
-    const ms = milliseconds(() => heap.kernels.update(values + 16, gradients, FLOATS, values), 5);
+    const ms = milliseconds(() => heap.kernels.update(address, values + 16, gradients, FLOATS, values), 5);
     results.push(`${optimizer.type} ${ms.toFixed(1)}`);
   }
   const scan = milliseconds(() => void heap.kernels.firstNotFinite(gradients, FLOATS), 5);
@@ -121,8 +123,7 @@ function benchOptimizers(): void {
 function benchDensePush(): void {
   const spec = { name: 'dense', shape: [FLOATS], initializer: { type: 'zeros' } } as const;
   const parameters = createParameters({
-    spec: { dense: [spec], sparse: [] },
-    optimizer: { type: 'sgd', learningRate: 0.01, l2: 0 },
+    spec: trainedSpec({ dense: [spec], sparse: [] }, { optimizer: SGD }),
     seed: 1,
     shards: SHARDS,
   });

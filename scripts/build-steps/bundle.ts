@@ -45,27 +45,43 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
   return { code: file.contents, metafile: result.metafile };
 }
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text looked for
-const PROTO_READ = 'loadSync)(`${__dirname}/../proto/rpc.proto`, {';
+/** Where rpc.proto is read at start, and what reads the parsed text instead. */
+const PROTO_READERS = [
+  {
+    file: /[\\/]etcd3[\\/]lib[\\/]connection-pool\.js$/,
+    loader: 'js',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text looked for
+    read: 'loadSync)(`${__dirname}/../proto/rpc.proto`, {',
+    inline: (json: string) => `fromJSON)(${json}, {`,
+  },
+  {
+    file: /[\\/]src[\\/]store[\\/]etcd[\\/]protocol\.ts$/,
+    loader: 'ts',
+    read: "loader.loadSync(createRequire(import.meta.url).resolve('etcd3/proto/rpc.proto'), ",
+    inline: (json: string) => `loader.fromJSON(${json}, `,
+  },
+] as const;
 
-/** etcd3 reads its protocol from a file beside it at start; the bundle carries it parsed instead. */
+/** etcd's protocol is a file in the package etcd3; the bundle carries it parsed instead. */
 const inlineEtcdProto: Plugin = {
   name: 'inline-etcd-proto',
   setup(plugins) {
-    plugins.onLoad({ filter: /[\\/]etcd3[\\/]lib[\\/]connection-pool\.js$/ }, async ({ path }) => {
-      const source = await readFile(path, 'utf8');
-      const pieces = source.split(PROTO_READ);
-      if (pieces.length !== 2)
-        throw new Error(`${path} no longer reads rpc.proto the way this build replaces: mend PROTO_READ`);
-      const json = etcdProtoJson(join(dirname(path), '..', 'proto', 'rpc.proto'));
-      return { contents: pieces.join(`fromJSON)(${json}, {`), loader: 'js' };
-    });
+    for (const { file, loader, read, inline } of PROTO_READERS) {
+      plugins.onLoad({ filter: file }, async ({ path }) => {
+        const pieces = (await readFile(path, 'utf8')).split(read);
+        if (pieces.length !== 2) {
+          throw new Error(`${path} no longer reads rpc.proto the way this build replaces: update PROTO_READERS`);
+        }
+        return { contents: pieces.join(inline(etcdProtoJson())), loader };
+      });
+    }
   },
 };
 
-/** With the names as in the file: etcd3 loads it with `keepCase` too. */
-function etcdProtoJson(path: string): string {
-  const loaderPath = require.resolve('@grpc/proto-loader', { paths: [dirname(require.resolve('etcd3'))] });
+/** With the names as in the file: both readers load it with `keepCase` too. */
+function etcdProtoJson(): string {
+  const path = require.resolve('etcd3/proto/rpc.proto');
+  const loaderPath = require.resolve('@grpc/proto-loader');
   const protobuf = createRequire(loaderPath)('protobufjs') as typeof import('protobufjs');
   const root = new protobuf.Root();
   root.resolvePath = (_origin, target) => join(dirname(path), target.split('/').at(-1) as string);

@@ -193,7 +193,7 @@ function report(
   table([...cluster.ends].sort());
   print('account');
   const repaired = masterLogs().flatMap((log) =>
-    [...log.matchAll(/recovery \d+: (\d+) tasks that were done are worked again/g)].map(([, count]) => Number(count)),
+    [...log.matchAll(/recovery \d+: replaying (\d+) tasks that were done/g)].map(([, count]) => Number(count)),
   );
   table([
     ['passes × records', `${job.job.training.passes} × ${job.records} = ${job.job.training.passes * job.records}`],

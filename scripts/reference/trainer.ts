@@ -4,34 +4,35 @@ import type { TaskRecords } from '../../src/data/source.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { type FinishedMetrics, finishMetrics, mergeMetrics, noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues } from '../../src/model/model.ts';
-import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';
+import { type OptimizerChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
+import type { Initializer } from '../../src/tensor/spec.ts';
 import { createReferenceOptimizer, type ReferenceOptimizer } from './optimizer.ts';
 
 /** Values and optimizer state of one dense parameter or one row. */
 interface Slot {
+  readonly optimizer: ReferenceOptimizer;
   readonly values: Float32Array;
   readonly state: unknown;
 }
 
 export class ReferenceTrainer {
   readonly model: Model;
-  private readonly optimizer: ReferenceOptimizer;
+  private readonly tableOptimizers: readonly ReferenceOptimizer[];
   private readonly dense: Slot[];
   private readonly tables: Map<bigint, Slot>[];
   private readonly random;
   private readonly seed: number;
 
-  constructor(model: Model, optimizer: OptimizerSpec, seed: number) {
+  constructor(model: Model, choice: OptimizerChoice, seed: number) {
     this.model = model;
     this.seed = seed;
     this.random = createRandomStream(seed);
-    this.optimizer = createReferenceOptimizer(optimizer);
-    this.dense = model.parameters.dense.map(({ shape, initializer }) =>
-      this.slot(
-        shape.reduce((product, size) => product * size, 1),
-        initializer,
-      ),
-    );
+    const { dense, sparse } = trainedSpec(model.parameters, choice);
+    this.tableOptimizers = sparse.map(({ optimizer }) => createReferenceOptimizer(optimizer));
+    this.dense = dense.map(({ shape, initializer, optimizer }) => {
+      const length = shape.reduce((product, size) => product * size, 1);
+      return this.slot(length, initializer, createReferenceOptimizer(optimizer));
+    });
     this.tables = model.parameters.sparse.map(() => new Map());
   }
 
@@ -67,7 +68,7 @@ export class ReferenceTrainer {
   }
 
   private update(slot: Slot, gradient: Float32Array): void {
-    this.optimizer.update(slot.values, gradient, slot.state);
+    slot.optimizer.update(slot.values, gradient, slot.state);
   }
 
   private pull(batch: Batch): { values: PulledValues; rows: Slot[][] } {
@@ -92,19 +93,19 @@ export class ReferenceTrainer {
     const rows = this.tables[table]!;
     let row = rows.get(key);
     if (row === undefined) {
-      row = this.slot(width, initializer);
+      row = this.slot(width, initializer, this.tableOptimizers[table]!);
       rows.set(key, row);
     }
     return row;
   }
 
-  private slot(length: number, initializer: Initializer): Slot {
+  private slot(length: number, initializer: Initializer, optimizer: ReferenceOptimizer): Slot {
     const values = Float32Array.from({ length }, () => {
       if (initializer.type === 'zeros') return 0;
       if (initializer.type === 'normal') return initializer.mean + initializer.stddev * this.random.normal();
       throw new Error(`the reference loop knows no initializer ${initializer.type}`);
     });
-    return { values, state: this.optimizer.state(length) };
+    return { optimizer, values, state: optimizer.state(length) };
   }
 }
 

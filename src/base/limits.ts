@@ -82,6 +82,20 @@ export const LIMITS = {
   /** Tasks a trainer holds at a time: one it works on, one it reads ahead. */
   tasksHeld: 2,
 
+  /** Pages of 64 KiB in kernel memory: one less than 4 GiB, so that no address arithmetic in 32 bits can wrap. */
+  kernelMemoryPages: 65_535,
+  /** One allocation in kernel memory: above any block that the allocator gives, below what would wrap in 32 bits. */
+  kernelAllocationBytes: 0xe000_0000,
+
+  /** Data files of a job. */
+  dataFiles: 1_000_000,
+  /** Folders in folders of data: deeper than any real layout, where a loop of symbolic links ends. */
+  dataFolderDepth: 32,
+  /** Inputs of a dense record: more than any image that a linear model takes. */
+  denseInputs: 1_048_576,
+  /** Features and factors of synthetic data, whose planted weights are kept in memory. */
+  syntheticFeatures: 10_000_000,
+  syntheticFactors: 64,
   /** A line of text data. */
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
@@ -94,6 +108,17 @@ export const LIMITS = {
   hookCharacters: 65_536,
   /** How long a fail point may stop a process: an hour. */
   failDelayMs: 3_600_000,
+  /** Files of one pserver that its key in the store may list. */
+  checkpointGenerations: 10_000,
+  /** Blocks of one dense parameter in one extent of a checkpoint file. */
+  denseBlocks: 2 ** 22,
+  denseBlockFloats: 2 ** 26,
+  denseDimensions: 8,
+  /** The ledger of one shard in a checkpoint file. */
+  ledgerBytes: 256 * MiB,
+  /** What an optimizer may keep beside each value. */
+  optimizerSlots: 16,
+  optimizerSlotCharacters: 64,
   /** A safetensors header: the reference reader's own bound. */
   safetensorsHeaderBytes: 100_000_000,
 } as const;

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
+import { taskAddress } from '../protocol/messages/fields.ts';
 import { PHASES } from '../protocol/messages/messages.ts';
 
 const count = z.int().min(0);
@@ -15,7 +16,8 @@ const processFields = { pid: count, host: z.string(), version: z.string() };
 /** The process has nothing to work on yet: the object it needs, as in "waiting for …". */
 const waitingFields = { state: z.literal('waiting'), waitingFor: z.string(), ...processFields };
 
-const executingSchema = z.strictObject({ pass: count, task: count, attempt: count, position: count });
+/** `position`: the push that comes next. */
+const executingSchema = z.strictObject({ ...taskAddress, position: count });
 
 // ---- trainer ----
 

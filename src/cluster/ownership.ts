@@ -6,7 +6,7 @@ import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Log } from '../base/seams.ts';
 import type { Fence } from '../store/fence.ts';
 import { type KeptLease, keepLease } from '../store/lease-keeper.ts';
-import { retryWhileAway } from '../store/retry-store.ts';
+import { retryUntilAnswered } from '../store/retry-until-answered.ts';
 import type { KeyValue, Op, Store } from '../store/store.ts';
 import type { RoleContext } from './context.ts';
 import { createSignal, type Signal } from './waiting.ts';
@@ -88,7 +88,7 @@ async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
 
 /** Repeats an idempotent call while the store is unreachable, until it answers or the signal aborts. */
 export function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
-  return retryWhileAway({ ...context.host, store: context.store, signal }, call);
+  return retryUntilAnswered({ ...context.host, store: context.store, signal }, call);
 }
 
 export interface ClaimOptions {

@@ -1,7 +1,9 @@
 /** Waiting that can be interrupted, and logging what for: soon at first, then periodically (DESIGN §2). */
-import { PaddletError } from '../base/errors.ts';
+import { assert } from '../base/assert.ts';
+import { pause } from '../base/backoff.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock, Log } from '../base/seams.ts';
-import { pause } from '../store/backoff.ts';
+import { abortAfter } from './abort.ts';
 
 const FIRST_SAID_MS = 500;
 const REMIND_MS = 10_000;
@@ -72,3 +74,51 @@ export function createSignal(): Signal {
     },
   };
 }
+
+/** As `changed.until`, for so long at most: a long poll. Undefined when the time is over. */
+export async function untilOrLate<T>(
+  changed: Signal,
+  look: () => T | undefined,
+  wait: { readonly clock: Clock; readonly maxWaitMs: number; readonly signal: AbortSignal },
+): Promise<T | undefined> {
+  const found = look();
+  if (found !== undefined || wait.maxWaitMs === 0) {
+    throwIfAborted(wait.signal);
+    return found;
+  }
+  const late = abortAfter(wait.clock, wait.maxWaitMs);
+  try {
+    return await changed.until(look, AbortSignal.any([wait.signal, late.signal]));
+  } catch (error) {
+    if (wait.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    return undefined;
+  } finally {
+    late.cancel();
+  }
+}
+
+export interface ChangeAbort {
+  /** Aborts on the change; never, once released or when waiting was stopped before. */
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/** A signal that aborts as soon as `hasChanged`, which is asked now and after each `notify`. */
+export function abortOnChange(changed: Signal, hasChanged: () => boolean, stopSignal: AbortSignal): ChangeAbort {
+  const change = new AbortController();
+  const released = new AbortController();
+  changed
+    .until(() => hasChanged() || undefined, AbortSignal.any([stopSignal, released.signal]))
+    .then(
+      () => change.abort(),
+      (error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'waiting ends by an interruption only'),
+    );
+  return { signal: change.signal, release: () => released.abort() };
+}
+
+/** For a loop of its own: what ends it is fatal, unless it was stopped and ends by that interruption. */
+export const unlessStopped =
+  (stopSignal: AbortSignal, onFatal: (error: unknown) => void) =>
+  (error: unknown): void => {
+    if (!stopSignal.aborted || !isPaddletError(error, 'Interrupted')) onFatal(error);
+  };

@@ -1,7 +1,7 @@
 /**
- * Cuts the records of the files, in order, into chunks: at every `recordsPerTask` records counted over all files, at the
- * end of each file, and before a chunk would pass CHUNK_BYTES. So no chunk spans two tasks, a task is whole chunks, and
- * whoever reads a chunk knows beforehand that it fits into memory.
+ * Cuts the records of the files, in order, into chunks: at every `recordsPerTask` records counted over all files, at
+ * the end of each file, and before a chunk would pass CHUNK_BYTES. So no chunk spans two tasks, a task is whole chunks,
+ * and a reader knows beforehand that a chunk fits into memory.
  */
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
@@ -39,13 +39,13 @@ export class ChunkCutter {
     this.fileRecords = 0;
   }
 
-  /** The bytes that the records to come lie in; `base` is the offset of the first one in the file. */
+  /** The bytes that hold the records that follow; `base` is the offset of the first one in the file. */
   show(bytes: Uint8Array, base: number): void {
     this.bytes = bytes;
     this.base = base;
   }
 
-  /** The bytes shown, up to offset `to`, are about to go. */
+  /** The bytes shown, up to offset `to`, are about to be overwritten. */
   retire(to: number): void {
     if (this.records === 0 || to <= this.crcTo) return;
     this.crcUpToEnd();

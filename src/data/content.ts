@@ -1,7 +1,7 @@
 /**
  * The content of a data file, to be read by ranges: a plain file in place; a gzip file (told by its magic, not by its
- * name) is inflated once into the cache folder and read there. Several processes may do so at the same time: each writes
- * a name of its own and renames it, so a file under the final name is always whole.
+ * name) is inflated once into the cache folder and read there. Several processes may do so at the same time: each
+ * writes a name of its own and renames it, so a file under the final name is always whole.
  */
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
@@ -39,7 +39,7 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   }
 }
 
-/** Size and time of a data file that must be there. */
+/** Size and time of a data file that must exist. */
 export async function inspectFile(place: DataPlace, path: string): Promise<FileFacts> {
   const source = absolutePath(place, path);
   const facts = await place.host.disk.inspect(source);
@@ -101,7 +101,7 @@ async function inflate(
   }
 }
 
-/** Renames into place; the first to get there removes what others, dead or alive, have begun of the same file. */
+/** Renames into place; the first process to do so removes partial copies that other processes have begun. */
 async function publish(place: DataPlace, partial: string, cached: string, folder: string): Promise<void> {
   const { disk } = place.host;
   try {

@@ -1,7 +1,7 @@
 /**
  * The index kept as a file in the cache folder, so that a second start does not read the data again. Its name is a hash
  * of what it was built from (files by absolute path, size and time; format; recordsPerTask), so a stale one is never
- * looked at; its last line is a hash of the rest, so a torn one is never believed.
+ * opened; its last line is a hash of the rest, so a torn one is never used.
  *
  * Lines: a JSON header; a JSON array of seven numbers a chunk; the SHA-256 of all before, in hex.
  */
@@ -9,17 +9,21 @@ import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { inCache, inspectFile } from './content.ts';
-import { digestOf, type FoundFiles, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
+import type { FoundFiles } from './formats/format.ts';
+import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
 import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, DataIndex } from './source.ts';
 
-/** Raised when anything changes that would make the same files give another index. */
+/** Raise this when a change would make the same files give another index. */
 const VERSION = 1;
 const LINES_PER_WRITE = 10_000;
 
 type Header = Omit<DataIndex, 'chunks'> & { readonly version: number; readonly chunks: number };
 
-/** The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of `buildIndex`. */
+/**
+ * The index of the files as they are now: the kept one, or a new one, which is kept. Errors are those of
+ * `buildIndex`.
+ */
 export async function loadOrBuildIndex(place: DataPlace, request: IndexRequest): Promise<DataIndex> {
   const found = await findFiles(place, request);
   const { paths } = found;
@@ -99,7 +103,7 @@ const numbersOf = (chunk: Chunk): number[] => [
   chunk.crc32,
 ];
 
-/** Undefined when there is none, or none that can be believed; the latter is logged, and the index built anew. */
+/** Undefined when there is none, or none that is intact; the latter is logged, and the index is rebuilt. */
 async function load(place: DataPlace, path: string): Promise<DataIndex | undefined> {
   const { disk, log } = place.host;
   if (!(await disk.exists(path))) return undefined;
@@ -107,7 +111,7 @@ async function load(place: DataPlace, path: string): Promise<DataIndex | undefin
     return parseIndex(await readWhole(place, path));
   } catch (error) {
     if (!isPaddletError(error, 'DataInvalid')) throw error;
-    log.warn('the kept index is damaged and will be built anew', { path, reason: error.message });
+    log.warn('the cached index is damaged and is rebuilt', { path, reason: error.message });
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What labels a task of learning takes; anything else makes a bad record. */
+/** The labels that a kind of task accepts; a record with any other label is bad. */
 export type LabelRule =
   /** +1, 1 → 1; -1, 0 → 0. */
   | { readonly task: 'binary' }
@@ -7,7 +7,7 @@ export type LabelRule =
   /** Any finite number. */
   | { readonly task: 'regression' };
 
-/** The label as the model sees it, or NaN when the rule does not take it. `value` may be NaN. */
+/** The label as the model sees it, or NaN when the rule does not accept it. `value` may be NaN. */
 export function labelOf(rule: LabelRule, value: number): number {
   switch (rule.task) {
     case 'binary':
@@ -19,7 +19,7 @@ export function labelOf(rule: LabelRule, value: number): number {
   }
 }
 
-/** For messages: what the rule takes. */
+/** For messages: what the rule accepts. */
 export function expectedLabels(rule: LabelRule): string {
   switch (rule.task) {
     case 'binary':

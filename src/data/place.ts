@@ -1,7 +1,8 @@
-/** Where data lies, and how file names of a job become the list of files of an index. */
+/** Where data is, and how file names of a job become the list of files of an index. */
 import { basename, dirname, isAbsolute, join, matchesGlob, relative, resolve, sep } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import type { Host } from '../base/seams.ts';
 
 export interface DataPlace {
@@ -12,17 +13,14 @@ export interface DataPlace {
   readonly cacheFolder: string;
 }
 
-/** Deeper folders than any real layout: a loop of symbolic links ends here. */
-const MAX_DEPTH = 32;
-const MAX_FILES = 1_000_000;
 const NAMES_IN_HINT = 3;
 
 export const absolutePath = (place: DataPlace, path: string): string => resolve(place.folder, path);
 
 /**
- * The files behind a job's `train` or `test`: a file, a folder (all files under it, hidden ones and those beginning with
- * `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. Paths relative to the data folder, sorted
- * bytewise, each once. Throws `DataMissing`, naming the nearest existing names.
+ * The files behind a job's `train` or `test`: a file, a folder (all files under it, hidden ones and those beginning
+ * with `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. Paths relative to the data folder,
+ * sorted bytewise, each once. Throws `DataMissing`, naming the nearest existing names.
  */
 export async function resolveFiles(place: DataPlace, what: string | readonly string[]): Promise<string[]> {
   const found = new Set<string>();
@@ -66,7 +64,7 @@ async function filesOfGlob(place: DataPlace, pattern: string): Promise<string[]>
 }
 
 async function walk(place: DataPlace, folder: string, depth: number): Promise<string[]> {
-  if (depth > MAX_DEPTH) throw new PaddletError('DataInvalid', `folders nest too deeply: ${folder}`);
+  if (depth > LIMITS.dataFolderDepth) throw new PaddletError('DataInvalid', `folders nest too deeply: ${folder}`);
   const files: string[] = [];
   for (const name of await place.host.disk.list(folder)) {
     if (name.startsWith('.') || name.startsWith('_')) continue;
@@ -74,12 +72,13 @@ async function walk(place: DataPlace, folder: string, depth: number): Promise<st
     const facts = await place.host.disk.inspect(path);
     if (facts?.kind === 'file') files.push(path);
     else if (facts?.kind === 'folder') files.push(...(await walk(place, path, depth + 1)));
-    if (files.length > MAX_FILES) throw new PaddletError('DataInvalid', `more than ${MAX_FILES} files in ${folder}`);
+    if (files.length > LIMITS.dataFiles)
+      throw new PaddletError('DataInvalid', `more than ${LIMITS.dataFiles} files in ${folder}`);
   }
   return files;
 }
 
-/** The error for a path with nothing there; its hint names what is there instead. */
+/** The error for a path that does not exist; its hint names the nearest paths that do. */
 export async function missing(place: DataPlace, path: string): Promise<PaddletError> {
   let folder = dirname(path);
   let name = basename(path);

@@ -20,7 +20,7 @@ export class RecordPositions {
     this.before = new Uint32Array(records + 1);
   }
 
-  /** The records to come are of this file. */
+  /** The records that follow are of this file. */
   startPart(file: string): void {
     this.parts.push({ file, first: this.records });
   }
@@ -36,7 +36,7 @@ export class RecordPositions {
   }
 
   goodBefore(position: number): number {
-    assert(0 <= position && position <= this.records, `position ${position} lies in ${this.records} records`);
+    assert(0 <= position && position <= this.records, `position ${position} is in ${this.records} records`);
     return this.before[position]!;
   }
 

@@ -1,7 +1,7 @@
-/** How training data reaches paddlet: files → index of chunks with record counts → tasks → records → batches (DESIGN §10). */
+/**
+ * The path of training data (DESIGN §10): files → index of chunks with record counts → tasks → records → batches.
+ */
 import type { Batch } from '../model/model.ts';
-
-export type DataFormat = 'libsvm' | 'libfm' | 'idx';
 
 /** A slice of one file that holds whole records. Offsets are in the inflated content. */
 export interface Chunk {
@@ -14,7 +14,10 @@ export interface Chunk {
   readonly records: number;
   /** 1-based line of the first record, for messages (text formats). */
   readonly firstLine: number;
-  /** CRC-32 of the chunk's bytes (idx: of its images, then its labels): shows any change since indexing. */
+  /**
+   * CRC-32 of the chunk's bytes (of its inputs, then its labels, where these are in files of their own): shows any
+   * change since indexing.
+   */
   readonly crc32: number;
 }
 
@@ -24,12 +27,13 @@ export interface IndexedFile {
   /** Bytes of the inflated content. */
   readonly bytes: number;
   readonly records: number;
-  /** idx only: the file of labels that belongs to this file of inputs. */
+  /** For formats with files of labels: the one that belongs to this file of inputs. */
   readonly labels?: { readonly path: string; readonly bytes: number };
 }
 
 export interface DataIndex {
-  readonly format: DataFormat;
+  /** Its name in formats/registry.ts. */
+  readonly format: string;
   /** Sorted bytewise by path. */
   readonly files: readonly IndexedFile[];
   /** In file order, then by offset. */
@@ -60,7 +64,7 @@ export interface TaskRecords {
   readonly bad: readonly BadRecord[];
   /** Good records at indexed positions [from, to). */
   batch(from: number, to: number): Batch;
-  /** How many good records stand at indexed positions below `position`. */
+  /** Number of good records at indexed positions below `position`. */
   goodBefore(position: number): number;
   /** File and lines (or record numbers) of the records at [from, to), for messages. */
   describe(from: number, to: number): string;

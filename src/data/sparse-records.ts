@@ -1,11 +1,11 @@
 /**
- * The records of one task in sparse form: features of all good records in flat arrays, ids numbered over the whole task.
- * A batch is then a few slices of these with its ids numbered anew, without any hashing.
+ * The records of one task in sparse form: features of all good records in flat arrays, ids numbered over the whole
+ * task. A batch is then a few slices of these with its ids renumbered, without any hashing.
  */
 import type { SparseBatch } from '../model/model.ts';
+import { createFeatureDictionary } from './feature-dictionary.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
-import { createFeatureDictionary } from './synth/feature-dictionary.ts';
 
 /** Takes the records of a task one after the other, as a parser reads them. */
 export class SparseRecordsBuilder {
@@ -26,7 +26,7 @@ export class SparseRecordsBuilder {
     this.positions = new RecordPositions(records, 'line');
   }
 
-  /** The records to come are of this file. */
+  /** The records that follow are of this file. */
   startPart(file: string): void {
     this.positions.startPart(file);
   }

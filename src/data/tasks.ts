@@ -23,7 +23,7 @@ export function cutTasks(index: Pick<DataIndex, 'chunks'>, recordsPerTask: numbe
   return tasks;
 }
 
-/** Tasks of `chunksPerTask` chunks each, the last may be short; fewer than one chunk a task means one. */
+/** Tasks of `chunksPerTask` chunks each, the last may be short; below 1 it counts as 1. */
 export function cutTasksByChunks(chunks: readonly Chunk[], chunksPerTask: number): Chunk[][] {
   const size = Math.max(1, Math.floor(chunksPerTask));
   const tasks: Chunk[][] = [];

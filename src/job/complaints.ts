@@ -4,13 +4,18 @@ import type * as z from 'zod';
 import { DURATION_EXPECTED, DURATION_FIELDS } from './fields.ts';
 import type { Complaint } from './source-text.ts';
 
-/** Fields of each section by dotted path; those of all variants of a union together. */
+/**
+ * Fields of each section by dotted path; those of all variants of a union together. `*` stands for any name: `tables.*`
+ * are the settings of any table.
+ */
 export type FieldNames = ReadonlyMap<string, readonly string[]>;
 
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly oneOf?: readonly SchemaNode[];
   readonly anyOf?: readonly SchemaNode[];
+  /** Of every entry of a record; `false` for none. */
+  readonly additionalProperties?: SchemaNode | boolean;
 }
 
 export function fieldNamesOf(schema: Record<string, unknown>): FieldNames {
@@ -22,6 +27,7 @@ export function fieldNamesOf(schema: Record<string, unknown>): FieldNames {
       if (!known.includes(name)) names.set(path, [...known, name]);
       visit(child, path === '' ? name : `${path}.${name}`);
     }
+    if (typeof node.additionalProperties === 'object') visit(node.additionalProperties, `${path}.*`);
   };
   visit(schema as SchemaNode, '');
   return names;
@@ -61,17 +67,21 @@ function complaintOf(issue: z.core.$ZodIssue, fields: FieldNames, value: unknown
 
 function unknownField(section: string, key: string, fields: FieldNames, found: unknown): string {
   const type = typeof found === 'object' && found !== null ? (found as { type?: unknown }).type : undefined;
-  const near = nearest(key, fields.get(section) ?? []);
+  const known = fieldsOf(section, fields);
+  const near = nearest(key, known);
   // `momentum` is a field of optimizer, but not of every optimizer.
   if (near === key) return `is not a field of ${section} type ${shown(type)}`;
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
   const elsewhere = [...fields].flatMap(([at, names]) =>
-    names.includes(key) ? [at === '' ? key : `${at}.${key}`] : [],
+    names.includes(key) && !at.includes('*') ? [at === '' ? key : `${at}.${key}`] : [],
   );
   if (elsewhere.length > 0) return `unknown field here; did you mean ${elsewhere.join(' or ')}?`;
-  const known = fields.get(section) ?? [];
   return known.length === 0 ? 'unknown field' : `unknown field; expected one of ${known.join(', ')}`;
 }
+
+/** Of `tables.w`, which is not in the schema, those of `tables.*`. */
+const fieldsOf = (section: string, fields: FieldNames): readonly string[] =>
+  fields.get(section) ?? fields.get(section.replace(/^(\w+)\.[^.]+/, '$1.*')) ?? [];
 
 function unionComplaints(
   issue: z.core.$ZodIssueInvalidUnion,

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { parseDurationMs } from './duration.ts';
 
 const HOUR_MS = 3_600_000;
@@ -54,7 +55,7 @@ const path = z
 const paths = z.union([path, z.array(path).min(1).max(LIMITS.jobPaths)]);
 
 export const dataFields = {
-  format: z.enum(['libsvm', 'libfm', 'idx']).describe('Format of all files; gzip is detected automatically.'),
+  format: z.enum(DATA_FORMATS).describe('Format of all files; gzip is detected automatically.'),
   train: paths.describe(
     'Training files: a file, a folder, a glob, or a list of these. Relative paths start from the data folder.',
   ),
@@ -150,6 +151,22 @@ export const optimizerSchema = z.discriminatedUnion('type', [
     lambda2: notNegative().default(0).describe('Weight of the L2 penalty.'),
   }),
 ]);
+
+/** By the parameter's name; which names a model has is for the rules. */
+const byParameter = (what: string) =>
+  z
+    .record(
+      z.string().min(1).max(LIMITS.parameterNameBytes),
+      z.strictObject({ optimizer: optimizerSchema.describe(`How the pservers apply the gradients of this ${what}.`) }),
+    )
+    .default({});
+
+export const tablesSchema = byParameter('table').describe(
+  'Settings of single sparse tables by name (lr: w; fm: w, v): an optimizer other than `optimizer`.',
+);
+export const blocksSchema = byParameter('parameter').describe(
+  'Settings of single dense parameters by name (lr and fm: bias; softmax: W, b): an optimizer other than `optimizer`.',
+);
 
 const stalenessFields = {
   bound: countOf(0, 1_000_000).describe('Updates that a shard may have had since the values a push was computed from.'),

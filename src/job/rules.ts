@@ -1,14 +1,26 @@
 /** Rules between the fields of a job, for a file whose fields are valid one by one. */
+import { formatOf, formatsWhere } from '../data/formats/registry.ts';
+import { outlineOf } from '../model/registry.ts';
+import { hasLearningRate } from '../tensor/optimizer.ts';
 import type { JobFile } from './schema.ts';
 
 export interface RuleBroken {
   /** The field to point at. */
   readonly path: readonly string[];
+  /** Point at the name of the field rather than at its value. */
+  readonly atKey?: boolean;
   readonly message: string;
 }
 
 export function brokenRules(file: JobFile): RuleBroken[] {
-  return [...clusterRules(file), ...labelRules(file), ...modelRules(file), ...stalenessRules(file), ...syncRules(file)];
+  return [
+    ...clusterRules(file),
+    ...labelRules(file),
+    ...modelRules(file),
+    ...parameterRules(file),
+    ...stalenessRules(file),
+    ...syncRules(file),
+  ];
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
@@ -35,12 +47,10 @@ function labelRules({ data }: JobFile): RuleBroken[] {
   ] as const) {
     const fileCount = countOf(data[files]);
     const labelCount = countOf(data[labels]);
-    if (data.format !== 'idx') {
-      if (labelCount > 0)
-        broken.push({
-          path: ['data', labels],
-          message: `only for format idx: ${data.format} records contain their labels`,
-        });
+    if (!formatOf(data.format).hasLabelFiles) {
+      const others = formatsWhere(({ hasLabelFiles }) => hasLabelFiles).join(', ');
+      const message = `only for format ${others}: ${data.format} records contain their labels`;
+      if (labelCount > 0) broken.push({ path: ['data', labels], message });
     } else if (labelCount > 0 && fileCount !== labelCount) {
       const message = `expected as many as ${files} (${fileCount}), found ${labelCount}; without ${labels} they are found by name`;
       broken.push({ path: ['data', labels], message });
@@ -50,8 +60,8 @@ function labelRules({ data }: JobFile): RuleBroken[] {
 }
 
 /** Several pushes from one pull make each other stale. */
-function stalenessRules({ training, optimizer }: JobFile): RuleBroken[] {
-  const { staleness, pushEvery, pullEvery } = training;
+function stalenessRules(file: JobFile): RuleBroken[] {
+  const { staleness, pushEvery, pullEvery } = file.training;
   if (staleness === undefined) return [];
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void =>
@@ -63,7 +73,7 @@ function stalenessRules({ training, optimizer }: JobFile): RuleBroken[] {
   if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
     refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the reverse');
   }
-  if (staleness.policy === 'scale' && optimizer.type === 'ftrl') {
+  if (staleness.policy === 'scale' && !optimizersOf(file).every(hasLearningRate)) {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
   }
   return broken;
@@ -90,10 +100,38 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
 }
 
 function modelRules({ data, model }: JobFile): RuleBroken[] {
-  const dense = model.type === 'softmax';
-  if (dense === (data.format === 'idx')) return [];
-  const message = dense
-    ? `softmax needs dense inputs: expected data.format idx, not ${data.format}`
-    : `${model.type} needs sparse records: expected data.format libsvm or libfm, not idx`;
-  return [{ path: ['model', 'type'], message }];
+  const { input } = outlineOf(model);
+  if (formatOf(data.format).input === input) return [];
+  const formats = formatsWhere((format) => format.input === input).join(' or ');
+  const records = input === 'dense' ? 'dense inputs' : 'sparse records';
+  return [
+    {
+      path: ['model', 'type'],
+      message: `${model.type} needs ${records}: expected data.format ${formats}, not ${data.format}`,
+    },
+  ];
+}
+
+/** `tables` and `blocks` name parameters of the model. */
+function parameterRules(file: JobFile): RuleBroken[] {
+  const outline = outlineOf(file.model);
+  return (['tables', 'blocks'] as const).flatMap((section) => {
+    const known = outline[section];
+    const other = section === 'tables' ? 'blocks' : 'tables';
+    return Object.keys(file[section]).flatMap((name) => {
+      if (known.includes(name)) return [];
+      const has = known.length === 0 ? `has no ${section}` : `has ${known.join(', ')}`;
+      const meant = outline[other].includes(name) ? `; did you mean ${other}.${name}?` : '';
+      return [{ path: [section, name], atKey: true, message: `the model ${file.model.type} ${has}${meant}` }];
+    });
+  });
+}
+
+/** The optimizers that are in use, those of all parameters. */
+function optimizersOf({ model, optimizer, tables, blocks }: JobFile): JobFile['optimizer'][] {
+  const outline = outlineOf(model);
+  return [
+    ...outline.tables.map((name) => tables[name]?.optimizer ?? optimizer),
+    ...outline.blocks.map((name) => blocks[name]?.optimizer ?? optimizer),
+  ];
 }

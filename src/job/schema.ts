@@ -6,9 +6,10 @@ import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { LIMITS } from '../base/limits.ts';
-import type { OptimizerSpec } from '../tensor/spec.ts';
+import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import { parseDurationMs } from './duration.ts';
 import {
+  blocksSchema,
   checkpointFields,
   checkpointInterval,
   clusterCounts,
@@ -18,6 +19,7 @@ import {
   leaseTtl,
   modelSchema,
   optimizerSchema,
+  tablesSchema,
   taskCounts,
   taskTimeout,
   timeoutFloor,
@@ -38,7 +40,11 @@ export const jobFileSchema = z.strictObject({
   name: jobName,
   data: z.strictObject(dataFields).describe('What to train on.'),
   model: modelSchema.describe('What to train.'),
-  optimizer: optimizerSchema.prefault({ type: 'adagrad' }).describe('How the pservers apply gradients.'),
+  optimizer: optimizerSchema
+    .prefault({ type: 'adagrad' })
+    .describe('How the pservers apply gradients, unless `tables` or `blocks` say otherwise.'),
+  tables: tablesSchema,
+  blocks: blocksSchema,
   training: optionalSection(trainingFields, 'Mode, passes and batches.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
@@ -70,6 +76,8 @@ const jobSchema = z.strictObject({
   }),
   model: modelSchema,
   optimizer: optimizerSchema,
+  tables: tablesSchema,
+  blocks: blocksSchema,
   training: z.strictObject(trainingFields),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
@@ -82,7 +90,7 @@ const jobSchema = z.strictObject({
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
 /** Breaks the build when the optimizers of the job file and of the tensor core differ. */
-const _optimizersAgree: (job: Job) => OptimizerSpec = (job) => job.optimizer;
+const _optimizersAgree: (job: Job) => OptimizerChoice = (job) => job;
 void _optimizersAgree;
 
 /** The job as the store's `/job` carries it. Throws `StoreValueInvalid`. */
@@ -114,6 +122,8 @@ export function resolveJob(file: JobFile): Job {
     },
     model: file.model,
     optimizer: file.optimizer,
+    tables: file.tables,
+    blocks: file.blocks,
     training: file.training,
     cluster: { ...counts, leaseTtlMs: durationMs(lease) },
     tasks: {

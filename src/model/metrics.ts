@@ -39,7 +39,10 @@ export interface FinishedMetrics {
   readonly rmse?: number;
 }
 
-/** `scores` and `labels` of all records (binary); they may be empty for other tasks. Only `records` when there is none. */
+/**
+ * `scores` and `labels` of all records (binary); they may be empty for other tasks. Only `records` when there is
+ * none.
+ */
 export function finishMetrics(
   task: Model['task'],
   sums: MetricSums,

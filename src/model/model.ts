@@ -1,6 +1,7 @@
 /**
- * What a model is to paddlet (DESIGN §10): parameters it declares, and a function from a mini-batch and pulled values to
- * loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the same bits.
+ * What a model is to paddlet (DESIGN §10): parameters it declares, and a function from a mini-batch and pulled values
+ * to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the same
+ * bits.
  */
 import type { ParameterSpec } from '../tensor/spec.ts';
 
@@ -35,7 +36,10 @@ export type Batch =
   | { readonly kind: 'sparse'; readonly data: SparseBatch }
   | { readonly kind: 'dense'; readonly data: DenseBatch };
 
-/** Values as pulled: dense parameters whole, in declared order; for each table the rows of `batch.ids`, in their order. */
+/**
+ * Values as pulled: dense parameters whole, in declared order; for each table the rows of `batch.ids`, in their
+ * order.
+ */
 export interface PulledValues {
   readonly dense: readonly Float32Array[];
   readonly sparse: readonly Float32Array[];

@@ -21,6 +21,26 @@ export interface ModelFacts {
   readonly classes: number;
 }
 
+/** Facts that every model accepts: what a model is called, takes and declares by name does not depend on the data. */
+const ANY_FACTS: ModelFacts = { inputWidth: 1, classes: 2 };
+
+/** What a model is before any data is known. */
+export interface ModelOutline {
+  readonly input: Model['input'];
+  /** Names of its sparse tables and of its dense parameters. */
+  readonly tables: readonly string[];
+  readonly blocks: readonly string[];
+}
+
+export function outlineOf(spec: ModelSpec): ModelOutline {
+  const { input, parameters } = createModel(spec, ANY_FACTS);
+  return {
+    input,
+    tables: parameters.sparse.map(({ name }) => name),
+    blocks: parameters.dense.map(({ name }) => name),
+  };
+}
+
 /** Throws `DataInvalid` when the data does not suit the model. */
 export function createModel(spec: ModelSpec, facts: ModelFacts): Model {
   switch (spec.type) {

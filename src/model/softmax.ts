@@ -9,23 +9,21 @@ import { denseBatch, meanGradient } from './batch-shape.ts';
 import { clippedLogLoss } from './metrics.ts';
 import type { Batch, DenseBatch, MetricSums, Model, PulledValues, StepResult } from './model.ts';
 
-/** Throws `DataInvalid` when there is nothing to tell apart. */
-export function createSoftmax(facts: { readonly inputWidth: number; readonly classes: number }): Model {
-  const { inputWidth, classes } = facts;
-  if (inputWidth < 1 || classes < 2) {
-    throw new PaddletError(
-      'DataInvalid',
-      `softmax needs inputs and classes, the data has ${inputWidth} and ${classes}`,
-    );
-  }
+interface Shape {
+  readonly inputWidth: number;
+  readonly classes: number;
+}
+
+/** The sums of one model, kept between batches, so that a step allocates only what it returns (closures: see fm.ts). */
+function createSums({ inputWidth, classes }: Shape) {
+  /** x W + b of the current record, then its probabilities. */
   const logits = new Float64Array(classes);
   const weightSums = new Float64Array(inputWidth * classes);
   const biasSums = new Float64Array(classes);
 
-  /** Leaves x W + b of a record in `logits`. Inputs of 0, most of an image, add nothing and are passed over. */
-  function forward(data: DenseBatch, values: PulledValues, record: number): void {
+  /** Writes x W + b of a record to `logits`. Inputs of 0, most of an image, add nothing and are passed over. */
+  function forward({ inputs }: DenseBatch, values: PulledValues, record: number): void {
     const [weights, bias] = values.dense as [Float32Array, Float32Array];
-    const { inputs } = data;
     logits.set(bias);
     const base = record * inputWidth;
     for (let input = 0; input < inputWidth; input++) {
@@ -36,9 +34,13 @@ export function createSoftmax(facts: { readonly inputWidth: number; readonly cla
     }
   }
 
-  /** Adds the outer product of a record's inputs and its dloss/dlogits, which stand in `logits`. */
-  function backward(data: DenseBatch, record: number): void {
-    const { inputs } = data;
+  function start(): void {
+    weightSums.fill(0);
+    biasSums.fill(0);
+  }
+
+  /** Adds the outer product of a record's inputs and its dloss/dlogits, which are in `logits`. */
+  function backward({ inputs }: DenseBatch, record: number): void {
     const base = record * inputWidth;
     for (let c = 0; c < classes; c++) biasSums[c] = biasSums[c]! + logits[c]!;
     for (let input = 0; input < inputWidth; input++) {
@@ -49,52 +51,67 @@ export function createSoftmax(facts: { readonly inputWidth: number; readonly cla
     }
   }
 
+  /** Of W and b. */
+  const means = (records: number): Float32Array[] =>
+    [weightSums, biasSums].map((sums) => meanGradient(sums, sums.length, records));
+
+  return { logits, forward, start, backward, means };
+}
+
+/** Throws `DataInvalid` when the data has no inputs or fewer than two classes. */
+export function createSoftmax(shape: Shape): Model {
+  const { inputWidth, classes } = shape;
+  if (inputWidth < 1 || classes < 2) {
+    throw new PaddletError(
+      'DataInvalid',
+      `softmax needs inputs and classes, the data has ${inputWidth} and ${classes}`,
+    );
+  }
+  const sums = createSums(shape);
+  const { logits } = sums;
+
   function step(batch: Batch, values: PulledValues): StepResult {
-    const data = checked(batch, values);
+    const data = checkedBatch(batch, values, shape);
     const loss = new ClassLoss(logits);
-    weightSums.fill(0);
-    biasSums.fill(0);
+    sums.start();
     for (let record = 0; record < data.records; record++) {
       const label = data.labels[record]!;
-      forward(data, values, record);
+      sums.forward(data, values, record);
       loss.add(label);
       logits[label] = logits[label]! - 1;
-      backward(data, record);
+      sums.backward(data, record);
     }
-    const dense = [
-      meanGradient(weightSums, weightSums.length, data.records),
-      meanGradient(biasSums, classes, data.records),
-    ];
-    return { dense, sparse: [], metrics: loss.sums() };
+    return { dense: sums.means(data.records), sparse: [], metrics: loss.sums() };
   }
 
   function evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
-    const data = checked(batch, values);
+    const data = checkedBatch(batch, values, shape);
     const scores = new Float32Array(data.records);
     const loss = new ClassLoss(logits);
     for (let record = 0; record < data.records; record++) {
-      forward(data, values, record);
+      sums.forward(data, values, record);
       scores[record] = loss.add(data.labels[record]!);
     }
     return { metrics: loss.sums(), scores };
   }
 
-  function checked(batch: Batch, values: PulledValues): DenseBatch {
-    const data = denseBatch(batch, inputWidth);
-    const [weights, bias] = values.dense;
-    assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
-    for (const label of data.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
-    return data;
-  }
+  return { type: 'softmax', input: 'dense', task: 'multiclass', parameters: parametersOf(shape), step, evaluate };
+}
 
-  const parameters: Model['parameters'] = {
-    dense: [
-      { name: 'W', shape: [inputWidth, classes], initializer: { type: 'zeros' } },
-      { name: 'b', shape: [classes], initializer: { type: 'zeros' } },
-    ],
-    sparse: [],
-  };
-  return { type: 'softmax', input: 'dense', task: 'multiclass', parameters, step, evaluate };
+const parametersOf = ({ inputWidth, classes }: Shape): Model['parameters'] => ({
+  dense: [
+    { name: 'W', shape: [inputWidth, classes], initializer: { type: 'zeros' } },
+    { name: 'b', shape: [classes], initializer: { type: 'zeros' } },
+  ],
+  sparse: [],
+});
+
+function checkedBatch(batch: Batch, values: PulledValues, { inputWidth, classes }: Shape): DenseBatch {
+  const data = denseBatch(batch, inputWidth);
+  const [weights, bias] = values.dense;
+  assert(weights?.length === inputWidth * classes && bias?.length === classes, 'W and b have their shapes');
+  for (const label of data.labels) assert(Number.isInteger(label) && label >= 0 && label < classes, 'a known class');
+  return data;
 }
 
 /** Collects loss and metrics of a batch; turns logits into probabilities in place. */

@@ -1,4 +1,4 @@
-/** Losses of models with one output a record: what lr and fm share behind their prediction. */
+/** Losses of models with one output a record: what lr and fm share after their prediction. */
 import { sigmoid } from '../tensor/math.ts';
 import { binaryLogLoss } from './metrics.ts';
 import type { MetricSums } from './model.ts';
@@ -20,8 +20,8 @@ export class OutputLoss {
   }
 
   /**
-   * Adds a record with raw output z. Returns dloss/dz, which is score − label for both tasks: binary has the log loss of
-   * p = 1 / (1 + e^−z), regression ½ (z − y)².
+   * Adds a record with raw output z. Returns dloss/dz, which is score − label for both tasks: binary has the log loss
+   * of p = 1 / (1 + e^−z), regression ½ (z − y)².
    */
   add(output: number, label: number): number {
     const score = this.isBinary ? sigmoid(output) : output;

@@ -1,4 +1,4 @@
-/** What every store checks before it acts, so that a job that runs on one of them runs on all. */
+/** Checks that every store makes before it acts, so that a job that runs on one kind of store runs on all. */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';

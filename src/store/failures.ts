@@ -3,7 +3,7 @@ import { PaddletError } from '../base/errors.ts';
 
 export const leaseGone = (leaseId: bigint): PaddletError =>
   new PaddletError('LeaseGone', `lease ${leaseId} has ended`, {
-    hint: 'its owner was cut off for longer than its TTL',
+    hint: 'its owner was cut off from the store for longer than its TTL',
   });
 
 export const compacted = (from: bigint, until: bigint): PaddletError =>
@@ -11,5 +11,5 @@ export const compacted = (from: bigint, until: bigint): PaddletError =>
 
 export const storeReplaced = (url: string, how: string): PaddletError =>
   new PaddletError('StoreReplaced', `store ${url} ${how} while it was in use`, {
-    hint: 'the job that it held is not in it any more; start its processes again',
+    hint: 'the job that it held is no longer in it; start the processes of the job again',
   });

@@ -4,7 +4,10 @@ import { follow } from './follow.ts';
 import type { KeyValue, Store } from './store.ts';
 
 export interface FollowKeyHandlers {
-  /** The key as it stands, first and after each put; undefined while it does not exist. A PaddletError that it throws ends it. */
+  /**
+   * The key, first as it is and then after each put; undefined while it does not exist. A PaddletError that it throws
+   * ends the mirror.
+   */
   onValue(entry: KeyValue | undefined): void;
   onEnd(error: Error): void;
 }

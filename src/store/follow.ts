@@ -1,17 +1,24 @@
-/** Mirrors the keys under a prefix: list, then watch from the revision after; list again when the watch cannot go on. */
+/**
+ * Mirrors the keys under a prefix: list, then watch from the revision after; list again when the watch cannot continue.
+ */
+import { backoffMs } from '../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../base/errors.ts';
 import type { Cancel, Clock } from '../base/seams.ts';
-import { backoffMs } from './backoff.ts';
 import type { KeyValue, Store, WatchEvent } from './store.ts';
 
 export interface FollowHandlers {
-  /** The state under the prefix at `revision`. It comes first, and again after history was lost: it replaces the mirror. */
+  /**
+   * The state under the prefix at `revision`. It comes first, and again after history was lost: it replaces the mirror.
+   */
   onSnapshot(entries: readonly KeyValue[], revision: bigint): void;
   /** What one revision after the snapshot changed. */
   onEvents(events: readonly WatchEvent[], revision: bigint): void;
-  /** It cannot go on at all (`StoreReplaced`, `StoreInvalid`), or a handler threw a PaddletError (`StoreValueInvalid`). */
+  /**
+   * The mirror cannot continue at all (`StoreReplaced`, `StoreInvalid`), or a handler threw a PaddletError
+   * (`StoreValueInvalid`).
+   */
   onEnd(error: Error): void;
-  /** The store did not answer; it is asked again. For messages. */
+  /** The store did not answer; the call is repeated. For messages. */
   onWaiting?(error: PaddletError): void;
 }
 

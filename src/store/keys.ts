@@ -1,6 +1,6 @@
 /**
- * Every key of the store, in one place (docs/store-keys.md says what each holds). Keys of one job live under its chroot,
- * by default `/paddlet/<job name>`, so that jobs never share a key.
+ * Every key of the store, in one place (docs/store-keys.md says what each holds). Keys of one job live under its
+ * chroot, by default `/paddlet/<job name>`, so that jobs never share a key.
  */
 export const ROOT = '/paddlet/';
 
@@ -16,7 +16,7 @@ export interface Keys {
   readonly stop: string;
   readonly masterLock: string;
   readonly masterAddr: string;
-  /** Where the job stands: phase and pass. */
+  /** The progress of the job: phase and pass. */
   readonly tasksState: string;
   readonly tasksPrefix: string;
   /** States of 256 tasks of a pass. */
@@ -31,7 +31,7 @@ export interface Keys {
   readonly discardedPrefix: string;
   /** A command before the first pass or after the last: running or done. */
   hook(phase: string, number: number | string): string;
-  /** Whose turn it is to write the merged model, and after how many passes it is written. */
+  /** The trainer that is to write the merged model, and after how many passes it is written. */
   readonly modelSave: string;
   readonly psDesired: string;
   readonly psPrefix: string;
@@ -50,7 +50,7 @@ export interface Keys {
   readonly recovery: string;
   readonly checkpointsPrefix: string;
   checkpoint(index: number): string;
-  /** Sync mode: the last complete cut, and the timeline. Stands beside the entries of the pservers. */
+  /** Sync mode: the last complete cut, and the timeline. Under the prefix of the pservers' entries. */
   readonly cut: string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;

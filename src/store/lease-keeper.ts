@@ -15,9 +15,9 @@ export interface KeepLeaseOptions {
   readonly sentAtMs: number;
   /** The deadline has passed: serve nothing, decide nothing. */
   readonly onSuspend: () => void;
-  /** The store still had the lease: go on. */
+  /** The store still had the lease: resume. */
   readonly onResume: () => void;
-  /** The store says that the lease is no more (`LeaseGone`), or that it is another store (`StoreReplaced`). Final. */
+  /** The store says that the lease has ended (`LeaseGone`), or it is another store (`StoreReplaced`). Final. */
   readonly onLost: (error: PaddletError) => void;
 }
 

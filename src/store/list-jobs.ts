@@ -3,8 +3,8 @@ import { ROOT } from './keys.ts';
 import type { Store } from './store.ts';
 
 /**
- * Names of the jobs under `/paddlet/`, sorted bytewise. Skips from job to job, two reads each, so that the many keys of a
- * job are not read.
+ * Names of the jobs under `/paddlet/`, sorted bytewise. Skips from job to job, two reads each, so that the many keys of
+ * a job are not read.
  */
 export async function listJobs(store: Store, root: string = ROOT): Promise<string[]> {
   const names: string[] = [];
@@ -14,7 +14,7 @@ export async function listJobs(store: Store, root: string = ROOT): Promise<strin
     if (key === undefined) return names.sort(compareKeys);
     const slash = key.indexOf('/', root.length);
     if (slash < 0) {
-      // A key that is directly under the root belongs to no job: go on behind it.
+      // A key that is directly under the root belongs to no job: continue behind it.
       from = `${key}\0`;
       continue;
     }

@@ -51,7 +51,7 @@ export class MemoryStoreData {
   readonly #historyRevisions: number;
   #compacted = 0n;
   #entries = new Map<string, KeyValue>();
-  /** Keys in order, made when a range asks for it; undefined after a key came or went. */
+  /** Keys in order, made when a range needs it; undefined after a key was created or deleted. */
   #sorted: string[] | undefined;
   #history: Revision[] = [];
   #leases = new Map<bigint, Lease>();
@@ -169,7 +169,9 @@ export class MemoryStoreData {
     this.#planDelivery();
   }
 
-  /** Watches hear in a later microtask: never inside the caller's transaction, and in the same order every time. */
+  /**
+   * Watches are called in a later microtask: never inside the caller's transaction, and in the same order every time.
+   */
   #planDelivery(): void {
     if (this.#isDeliveryPlanned) return;
     this.#isDeliveryPlanned = true;

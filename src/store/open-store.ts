@@ -10,8 +10,9 @@ export interface OpenStoreOptions {
 const HINT = 'use etcd://HOST:PORT[,HOST:PORT…], sqlite:PATH or memory:';
 
 /**
- * Opens the store of a URL; `Usage` when the URL is wrong. A cluster's store that is away does not fail here: its calls
- * then answer `StoreUnavailable`. A SQLite file that cannot be used is `StoreInvalid`. Modules load only when chosen.
+ * Opens the store of a URL; `Usage` when the URL is wrong. A cluster that is unreachable does not fail here: the calls
+ * answer `StoreUnavailable`. A SQLite file that cannot be used is `StoreInvalid`, one of another layout
+ * `VersionMismatch`. Each kind of store is loaded only when it is chosen.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
   if (url === 'memory:') {

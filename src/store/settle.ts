@@ -1,31 +1,32 @@
+import { backoffMs, pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Clock } from '../base/seams.ts';
-import { backoffMs, pause } from './backoff.ts';
 import type { TxnResult } from './store.ts';
 
 export interface SettleOptions {
   readonly clock: Clock;
   /**
-   * Runs the transaction once, for example by `fencedTxn`. A try that was given up may still land later, so the
-   * transaction must carry a compare that its own success breaks (create-only, or `modRevision`): then it can land once.
+   * Runs the transaction once, for example by `fencedTxn`. An abandoned attempt may still land later, so the
+   * transaction must carry a compare that its own success breaks (create-only, or `modRevision`): then it lands at most
+   * once.
    */
   readonly run: () => Promise<TxnResult>;
-  /** Tells from the store whether the transaction has happened. Asked only after a try with unknown outcome. */
+  /** Tells from the store whether the transaction has happened. Called only after an attempt with unknown outcome. */
   readonly happened: () => Promise<boolean>;
   readonly signal?: AbortSignal;
-  /** Called at each failed try: a role that waits says what for. */
+  /** Called after each failed attempt: a role that waits logs what it waits for. */
   readonly onWaiting?: (error: PaddletError) => void;
 }
 
 export interface Settled {
   readonly succeeded: boolean;
-  /** Undefined when success was learnt by reading back. */
+  /** Undefined when reading back showed the success. */
   readonly result: TxnResult | undefined;
 }
 
 /**
- * Runs a transaction until its outcome is known. Throws `Interrupted` when aborted (the outcome may then be unknown), and
- * whatever else `run` and `happened` throw, save the store being away.
+ * Runs a transaction until its outcome is known. Throws `Interrupted` when aborted (the outcome may then be unknown),
+ * and what else `run` and `happened` throw, except that the store is unreachable.
  */
 export async function settle(options: SettleOptions): Promise<Settled> {
   let isDoubtful = false;
@@ -37,7 +38,7 @@ export async function settle(options: SettleOptions): Promise<Settled> {
       if (isDoubtful && (await options.happened())) return { succeeded: true, result: undefined };
       const result = await options.run();
       if (result.succeeded) return { succeeded: true, result };
-      // The compare may have failed because an earlier try landed after it was read back.
+      // The compare may have failed because an earlier attempt landed after the read.
       if (isDoubtful && (await options.happened())) return { succeeded: true, result: undefined };
       return { succeeded: false, result };
     } catch (error) {

@@ -1,11 +1,11 @@
 /**
- * The coordination store: etcd's semantics, cut down to what paddlet needs. Three implementations (etcd, SQLite, memory)
- * pass one contract suite (`test/contract/store`).
+ * The coordination store: etcd's semantics, cut down to what paddlet needs. Three implementations (etcd, SQLite,
+ * memory) pass one contract suite (`test/contract`).
  *
  * Rules of all three:
- *  - Every successful write raises one global revision; revisions are never reused, also not after deletion.
- *  - A key's `createRevision` is the revision that created it; it is the fencing token of whatever the key owns. Deleting
- *    and creating again gives another one.
+ *  - Every successful write raises one global revision; revisions are never reused, not even after deletion.
+ *  - A key's `createRevision` is the revision that created it; it is the fencing token of its owner. Deleting and
+ *    creating it again gives another one.
  *  - A transaction is atomic and sees the state of one revision.
  *  - LIMITS.storeTxnOps operations a transaction and LIMITS.storeValueBytes a value are refused with `StoreLimit`.
  *  - A write may answer `StoreUnknownOutcome`: it may or may not have happened. Read back.
@@ -18,7 +18,7 @@ export interface KeyValue {
   readonly value: string;
   readonly createRevision: bigint;
   readonly modRevision: bigint;
-  /** The lease the key hangs on, or 0n. */
+  /** The lease that the key is bound to, or 0n. */
   readonly leaseId: bigint;
 }
 
@@ -67,11 +67,11 @@ export type WatchEvent =
   | { readonly type: 'delete'; readonly key: string; readonly modRevision: bigint };
 
 export interface WatchHandlers {
-  /** Events of whole revisions, in order, each exactly once from `fromRevision` on, also across lost connections. */
+  /** Events of whole revisions, in order, each exactly once from `fromRevision` on, even across lost connections. */
   onEvents(events: readonly WatchEvent[], revision: bigint): void;
   /**
-   * The watch cannot go on from where it was (history compacted: `StoreCompacted`; store wiped or replaced:
-   * `StoreReplaced`; closed by a bug). It is over; after `StoreCompacted` the caller lists again and watches anew.
+   * The watch cannot continue from where it was (history compacted: `StoreCompacted`; store wiped or replaced:
+   * `StoreReplaced`; closed by a bug). It has ended; after `StoreCompacted` the caller lists and watches again.
    */
   onEnd(error: Error): void;
 }
@@ -98,12 +98,12 @@ export interface Store {
   range(query: RangeQuery): Promise<Range>;
   txn(txn: Txn): Promise<TxnResult>;
   leaseGrant(ttlMs: number): Promise<LeaseGrant>;
-  /** Renews once. The TTL granted anew, or throws `LeaseGone` when the store says that the lease is no more. */
+  /** Renews once. Returns the TTL granted; throws `LeaseGone` when the store says that the lease has ended. */
   leaseKeepAlive(leaseId: bigint): Promise<{ readonly grantedTtlMs: number }>;
-  /** Ends the lease and deletes its keys at once. Absent is fine. */
+  /** Ends the lease and deletes its keys at once. Does nothing for a lease that has ended. */
   leaseRevoke(leaseId: bigint): Promise<void>;
   /** Watches keys under `prefix` from `fromRevision` (inclusive) on. */
   watch(prefix: string, fromRevision: bigint, handlers: WatchHandlers): Cancel;
-  /** Ends watches silently and lets go of everything; leases are left to run out. */
+  /** Ends watches silently and releases everything; leases are left to run out. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * The fast way for rows of a file into a shard: they ascend by id and none of them is there, so none is looked for. Most of
- * the time from the claim of an index to serving is spent here.
+ * The fast way for rows of a file into a shard: they ascend by id and are all new, so no row is looked up.
+ * Most of the time from the claim of an index to serving is spent here.
  */
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 
@@ -21,7 +21,7 @@ export class AscendingImport {
   readonly #heap: KernelHeap;
   readonly #address: number;
   readonly #byteLength: number;
-  /** The part that was put into last, and the highest id in it, as long as nobody else has added to the table. */
+  /** The part that was put into last, and the highest id in it, as long as no other call has added to the table. */
   #last: { readonly part: number; readonly rows: number; readonly id: bigint } | undefined;
 
   constructor(heap: KernelHeap, workspace: { readonly address: number; readonly byteLength: number }) {
@@ -30,14 +30,14 @@ export class AscendingImport {
     this.#byteLength = workspace.byteLength;
   }
 
-  /** Rows may come or go by other ways. */
+  /** Rows may be added or dropped by other calls. */
   forget(): void {
     this.#last = undefined;
   }
 
   /**
-   * Puts the rows in, or answers false with nothing changed: they do not ascend, may be there, are of another shard, or are
-   * too wide. Throws `OutOfMemory`, also with nothing changed.
+   * Puts the rows in, or returns false with nothing changed: they do not ascend, may exist already, are of another
+   * shard, or are too wide. Throws `OutOfMemory`, also with nothing changed.
    */
   put({ part, shard }: AscendingTarget, { ids, fields }: AscendingRows, what: string): boolean {
     const { kernels } = this.#heap;

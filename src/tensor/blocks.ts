@@ -1,4 +1,7 @@
-/** Dense parameters are cut into blocks of a fixed number of floats, the last one shorter: the unit of placement and of updates. */
+/**
+ * Dense parameters are cut into blocks of a fixed number of floats, the last one shorter: the unit of placement and
+ * of updates.
+ */
 import { assert } from '../base/assert.ts';
 import { nameHash, shardOfBlock } from './shard-hash.ts';
 import type { DenseSpec } from './spec.ts';

@@ -1,4 +1,4 @@
-/** Refuses specifications that the kernels could not hold to: they may come from a user's model module or job file. */
+/** Refuses specifications that the kernels cannot represent: they may come from a model or a job file. */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
@@ -13,7 +13,7 @@ function check(condition: boolean, message: string): void {
   if (!condition) refuse(message);
 }
 
-/** Finite, also after rounding to f32. */
+/** Finite, even after rounding to f32. */
 const finite = (value: number): boolean => Number.isFinite(Math.fround(value));
 const positive = (value: number): boolean => finite(value) && Math.fround(value) > 0;
 const notNegative = (value: number): boolean => finite(value) && value >= 0;
@@ -71,9 +71,11 @@ export function checkParameterSpec(spec: ParameterSpec): void {
   }
 }
 
-/** Throws `JobInvalid`: settings with which an update could divide by zero or leave the finite numbers at once. */
-export function checkOptimizerSpec(optimizer: OptimizerSpec): void {
-  const say = (what: string): string => `optimizer ${optimizer.type}: ${what}`;
+/**
+ * Throws `JobInvalid`, naming the parameter: settings with which one update could divide by zero or overflow.
+ */
+export function checkOptimizerSpec(name: string, optimizer: OptimizerSpec): void {
+  const say = (what: string): string => `${name}: optimizer ${optimizer.type}: ${what}`;
   if (optimizer.type === 'ftrl') {
     check(positive(optimizer.alpha) && finite(1 / optimizer.alpha), say('alpha must be a positive number'));
     check(notNegative(optimizer.beta), say('beta must be a number ≥ 0'));
@@ -106,12 +108,12 @@ export function checkOptimizerSpec(optimizer: OptimizerSpec): void {
         check(notNegative(optimizer.weightDecay), say('weightDecay must be a number ≥ 0'));
       return;
     default:
-      refuse('unknown optimizer');
+      refuse(`${name}: unknown optimizer`);
       return;
   }
 }
 
-/** Beliefs about numbers that come from this program, not from a user. */
+/** Assertions on numbers that come from this program, not from a user. */
 export function checkShardCount(shards: number, seed: number): void {
   assert(Number.isInteger(shards) && shards >= 1 && shards <= LIMITS.shards, 'shards is between 1 and its limit');
   assert(Number.isSafeInteger(seed), 'seed is an integer');

@@ -1,7 +1,7 @@
 import { blockLength, blockShards, denseBlockFloats } from './blocks.ts';
 import { type KernelInitializer, kernelInitializer } from './initializer.ts';
 import type { KernelHeap } from './kernel-heap.ts';
-import type { OptimizerLayout } from './optimizer.ts';
+import type { KernelOptimizer } from './kernel-optimizer.ts';
 import { type DenseBlock, SHARD_ACTION } from './parameters.ts';
 import { badMessage, wrongShard } from './refusals.ts';
 import type { DenseSpec } from './spec.ts';
@@ -10,20 +10,20 @@ const HEAD_BYTES = 16;
 
 export class DenseParameter {
   readonly spec: DenseSpec;
+  readonly optimizer: KernelOptimizer;
   /** Shard of each block. */
   readonly shards: Uint32Array;
   readonly #heap: KernelHeap;
-  readonly #layout: OptimizerLayout;
   readonly #initializer: KernelInitializer;
   /** Address of each block, 0 when its shard is absent. */
   readonly #addresses: Uint32Array;
   /** Block numbers by shard; shards without any are not listed. */
   readonly #byShard = new Map<number, number[]>();
 
-  constructor(heap: KernelHeap, spec: DenseSpec, layout: OptimizerLayout, job: { seed: number; shards: number }) {
+  constructor(heap: KernelHeap, spec: DenseSpec, optimizer: KernelOptimizer, job: { seed: number; shards: number }) {
     this.spec = spec;
     this.#heap = heap;
-    this.#layout = layout;
+    this.optimizer = optimizer;
     this.#initializer = kernelInitializer({ ...spec, seed: job.seed });
     this.shards = blockShards(spec, job.shards);
     this.#addresses = new Uint32Array(this.shards.length);
@@ -39,7 +39,7 @@ export class DenseParameter {
   }
 
   #blockBytes(block: number): number {
-    return HEAD_BYTES + 4 * blockLength(this.spec, block) * (1 + this.#layout.slots.length);
+    return HEAD_BYTES + 4 * blockLength(this.spec, block) * (1 + this.optimizer.layout.slots.length);
   }
 
   /** Makes the shard's blocks at their initial values. Throws `OutOfMemory`; `dropShard` then takes back those made. */
@@ -50,7 +50,7 @@ export class DenseParameter {
       const length = blockLength(this.spec, block);
       const { kernels } = this.#heap;
       kernels.fillDense(address + HEAD_BYTES, length, kind, a, b, key, block * denseBlockFloats);
-      kernels.startSlots(address + HEAD_BYTES, length);
+      kernels.startSlots(this.optimizer.address, address + HEAD_BYTES, length);
       this.#heap.bytes.fill(0, address, address + HEAD_BYTES);
       this.#addresses[block] = address;
     }
@@ -115,7 +115,7 @@ export class DenseParameter {
       const length = blockLength(this.spec, block);
       const address = this.#addresses[block]!;
       if (actions[this.shards[block]!] === SHARD_ACTION.apply) {
-        this.#heap.kernels.update(address + HEAD_BYTES, from, length, address);
+        this.#heap.kernels.update(this.optimizer.address, address + HEAD_BYTES, from, length, address);
       }
       from += 4 * length;
     }
@@ -134,8 +134,8 @@ export class DenseParameter {
       parameter,
       block,
       values: field(0),
-      slots: Object.fromEntries(this.#layout.slots.map((slot, index) => [slot, field(index + 1)])),
-      step: this.#layout.steps ? new Uint32Array(bytes.slice(address, address + 4).buffer)[0]! : undefined,
+      slots: Object.fromEntries(this.optimizer.layout.slots.map((slot, index) => [slot, field(index + 1)])),
+      step: this.optimizer.layout.steps ? new Uint32Array(bytes.slice(address, address + 4).buffer)[0]! : undefined,
     };
   }
 
@@ -144,12 +144,12 @@ export class DenseParameter {
     const address = this.#addressOf(block.block);
     if (this.shards[block.block] !== shard) throw wrongShard(this.spec.name, shard);
     const length = blockLength(this.spec, block.block);
-    const fields = [block.values, ...this.#layout.slots.map((slot) => block.slots[slot])];
-    const known = Object.keys(block.slots).length === this.#layout.slots.length;
+    const fields = [block.values, ...this.optimizer.layout.slots.map((slot) => block.slots[slot])];
+    const known = Object.keys(block.slots).length === this.optimizer.layout.slots.length;
     if (!known || fields.some((field) => field?.length !== length)) {
       throw badMessage(`${this.spec.name}: block ${block.block} lacks values or slots of ${length} floats`);
     }
-    if ((block.step !== undefined) !== this.#layout.steps) {
+    if ((block.step !== undefined) !== this.optimizer.layout.steps) {
       throw badMessage(`${this.spec.name}: block ${block.block} does not fit the optimizer's step count`);
     }
     const bytes = this.#heap.bytes;

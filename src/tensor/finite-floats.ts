@@ -1,7 +1,7 @@
 /**
- * Whether gradients are finite, looked up as they come: what has just been written is in the cache, and all of a large push
- * read once more is not. Piece by piece of what is staged; a piece with anything else in it (ids may look like NaN) is
- * looked at again when it is known where the gradients lie.
+ * Checks gradients for NaN and infinity as they arrive: what has just been written is in the cache, all of a large push
+ * is not. The staged bytes are checked piece by piece; a piece with other content (ids may look like NaN) is checked
+ * again when the place of the gradients is known.
  */
 import type { MemoryExports } from './kernels/exports.ts';
 
@@ -12,7 +12,7 @@ interface Staged {
   readonly byteLength: number;
   /** 1 for each piece in which all floats are finite. */
   readonly finite: Uint8Array;
-  /** Pieces looked at. */
+  /** Pieces checked. */
   pieces: number;
 }
 
@@ -24,7 +24,7 @@ export class FiniteFloats {
     this.#kernels = kernels;
   }
 
-  /** Returns what is to be called as the bytes come. */
+  /** Returns a function to call as bytes arrive, with the number that has arrived. */
   follow(address: number, byteLength: number): (arrived: number) => void {
     const pieces = Math.floor(byteLength / PIECE_BYTES);
     if (pieces === 0) return () => {};

@@ -1,7 +1,7 @@
 /**
- * The trainer's side of sparse tables, in batches: the distinct ids of a mini-batch, which pserver each goes to, and the rows
- * that go with them. Ids are u64 little-endian bytes throughout. The memory it works in is reused and grows with the largest
- * batch.
+ * The trainer's side of sparse tables, in batches: the distinct ids of a mini-batch, which pserver each goes to, and
+ * the rows that go with them. Ids are u64 little-endian bytes throughout. The memory it works in is reused and grows
+ * with the largest batch.
  */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
@@ -36,10 +36,10 @@ export interface IdRouter {
   /** The first `count` ids of `ids`. */
   dedupe(ids: Uint8Array, count: number): DistinctIds;
   /**
-   * Splits the first `count` ids by pserver, lowest first; pservers without any are left out. `placement` has the pserver of
-   * each shard. Throws `StalePlacement` when an id's shard has none (a negative entry). Many ids are also grouped by shard:
-   * then a pserver works in the memory of one small table after the other, which is in its cache, instead of in all at once.
-   * The routes are put in what `take` gives: fresh memory costs more than filling it.
+   * Splits the first `count` ids by pserver, lowest first; pservers without any are left out. `placement` has the
+   * pserver of each shard. Throws `StalePlacement` when an id's shard has none (a negative entry). Many ids are also
+   * grouped by shard: then a pserver works in the memory of one small table after the other, which is in its cache,
+   * instead of in all at once. The routes are put in what `take` gives: fresh memory costs more than filling it.
    */
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take?: TakeBytes): Route[];
 }
@@ -49,7 +49,9 @@ export function createIdRouter(options: { readonly shards: number }): IdRouter {
   return new WasmIdRouter(options.shards);
 }
 
-/** How ids are dealt: the pile of each shard, negative for shards without a pserver. Piles of one pserver are neighbours. */
+/**
+ * How ids are split: the pile of each shard, negative for shards without a pserver. Piles of one pserver are adjacent.
+ */
 interface Deal {
   readonly pileOf: Int32Array;
   readonly piles: number;
@@ -58,7 +60,7 @@ interface Deal {
   readonly pserverOf: Int32Array | undefined;
 }
 
-/** Where in kernel memory the places and the ids lie, pile after pile. */
+/** Where in kernel memory the places and the ids are, pile after pile. */
 interface Dealt {
   readonly positions: number;
   readonly dealt: number;
@@ -208,8 +210,8 @@ function indexSize(count: number): number {
 }
 
 /**
- * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer when
- * it has these rows in this order; else they are put in what `room` returns.
+ * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer
+ * when it has these rows in this order; else they are put in what `room` returns.
  */
 export function gatherRows(
   rows: Float32Array,

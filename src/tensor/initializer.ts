@@ -26,9 +26,9 @@ export interface InitializerOptions {
 }
 
 /**
- * First values depend on (seed, name, position) only: the key is mix64(FNV-1a-64(name) XOR mix64(seed)), the counters are
- * described in `kernels/assembly/initializer.ts`. Uniform values are low + u × (high − low) in f32 with u a multiple of 2^-24
- * in [0, 1); rounding may give `high` itself.
+ * First values depend on (seed, name, position) only: the key is mix64(FNV-1a-64(name) XOR mix64(seed)), the counters
+ * are described in `kernels/assembly/initializer.ts`. Uniform values are low + u × (high − low) in f32 with u a
+ * multiple of 2^-24 in [0, 1); rounding may give `high` itself.
  */
 export function kernelInitializer({ initializer, name, seed, shape }: InitializerOptions): KernelInitializer {
   const key = mix64(fnv1a64(name) ^ mix64(BigInt.asUintN(64, BigInt(seed))));

@@ -1,13 +1,14 @@
-/** Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads that lie elsewhere. */
+/**
+ * Kernel memory of one instance, as JavaScript sees it: allocation, payloads that land in it, payloads
+ * elsewhere.
+ */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import { FiniteFloats } from './finite-floats.ts';
 import type { KernelExports } from './kernels/exports.ts';
-import { instantiateKernels, MAX_MEMORY_PAGES, WASM_PAGE_BYTES } from './kernels/instance.ts';
+import { instantiateKernels, WASM_PAGE_BYTES } from './kernels/instance.ts';
 import type { Staging } from './parameters.ts';
-
-/** Above any block the allocator gives; checked here, because a larger number would wrap in 32 bits. */
-const MAX_ALLOCATION_BYTES = 0xe000_0000;
 
 export class KernelHeap {
   readonly kernels: KernelExports;
@@ -16,8 +17,8 @@ export class KernelHeap {
   readonly #finite: FiniteFloats;
   readonly #onMoved = new Set<() => void>();
 
-  constructor(limitBytes: number = MAX_MEMORY_PAGES * WASM_PAGE_BYTES) {
-    const pages = Math.min(MAX_MEMORY_PAGES, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
+  constructor(limitBytes: number = LIMITS.kernelMemoryPages * WASM_PAGE_BYTES) {
+    const pages = Math.min(LIMITS.kernelMemoryPages, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
     const { memory, exports } = instantiateKernels(pages, () => {
       for (const run of this.#onMoved) run();
     });
@@ -39,17 +40,17 @@ export class KernelHeap {
 
   /** Address of `byteLength` bytes, 16-byte aligned, with any content. Throws `OutOfMemory`. */
   allocate(byteLength: number): number {
-    const address = byteLength <= MAX_ALLOCATION_BYTES ? this.kernels.allocate(byteLength) >>> 0 : 0;
+    const address = byteLength <= LIMITS.kernelAllocationBytes ? this.kernels.allocate(byteLength) >>> 0 : 0;
     if (address === 0) throw outOfMemory(`${byteLength} bytes`, this.reservedBytes);
     return address;
   }
 
   /**
-   * Makes room for so much in one growth, if there is any: the engine looks through all of its own memory after each, which
-   * adds up when a large table grows bit by bit.
+   * Makes room for so much in one growth, if there is any: the engine looks through all of its own memory after each,
+   * which adds up when a large table grows bit by bit.
    */
   prepare(byteLength: number): void {
-    const address = byteLength <= MAX_ALLOCATION_BYTES ? this.kernels.allocate(byteLength) >>> 0 : 0;
+    const address = byteLength <= LIMITS.kernelAllocationBytes ? this.kernels.allocate(byteLength) >>> 0 : 0;
     if (address !== 0) this.kernels.deallocate(address);
   }
 
@@ -70,7 +71,7 @@ export class KernelHeap {
         return this.bytes.subarray(address, address + byteLength);
       },
       onMoved: (run) => {
-        // Of its own for each staging: several may tell the same function, and each of them ends alone.
+        // A function for each staging: several may be given the same one, and each ends alone.
         moved = () => run();
         this.#onMoved.add(moved);
       },
@@ -96,7 +97,7 @@ export class KernelHeap {
     return view.buffer === this.#memory.buffer ? view.byteOffset : undefined;
   }
 
-  /** Runs `use` with the addresses of `inputs`, copying in those that lie outside. Throws `OutOfMemory`. */
+  /** Runs `use` with the addresses of `inputs`, copying in those outside of it. Throws `OutOfMemory`. */
   withInputs<T>(inputs: readonly Uint8Array[], use: (addresses: readonly number[]) => T): T {
     // All addresses first: an allocation may grow the memory, which ends the life of the views.
     const known = inputs.map((input) => this.addressOf(input));

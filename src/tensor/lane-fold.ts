@@ -1,10 +1,11 @@
 /**
- * The gradient of a round out of those of its lanes (DESIGN §6): the mean over all good records of the round. It depends on
- * nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every row and block is
- * summed by itself.
+ * The gradient of a round out of those of its lanes (DESIGN §6): the mean over all good records of the round. It
+ * depends on nothing but the lanes in their order; how parameters are spread over pservers changes nothing, as every
+ * row and block is summed by itself.
  *
- * Lane `l` brings the mean gradient `g_l` over its `n_l` records. In lane order, beginning with zeros, sum := f32(sum + n_l · g_l),
- * computed in 64 bits and rounded once; at last f32(sum / Σ n_l). Lanes without records bring nothing.
+ * Lane `l` has the mean gradient `g_l` over its `n_l` records. In lane order, starting from zeros:
+ *   sum := f32(sum + n_l · g_l), computed in 64 bits and rounded once; at the end f32(sum / Σ n_l)
+ * Lanes without records add nothing.
  */
 import { assert } from '../base/assert.ts';
 import type { IdRouter } from './id-router.ts';

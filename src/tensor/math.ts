@@ -1,8 +1,8 @@
 /**
- * Elementary functions for model values, in f64, the same bits on every machine: they are WebAssembly code made of IEEE 754
- * additions, multiplications, divisions, square roots and bit operations. JavaScript's `Math.exp`, `log`, `pow`, `sin` and
- * `cos` may differ between engines and are banned from values. Within 1 ulp of the true value, `tanh` and `sigmoid` within 2.
- * Special cases (NaN, infinities, signed zeros) are those of C99 Annex F.
+ * Elementary functions for model values, in f64, the same bits on every machine: they are WebAssembly code made of IEEE
+ * 754 additions, multiplications, divisions, square roots and bit operations. JavaScript's `Math.exp`, `log`, `pow`,
+ * `sin` and `cos` may differ between engines and are banned from values. Within 1 ulp of the true value, `tanh` and
+ * `sigmoid` within 2. Special cases (NaN, infinities, signed zeros) are those of C99 Annex F.
  */
 import { instantiateKernels } from './kernels/instance.ts';
 

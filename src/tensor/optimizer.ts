@@ -1,6 +1,5 @@
-/** The optimizer of a job, as the kernels take it, and the state it keeps beside each value. */
-import type { OptimizerExports } from './kernels/exports.ts';
-import type { OptimizerSpec } from './spec.ts';
+/** Which optimizer updates which parameter, and the state it keeps beside each value. */
+import type { OptimizerSpec, ParameterSpec, TrainedSpec } from './spec.ts';
 
 export interface OptimizerLayout {
   /** Slots in the order in which they follow the values in memory, each as long as the values. */
@@ -20,32 +19,27 @@ const LAYOUTS: Readonly<Record<OptimizerSpec['type'], OptimizerLayout>> = {
 
 export const optimizerLayout = (optimizer: OptimizerSpec): OptimizerLayout => LAYOUTS[optimizer.type];
 
-/** Makes the instance's kernels use this optimizer. */
-export function useOptimizer(kernels: OptimizerExports, optimizer: OptimizerSpec): void {
-  switch (optimizer.type) {
-    case 'sgd':
-      kernels.useSgd(optimizer.learningRate, optimizer.l2);
-      return;
-    case 'momentum':
-      kernels.useMomentum(optimizer.learningRate, optimizer.momentum, optimizer.l2);
-      return;
-    case 'adagrad':
-      kernels.useAdagrad(optimizer.learningRate, optimizer.initialAccumulator, optimizer.epsilon, optimizer.l2);
-      return;
-    case 'adam':
-      kernels.useAdam(optimizer.learningRate, optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.l2);
-      return;
-    case 'adamw':
-      kernels.useAdamw(
-        optimizer.learningRate,
-        optimizer.beta1,
-        optimizer.beta2,
-        optimizer.epsilon,
-        optimizer.weightDecay,
-      );
-      return;
-    case 'ftrl':
-      kernels.useFtrl(optimizer.alpha, optimizer.beta, optimizer.lambda1, optimizer.lambda2);
-      return;
-  }
+/** FTRL has no learning rate that a push could scale. */
+export const hasLearningRate = (optimizer: OptimizerSpec): boolean => optimizer.type !== 'ftrl';
+
+type ByName = Readonly<Record<string, { readonly optimizer: OptimizerSpec }>>;
+
+/** As the job names them. */
+export interface OptimizerChoice {
+  /** Of all parameters that are not named below. */
+  readonly optimizer: OptimizerSpec;
+  /** By name of a sparse table. */
+  readonly tables?: ByName;
+  /** By name of a dense parameter. */
+  readonly blocks?: ByName;
+}
+
+/** The model's parameters, each with its optimizer. */
+export function trainedSpec({ dense, sparse }: ParameterSpec, choice: OptimizerChoice): TrainedSpec {
+  const chosen = (names: ByName | undefined, name: string): OptimizerSpec =>
+    names !== undefined && Object.hasOwn(names, name) ? names[name]!.optimizer : choice.optimizer;
+  return {
+    dense: dense.map((one) => ({ ...one, optimizer: chosen(choice.blocks, one.name) })),
+    sparse: sparse.map((one) => ({ ...one, optimizer: chosen(choice.tables, one.name) })),
+  };
 }

@@ -5,17 +5,20 @@
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
 import type { RowMemory } from './row-memory.ts';
-import type { OptimizerSpec, ParameterSpec } from './spec.ts';
+import type { TrainedSpec } from './spec.ts';
 
 /** A region of kernel memory. `bytes()` is made at each use: memory growth moves what earlier views showed. */
 export interface Staging {
   readonly byteLength: number;
   bytes(): Uint8Array;
-  /** `run` is called, until `free`, as soon as the memory has moved: what `bytes` gave before may not even be written to. Call it once. */
+  /**
+   * Until `free`, calls `run` as soon as the memory has moved: earlier views must not even be written to. Call it
+   * once.
+   */
   onMoved(run: () => void): void;
   /**
-   * The first `byteLength` bytes are there and do not change any more: what of them is finite as floats is looked up now,
-   * while they are in the cache, and not again when they are pushed.
+   * The first `byteLength` bytes have arrived and will not change. Checks them for NaN and infinity now, while they are
+   * in the cache, instead of when they are pushed.
    */
   arrived(byteLength: number): void;
   free(): void;
@@ -72,7 +75,7 @@ export const SHARD_ACTION = { absent: 0, apply: 1, skip: 2 } as const;
 export interface Parameters {
   /** Makes the shard present and empty: dense blocks at their initial values, no rows. */
   addShard(shard: number): void;
-  /** So many bytes are about to be put in: room is made at once where there is any. A hint. */
+  /** A hint: so many bytes are about to be put in, and room for them is made at once if there is any. */
   prepare(byteLength: number): void;
   dropShard(shard: number): void;
   hasShard(shard: number): boolean;
@@ -92,13 +95,13 @@ export interface Parameters {
   /**
    * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
-   * parts of shards marked `skip` are passed over (duplicates by the ledger), `absent` refuses the push.
-   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when absent
-   * (FTRL has none and takes no other).
+   * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
+   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when
+   * absent. FTRL has no rate: where a parameter has FTRL, the scale must be 1.
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 
-  /** Throws what `push` would throw, but for want of memory; applies nothing. */
+  /** Throws what `push` would throw, except `OutOfMemory`; applies nothing. */
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
 
   /** Ids of all rows of a table, over the present shards, sorted unsigned. */
@@ -115,15 +118,14 @@ export interface Parameters {
   /** Puts rows into a present shard, replacing rows of the same id. */
   importRows(shard: number, table: number, rows: ShardRows): void;
   importBlock(shard: number, block: DenseBlock): void;
-  /** Of rows of any shards puts in those that belong to the given present ones. Ids are distinct. */
+  /** Puts in the rows that belong to the given present shards, and skips the others. Ids are distinct. */
   adoptRows(table: number, rows: ShardRows, shards: readonly number[]): void;
 
   stats(shard?: number): ParameterMemoryStats;
 }
 
 export interface ParametersOptions {
-  readonly spec: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  readonly spec: TrainedSpec;
   /** The job's seed: first values depend on (seed, name, row id, column) and on nothing else. */
   readonly seed: number;
   /** Shards of the job. */

@@ -1,6 +1,6 @@
 /**
- * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole or not
- * at all.
+ * One push: everything is checked and all room is reserved before the first value changes, so a push is applied whole
+ * or not at all.
  */
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
@@ -37,7 +37,7 @@ export function applyPush(push: Push): void {
       if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
     });
     // Nothing below can fail.
-    heap.kernels.scaleRate(rateScale);
+    scaleRates(push, rateScale);
     let locatedAt = located;
     sparse.forEach(({ table }, part) => {
       table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
@@ -46,11 +46,16 @@ export function applyPush(push: Push): void {
     dense.forEach(({ parameter, blocks }, part) => {
       parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
     });
-    heap.kernels.scaleRate(1);
+    scaleRates(push, 1);
   });
 }
 
-/** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, but for want of room. */
+function scaleRates({ heap, sparse, dense }: Push, scale: number): void {
+  for (const { table } of sparse) heap.kernels.scaleRate(table.optimizer.address, scale);
+  for (const { parameter } of dense) heap.kernels.scaleRate(parameter.optimizer.address, scale);
+}
+
+/** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, except `OutOfMemory`. */
 export function checkPush(push: Push): void {
   withChecked(push, (checked) => locate(push, checked, () => {}));
 }

@@ -1,6 +1,6 @@
 /**
- * Memory for rows that are copied out, written somewhere and forgotten, again and again. As fresh arrays they would have to be
- * cleared, faulted in and collected each time; and while they are, pushes wait.
+ * Memory for rows that are copied out, written somewhere and forgotten, again and again. Fresh arrays would
+ * have to be cleared, faulted in and collected each time, while pushes wait.
  */
 
 export interface RowMemory {
@@ -9,7 +9,7 @@ export interface RowMemory {
   words(length: number): Uint32Array<ArrayBuffer>;
 }
 
-/** Arrays of their own, for whoever keeps them. */
+/** New arrays, for callers that keep them. */
 export const FRESH_MEMORY: RowMemory = {
   ids: (length) => new BigUint64Array(length),
   floats: (length) => new Float32Array(length),
@@ -19,13 +19,13 @@ export const FRESH_MEMORY: RowMemory = {
 const CHUNK_BYTES = 4 * 1024 * 1024;
 const ALIGNMENT = 8;
 
-/** Hands out pieces of chunks that it keeps. What is in them is left from before. */
+/** Hands out pieces of chunks that it keeps. Their content is arbitrary. */
 export class ReusedMemory implements RowMemory {
   readonly #chunks: ArrayBuffer[] = [];
   #chunk = 0;
   #used = 0;
 
-  /** All that was handed out is done with. */
+  /** Nothing that was handed out is in use any more. */
   reset(): void {
     this.#chunk = 0;
     this.#used = 0;
@@ -46,7 +46,7 @@ export class ReusedMemory implements RowMemory {
     return new Uint32Array(this.#chunks[this.#chunk]!, at, length);
   }
 
-  /** Where so many bytes begin in the chunk at hand. */
+  /** Where so many bytes begin in the current chunk. */
   #take(bytes: number): number {
     while (this.#used + bytes > (this.#chunks[this.#chunk]?.byteLength ?? 0)) {
       const isPastLast = this.#chunk >= this.#chunks.length - 1;

@@ -1,12 +1,13 @@
 /**
- * Where rows and blocks live. With all arithmetic modulo 2^64:
+ * The shard of each row and block. With all arithmetic modulo 2^64:
  *
  *   nameHash(name) = mix64(FNV-1a-64 of the name's UTF-8 bytes)
  *   hash           = mix64(id XOR nameHash(name)), with a row's id or a block's number as `id`
  *   shard          = floor((hash >> 32) × shards / 2^32)
  *
- * mix64 is the finalizer of splitmix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", 2014); FNV-1a
- * is Fowler, Noll & Vo's. These are the plain forms; kernels do the same to whole batches, and a test compares them.
+ * mix64 is the finalizer of splitmix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", 2014);
+ * FNV-1a is Fowler, Noll & Vo's. These are the plain forms; kernels do the same to whole batches, and a test compares
+ * them.
  */
 import { assert } from '../base/assert.ts';
 

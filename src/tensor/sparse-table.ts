@@ -4,7 +4,7 @@ import type { PaddletError } from '../base/errors.ts';
 import { AscendingImport } from './ascending-rows.ts';
 import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
-import type { OptimizerLayout } from './optimizer.ts';
+import type { KernelOptimizer } from './kernel-optimizer.ts';
 import { SHARD_ACTION, type ShardRows } from './parameters.ts';
 import { badMessage, wrongShard } from './refusals.ts';
 import { FRESH_MEMORY, type RowMemory } from './row-memory.ts';
@@ -20,7 +20,7 @@ const ABSENT = 0;
 /** Offset of the values in a row; the slots and the step follow. */
 const ROW_VALUES = 8;
 
-/** Kernel memory set aside at the start, so that also a full memory can be exported. */
+/** Kernel memory set aside at the start, so that even a full memory can be exported. */
 export interface Workspace {
   readonly address: number;
   readonly byteLength: number;
@@ -31,13 +31,13 @@ export const workspaceBytes = (widest: number, shards: number): number =>
   Math.max(WORKSPACE_BYTES, LOCATED_BYTES + 4 * widest) + shards;
 
 export interface TableOptions {
-  readonly layout: OptimizerLayout;
+  readonly optimizer: KernelOptimizer;
   readonly seed: number;
   readonly shards: number;
   readonly workspace: Workspace;
 }
 
-/** Shards that rows are read from or put into, and what becomes of rows of others: refused or passed over. */
+/** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
   readonly shards: readonly number[];
   readonly others: typeof SHARD_ACTION.absent | typeof SHARD_ACTION.skip;
@@ -54,8 +54,8 @@ const bytesOf = (array: ArrayBufferView): Uint8Array =>
 
 export class SparseTable {
   readonly spec: SparseSpec;
+  readonly optimizer: KernelOptimizer;
   readonly #heap: KernelHeap;
-  readonly #layout: OptimizerLayout;
   readonly #shards: number;
   readonly #workspace: Workspace;
   readonly #ascending: AscendingImport;
@@ -66,25 +66,26 @@ export class SparseTable {
   readonly #slots: readonly Field[];
   readonly #step: Field;
 
-  constructor(heap: KernelHeap, spec: SparseSpec, { layout, seed, shards, workspace }: TableOptions) {
+  constructor(heap: KernelHeap, spec: SparseSpec, { optimizer, seed, shards, workspace }: TableOptions) {
     this.spec = spec;
     this.#heap = heap;
-    this.#layout = layout;
+    this.optimizer = optimizer;
     this.#shards = shards;
     this.#workspace = workspace;
     this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
-    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards) >>> 0;
+    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
-    this.#slots = layout.slots.map((name, index) => ({
+    const { slots } = optimizer.layout;
+    this.#slots = slots.map((name, index) => ({
       name,
       offset: ROW_VALUES + (index + 1) * byteLength,
       byteLength,
     }));
-    this.#step = { name: 'step', offset: ROW_VALUES + (1 + layout.slots.length) * byteLength, byteLength: 4 };
+    this.#step = { name: 'step', offset: ROW_VALUES + (1 + slots.length) * byteLength, byteLength: 4 };
   }
 
   /** Throws `OutOfMemory`, with nothing changed. */
@@ -167,8 +168,8 @@ export class SparseTable {
   }
 
   /**
-   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when an id
-   * is of another shard.
+   * Rows of `shards` that exist, in the order of `ids`. Needs no memory beyond the workspace. Throws `WrongShard` when
+   * an id is of another shard.
    */
   read(ids: BigUint64Array, shards: readonly number[], memory: RowMemory = FRESH_MEMORY): ShardRows {
     const rows = this.#newRows(ids, memory);
@@ -218,7 +219,7 @@ export class SparseTable {
     this.#import({ shards: [shard], others: SHARD_ACTION.absent }, rows);
   }
 
-  /** Puts in the rows that belong to these present shards and passes over the others. Throws like `import`. */
+  /** Puts in the rows that belong to these present shards and skips the others. Throws like `import`. */
   adopt(shards: readonly number[], rows: ShardRows): void {
     this.#checkRows(rows);
     this.#import({ shards, others: SHARD_ACTION.skip }, rows);
@@ -292,7 +293,7 @@ export class SparseTable {
       ids,
       values: memory.floats(count * width),
       slots: Object.fromEntries(slots),
-      steps: this.#layout.steps ? memory.words(count) : undefined,
+      steps: this.optimizer.layout.steps ? memory.words(count) : undefined,
     };
   }
 
@@ -310,7 +311,7 @@ export class SparseTable {
     if (!named || [rows.values, ...this.#slots.map(({ name }) => rows.slots[name])].some((a) => a?.length !== floats)) {
       throw badMessage(`${this.spec.name}: ${count} rows lack values or slots of ${floats} floats`);
     }
-    const steps = this.#layout.steps ? count : undefined;
+    const steps = this.optimizer.layout.steps ? count : undefined;
     if (rows.steps?.length !== steps)
       throw badMessage(`${this.spec.name}: the rows' step counts do not fit the optimizer`);
   }

@@ -25,6 +25,15 @@ export interface ParameterSpec {
   readonly sparse: readonly SparseSpec[];
 }
 
+/** A parameter and the optimizer that updates it. */
+export type Trained<T extends DenseSpec | SparseSpec> = T & { readonly optimizer: OptimizerSpec };
+
+/** What a model declares, and how a job trains it. */
+export interface TrainedSpec {
+  readonly dense: readonly Trained<DenseSpec>[];
+  readonly sparse: readonly Trained<SparseSpec>[];
+}
+
 export type OptimizerSpec =
   | { readonly type: 'sgd'; readonly learningRate: number; readonly l2: number }
   | { readonly type: 'momentum'; readonly learningRate: number; readonly momentum: number; readonly l2: number }

@@ -4,7 +4,8 @@ import { blockCount } from './blocks.ts';
 import { checkOptimizerSpec, checkParameterSpec, checkShardCount } from './check-options.ts';
 import { DenseParameter } from './dense-parameter.ts';
 import { KernelHeap } from './kernel-heap.ts';
-import { optimizerLayout, useOptimizer } from './optimizer.ts';
+import { createOptimizer } from './kernel-optimizer.ts';
+import { hasLearningRate } from './optimizer.ts';
 import type {
   DenseBlock,
   DensePart,
@@ -28,10 +29,11 @@ export interface WasmParametersOptions extends ParametersOptions {
   readonly memoryLimitBytes?: number;
 }
 
-/** Throws `JobInvalid` for a specification it cannot hold to, `OutOfMemory` when the limit leaves no room to start. */
+/** Throws `JobInvalid` for a specification that is out of bounds, `OutOfMemory` when the limit is too low to start. */
 export function createParameters(options: WasmParametersOptions): Parameters {
   checkParameterSpec(options.spec);
-  checkOptimizerSpec(options.optimizer);
+  for (const { name, optimizer } of [...options.spec.dense, ...options.spec.sparse])
+    checkOptimizerSpec(name, optimizer);
   checkShardCount(options.shards, options.seed);
   return new WasmParameters(options);
 }
@@ -45,16 +47,19 @@ class WasmParameters implements Parameters {
   readonly #present = new Set<number>();
 
   constructor(options: WasmParametersOptions) {
-    const { spec, optimizer, shards } = options;
-    const layout = optimizerLayout(optimizer);
-    this.#hasRate = optimizer.type !== 'ftrl';
+    const { spec, shards } = options;
+    this.#hasRate = [...spec.dense, ...spec.sparse].every(({ optimizer }) => hasLearningRate(optimizer));
     this.#heap = new KernelHeap(options.memoryLimitBytes);
-    useOptimizer(this.#heap.kernels, optimizer);
-    this.#dense = spec.dense.map((dense) => new DenseParameter(this.#heap, dense, layout, options));
+    this.#dense = spec.dense.map((dense) => {
+      const optimizer = createOptimizer(this.#heap, dense.optimizer);
+      return new DenseParameter(this.#heap, dense, optimizer, options);
+    });
     const byteLength = workspaceBytes(Math.max(0, ...spec.sparse.map(({ width }) => width)), shards);
     const workspace = { address: this.#heap.allocate(byteLength), byteLength };
-    const tables = { ...options, layout, workspace };
-    this.#sparse = spec.sparse.map((sparse) => new SparseTable(this.#heap, sparse, tables));
+    this.#sparse = spec.sparse.map((sparse) => {
+      const optimizer = createOptimizer(this.#heap, sparse.optimizer);
+      return new SparseTable(this.#heap, sparse, { ...options, optimizer, workspace });
+    });
     this.#shardCount = shards;
   }
 
@@ -108,7 +113,7 @@ class WasmParameters implements Parameters {
     const count = target.countIds(ids, into, 'room');
     const out = this.#heap.addressOf(into);
     if (out !== undefined) {
-      // Ids that lie outside are copied in, which may move `into`, but not its address.
+      // Ids outside of kernel memory are copied in, which may move `into`, but not its address.
       this.#heap.withInputs([ids], ([idsAt]) => target.pull(idsAt!, count, out));
       return;
     }
@@ -144,7 +149,7 @@ class WasmParameters implements Parameters {
       heap: this.#heap,
       sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
       dense: dense.map(({ parameter, blocks, ...part }) => {
-        // Copied: where they lie in kernel memory, the view would end with the push's first allocation.
+        // Copied: a view of kernel memory would end with the first allocation of the push.
         return { ...part, blocks: blocks.slice(), parameter: this.#parameter(parameter) };
       }),
       actions,

@@ -1,4 +1,7 @@
-/** A job whose shards are dealt to several pservers, each with a file of its own; and the same in one memory, to compare. */
+/**
+ * A job whose shards are dealt to several pservers, each with a file of its own; and the same in one memory, to
+ * compare.
+ */
 
 import type { Disk } from '../../src/base/seams.ts';
 import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
@@ -6,7 +9,8 @@ import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import { checkpointPath } from '../../src/checkpoint/file/paths.ts';
 import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
-import { type CheckpointSet, type FileRef, openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
+import type { FileRef } from '../../src/checkpoint/registry/file-ref.ts';
+import { type CheckpointSet, openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
 import { plannedShards } from '../../src/core/placement.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { emptyParameters, fill, IDS, jobOf, ledgerOf, metaOf, uuidOf } from './fixture.ts';

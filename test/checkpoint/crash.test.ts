@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts';
 import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
-import { saveCheckpoint } from '../../src/checkpoint/save.ts';
+import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
@@ -64,7 +64,7 @@ class Machine {
     return entry === undefined ? [] : generationsOf(entry).map(({ uuid }) => uuid);
   };
 
-  /** Starts anew: claims, removes orphans, loads. The number of the save that was loaded, 0 for none. */
+  /** Starts again: claims, removes orphans, loads. The number of the save that was loaded, 0 for none. */
   async restart(disk: SimulatedDisk): Promise<{ number: number; fence: Fence }> {
     const fence = await this.claim();
     const { entry } = await readEntry(this.store, KEY);

@@ -5,6 +5,7 @@ import type { FilePlace } from '../../src/checkpoint/file/paths.ts';
 import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
+import { type OptimizerChoice, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
@@ -25,16 +26,22 @@ const spec: ParameterSpec = {
   ],
 };
 
+const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.2, lambda2: 0.3 };
+const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.1, l2: 0 };
+const OTHERS = { tables: { 'emb/values.0': { optimizer: FTRL } }, blocks: { 'layer/bias': { optimizer: SGD } } };
 const ADAM: OptimizerSpec = { type: 'adam', learningRate: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 };
 
-export const jobOf = (changes: Partial<ExpectedJob> = {}): ExpectedJob => ({
-  jobId: JOB_ID,
-  parameters: spec,
-  optimizer: ADAM,
-  seed: 7,
-  shards: 8,
-  ...changes,
-});
+type JobChanges = Partial<Omit<ExpectedJob, 'parameters'> & OptimizerChoice & { parameters: ParameterSpec }>;
+
+/**
+ * With Adam for all parameters of `changes`, or as the small job has it: another optimizer for the last of each kind.
+ */
+export function jobOf(changes: JobChanges = {}): ExpectedJob {
+  const { optimizer, tables, blocks, parameters = spec, ...rest } = changes;
+  const mixed = optimizer === undefined && changes.parameters === undefined ? OTHERS : {};
+  const choice = { ...mixed, optimizer: optimizer ?? ADAM, ...(tables && { tables }), ...(blocks && { blocks }) };
+  return { jobId: JOB_ID, seed: 7, shards: 8, ...rest, parameters: trainedSpec(parameters, choice) };
+}
 
 export const uuidOf = (number: number): string => `00000000-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
 
@@ -52,25 +59,24 @@ export const metaOf = (job: ExpectedJob, changes: Partial<CheckpointMeta> = {}):
   ...changes,
 });
 
-export const emptyParameters = ({ parameters, optimizer, seed, shards }: ExpectedJob): Parameters =>
-  createParameters({ spec: parameters, optimizer, seed, shards });
-
-const SLOTS: Readonly<Record<string, readonly string[]>> = { adam: ['m', 'v'], sgd: [], ftrl: ['z', 'n'] };
+export const emptyParameters = ({ parameters, seed, shards }: ExpectedJob): Parameters =>
+  createParameters({ spec: parameters, seed, shards });
 
 /** Rows with values that depend on id, column and `salt` only. */
 export function rowsOf(job: ExpectedJob, table: number, ids: readonly bigint[], salt: number): ShardRows {
-  const { width } = job.parameters.sparse[table]!;
+  const { width, optimizer } = job.parameters.sparse[table]!;
+  const layout = optimizerLayout(optimizer);
   const matrix = (kind: number): Float32Array =>
     Float32Array.from(
       { length: ids.length * width },
       (_, at) => Math.fround(Number(ids[Math.floor(at / width)]! % 1009n) + at / 7 + kind * 1000 + salt) / 3,
     );
-  const slots = SLOTS[job.optimizer.type]!.map((slot, at) => [slot, matrix(at + 1)] as const);
+  const slots = layout.slots.map((slot, at) => [slot, matrix(at + 1)] as const);
   return {
     ids: BigUint64Array.from(ids),
     values: matrix(0),
     slots: Object.fromEntries(slots),
-    steps: job.optimizer.type === 'adam' ? Uint32Array.from(ids, (_, at) => at + salt) : undefined,
+    steps: layout.steps ? Uint32Array.from(ids, (_, at) => at + salt) : undefined,
   };
 }
 

@@ -1,21 +1,25 @@
-/** What the golden file of format version 1 holds: made from nothing but this file. */
+/** What the golden file of format version 2 holds: made from nothing but this file. */
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { emptyParameters, jobOf, ledgerOf, metaOf, rowsOf, uuidOf } from './fixture.ts';
 
-/** As written today. */
-export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v1-sealed/', import.meta.url).pathname;
-/** As written before headers had a checksum of their own. */
-export const UNSEALED_FOLDER = new URL('../golden/checkpoint/v1/', import.meta.url).pathname;
+export const GOLDEN_FOLDER = new URL('../golden/checkpoint/v2/', import.meta.url).pathname;
+/** A file of format version 1, which is refused. */
+export const FORMER_FOLDER = new URL('../golden/checkpoint/v1/', import.meta.url).pathname;
 
 export const GOLDEN_JOB = jobOf({
   parameters: {
-    dense: [{ name: 'w', shape: [3, 5], initializer: { type: 'xavier' } }],
+    dense: [
+      { name: 'w', shape: [3, 5], initializer: { type: 'xavier' } },
+      { name: 'bias', shape: [15], initializer: { type: 'zeros' } },
+    ],
     sparse: [
       { name: 'emb', width: 3, initializer: { type: 'uniform', low: -1, high: 1 } },
       { name: 'unused', width: 1, initializer: { type: 'zeros' } },
     ],
   },
+  tables: { emb: { optimizer: { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.2, lambda2: 0.3 } } },
+  blocks: { bias: { optimizer: { type: 'momentum', learningRate: 0.1, momentum: 0.9, l2: 0.001 } } },
   shards: 4,
 });
 
@@ -38,8 +42,9 @@ export function goldenParameters(): Parameters {
   for (const shard of parameters.shards()) {
     for (const { block, parameter } of parameters.exportBlocks(shard)) {
       const floats = (scale: number): Float32Array => Float32Array.from({ length: 15 }, (_, at) => (at - 7) / scale);
-      const slots = { m: floats(3), v: floats(7) };
-      parameters.importBlock(shard, { parameter, block, values: floats(11), slots, step: 12 });
+      const slots = parameter === 0 ? { m: floats(3), v: floats(7) } : { velocity: floats(5) };
+      const step = parameter === 0 ? 12 : undefined;
+      parameters.importBlock(shard, { parameter, block, values: floats(11), slots, step });
     }
   }
   return parameters;

@@ -1,6 +1,6 @@
 /**
- * A checkpoint file far larger than the disk space it takes: ids are there, values are a hole in the file, which reads as
- * zeros. Whole and valid, checksums included when asked for (they take reading zeros once).
+ * A checkpoint file far larger than the disk space it takes: ids are there, values are a hole in the file, which reads
+ * as zeros. Whole and valid, checksums included when asked for (they take reading zeros once).
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -27,6 +27,8 @@ export interface SparseCheckpoint {
   readonly withChecksums: boolean;
 }
 
+const SGD = { type: 'sgd', learningRate: 0.1, l2: 0 } as const;
+
 /** Ids 0 to `rows`, dealt to shards: one extent a shard. Returns the size of the file. */
 export function writeSparseCheckpoint(options: SparseCheckpoint): number {
   const { path, rows, width, shards, uuid, withChecksums } = options;
@@ -41,8 +43,7 @@ export function writeSparseCheckpoint(options: SparseCheckpoint): number {
     kind: 'full',
     clean: false,
     createdAt: 1_700_000_000,
-    parameters: { dense: [], sparse: [{ name: 'emb', width, initializer: { type: 'zeros' } }] },
-    optimizer: { type: 'sgd', learningRate: 0.1, l2: 0 },
+    parameters: { dense: [], sparse: [{ name: 'emb', width, initializer: { type: 'zeros' }, optimizer: SGD }] },
     seed: 1,
     shards,
   };
@@ -82,7 +83,6 @@ export function writeSparseCheckpoint(options: SparseCheckpoint): number {
   add(TENSORS.checksums, 'U32', [checksums.length], new Uint8Array(checksums.buffer));
   const metadata = encodeMetadata({
     ...meta,
-    state: { slots: [], steps: false },
     extents: shards,
     rows,
     shardsHere: shards,

@@ -5,7 +5,7 @@ import { generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { GOLDEN_FOLDER, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';
 
-if (existsSync(GOLDEN_FOLDER)) throw new Error(`${GOLDEN_FOLDER} is there already`);
+if (existsSync(GOLDEN_FOLDER)) throw new Error(`${GOLDEN_FOLDER} exists already`);
 const parameters = goldenParameters();
 const file = await writeCheckpointFile({
   disk: createDisk(),

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { modelOf } from '../../src/cluster/job/job-model.ts';
+import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
@@ -76,9 +76,9 @@ test('evaluate: the checkpoints of a job that ended are scored', async () => {
   for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
   const { ended, waits } = start(folder, url, 'evaluate');
   await waits;
-  const { optimizer, training, cluster } = record.job;
-  const parameters = modelOf(record).parameters;
-  const job = { jobId: record.id, parameters, optimizer, seed: training.seed, shards: cluster.shards };
+  const { training, cluster } = record.job;
+  const parameters = trainedSpecOf(record);
+  const job = { jobId: record.id, parameters, seed: training.seed, shards: cluster.shards };
   const { generations } = await saveCluster({
     ...{ disk: createDisk(), pservers: PSERVERS, folder: join(folder, 'checkpoints'), job, ids: [1n, 2n, 3n] },
   });

@@ -43,7 +43,7 @@ export function leaseContract(world: ContractWorld): void {
     expect(await store.get(`${prefix}a`)).toMatchObject({ value: '2', leaseId: 0n });
   });
 
-  it('lets a lease run out that nobody renews, and keeps the one that is renewed', async () => {
+  it('lets a lease run out that is not renewed, and keeps the one that is renewed', async () => {
     const { store, other, prefix, harness } = world;
     const { clock, leaseTtlMs } = harness;
     const sentAtMs = clock.monotonicMs();

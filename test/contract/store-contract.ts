@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/base/seams.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { Capabilities } from './capabilities.ts';
+import { capabilityContract } from './capability-contract.ts';
 import { leaseContract } from './lease-contract.ts';
 import { transactionContract } from './transaction-contract.ts';
 import { watchContract } from './watch-contract.ts';
@@ -9,12 +11,17 @@ import { watchContract } from './watch-contract.ts';
 /** One kind of store, holding one set of data. */
 export interface StoreHarness {
   readonly clock: Clock;
+  readonly url: string;
   /** A new connection to the same data, as another process has. */
   connect(): Promise<Store>;
   /** Forgets history up to `revision`. */
   compact(revision: bigint): Promise<void>;
   /** A lease that runs out in the test, and not before the few writes that come first are through on a slow disk. */
   readonly leaseTtlMs: number;
+  /** Restarts the server, if there is one. */
+  restart(): Promise<void>;
+  /** Puts an empty store in the place of this one; for stores that can be replaced. */
+  replace?(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -26,7 +33,7 @@ export interface ContractWorld {
   readonly prefix: string;
 }
 
-export function storeContract(name: string, start: () => Promise<StoreHarness>): void {
+export function storeContract(name: string, capabilities: Capabilities, start: () => Promise<StoreHarness>): void {
   describe(`${name} keeps the store's contract`, () => {
     let harness: StoreHarness;
     let store: Store;
@@ -64,6 +71,7 @@ export function storeContract(name: string, start: () => Promise<StoreHarness>):
     transactionContract(world);
     leaseContract(world);
     watchContract(world);
+    capabilityContract(capabilities, start);
 
     it('has one identity for all its connections, and a revision that grows', async () => {
       const before = await store.identity();

@@ -42,7 +42,7 @@ test('a gzip file is inflated once, whatever its name', async () => {
   expect((await contentOf(await openContent(second, 'packed.txt'))).length).toBe(text.length + 14);
 });
 
-test('a changed gzip file is inflated anew', async () => {
+test('a changed gzip file is inflated again', async () => {
   const place = placeWith('a.gz', gzipSync('old'));
   expect(await contentOf(await openContent(place, 'a.gz'))).toBe('old');
   writeFileSync(join(place.folder, 'a.gz'), gzipSync('new'));

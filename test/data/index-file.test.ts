@@ -41,7 +41,7 @@ describe('the index kept as a file', () => {
     expect(place.warnings).toEqual([]);
   });
 
-  test('is built anew when the data or the settings change', async () => {
+  test('is rebuilt when the data or the settings change', async () => {
     const place = counting(lines(20));
     await load(place);
     writeFileSync(place.path, lines(30));
@@ -71,7 +71,7 @@ describe('the index kept as a file', () => {
     expect(kept(place)).toEqual([name]);
   });
 
-  test('is not kept when the data changed meanwhile', async () => {
+  test('is not kept when the data changed while it was built', async () => {
     const disk = createDisk();
     const place = testPlace({
       disk: {

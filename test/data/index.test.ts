@@ -6,12 +6,12 @@ import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import { CHUNK_BYTES, ChunkCutter } from '../../src/data/chunk-cutter.ts';
 import { openContent } from '../../src/data/content.ts';
-import { scanText } from '../../src/data/formats/text-scanner.ts';
+import { scanText } from '../../src/data/formats/libsvm/scanner.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
-import { parseNaively } from './formats/naive-libsvm.ts';
+import { parseNaively } from './formats/libsvm/naive-parser.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 
 const place = testPlace();

@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import type { DataFormat } from '../../src/data/formats/registry.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import type { LabelRule } from '../../src/data/labels.ts';
-import type { Chunk, DataFormat, DataIndex } from '../../src/data/source.ts';
+import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
 import type { DenseBatch } from '../../src/model/model.ts';
@@ -21,7 +22,12 @@ async function opened(what: string | string[], format: DataFormat, recordsPerTas
 }
 
 const readerOf = (index: DataIndex, labels: LabelRule): TaskReader =>
-  createTaskReader(place, { format: index.format, files: index.files, labels, inputWidth: index.featureBound });
+  createTaskReader(place, {
+    format: index.format as DataFormat,
+    files: index.files,
+    labels,
+    inputWidth: index.featureBound,
+  });
 
 describe('reading tasks of text', () => {
   test('every record once, in order, from plain and gzip files alike', async () => {

@@ -65,7 +65,7 @@ describe.skipIf(reason !== undefined)(`cluster.sh${reason === undefined ? '' : `
     const again = await startScript(place, 'cluster.sh again', job);
     await expectResult(place, again.running);
     const log = readFileSync(place.path(FOLDER, 'master.log'), 'utf8');
-    const [, pass, inPass] = /going on in pass (\d+) of \d+ done=(\d+)/.exec(log)!.map(Number);
+    const [, pass, inPass] = /resuming in pass (\d+) of \d+ done=(\d+)/.exec(log)!.map(Number);
     expect((pass! - 1) * TASKS_PER_PASS + inPass!).toBeGreaterThanOrEqual(done);
   });
 });

@@ -5,7 +5,7 @@ import { createClock } from '../../src/host/clock.ts';
 import { follow } from '../../src/store/follow.ts';
 import { defaultChroot } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { type RetryOptions, retryWhileAway } from '../../src/store/retry-store.ts';
+import { type RetryOptions, retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
 import type { KeyValue, Store } from '../../src/store/store.ts';
 import type { Running } from './processes.ts';
 
@@ -32,12 +32,12 @@ export class JobStore {
   }
 
   async entries(): Promise<Entries> {
-    const { entries } = await retryWhileAway(this.#retry, () => this.#store.range({ prefix: `${this.#chroot}/` }));
+    const { entries } = await retryUntilAnswered(this.#retry, () => this.#store.range({ prefix: `${this.#chroot}/` }));
     return new Map(entries.map((entry) => [this.#short(entry.key), entry]));
   }
 
   async get(key: string): Promise<KeyValue | undefined> {
-    return retryWhileAway(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
+    return retryUntilAnswered(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
   }
 
   /** Follows the keys until `reached` says so of them; throws when `unless` ends before. */

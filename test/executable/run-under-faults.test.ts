@@ -20,7 +20,7 @@ test('SIGKILL of a trainer, then of the master, in mid-run: the job ends as good
   await running.said(/master ended \(SIGKILL\); restarting it/);
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
-  expect(readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8')).toMatch(/going on in pass \d+ of/);
+  expect(readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8')).toMatch(/resuming in pass \d+ of/);
 });
 
 test('SIGKILL of the run itself: its processes leave cleanly, and the same command goes on', async () => {
@@ -37,6 +37,6 @@ test('SIGKILL of the run itself: its processes leave cleanly, and the same comma
   await expectWhole(place, await resultOf(again), place.path(JOB_FOLDER, 'checkpoints'));
   const log = readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8');
   expect(log).toContain('the launcher has exited; stopping');
-  const [, pass, inPass] = /going on in pass (\d+) of \d+ done=(\d+)/.exec(log)!.map(Number);
+  const [, pass, inPass] = /resuming in pass (\d+) of \d+ done=(\d+)/.exec(log)!.map(Number);
   expect((pass! - 1) * TASKS_PER_PASS + inPass!).toBe(done);
 });

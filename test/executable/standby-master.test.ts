@@ -18,7 +18,7 @@ test('SIGKILL of the master in mid-run: the one that stood by goes on from where
   const address = (await store.get('/master/addr'))?.value;
   master.kill('SIGKILL');
   await expectMidRun(store);
-  await standby.said(/going on in pass \d+ of \d+/);
+  await standby.said(/resuming in pass \d+ of \d+/);
   expect((await store.get('/master/addr'))?.value).not.toBe(address);
   await expectMidRun(store);
 

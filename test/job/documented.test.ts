@@ -38,7 +38,8 @@ describe('docs/job-file.md', () => {
       return names?.includes(`\`${path}\``) && (constant === undefined || line.includes(`\`${constant}\``));
     });
     expect(row, `a row for ${path} ${constant ?? ''}`).toBeDefined();
-    if (value !== undefined && !path.startsWith('optimizer.')) expect(row).toContain(`| \`${value}\` |`);
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    if (value !== undefined && !path.startsWith('optimizer.')) expect(row).toContain(`| \`${text}\` |`);
   });
 
   test('names no field that does not exist', () => {

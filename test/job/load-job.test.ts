@@ -13,6 +13,9 @@ data: { train: a9a.gz, format: libsvm }
 model: { type: lr }
 `;
 
+const FM = SMALL.replace('lr }', 'fm }');
+const IMAGES = SMALL.replace('lr }', 'softmax }').replace('libsvm', 'idx');
+
 function errorOf(run: () => unknown): PaddletError {
   try {
     run();
@@ -46,6 +49,8 @@ describe('a valid job', () => {
       },
       model: { type: 'lr', task: 'binary' },
       optimizer: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 },
+      tables: {},
+      blocks: {},
       training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
       cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
@@ -60,8 +65,11 @@ describe('a valid job', () => {
     ['adam', { learningRate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 }],
     ['adamw', { learningRate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01 }],
     ['ftrl', { alpha: 0.1, beta: 1, lambda1: 0, lambda2: 0 }],
-  ])('optimizer %s has its defaults', (type, fields) => {
-    expect(parseJobFile('job.yaml', SMALL, [`optimizer.type=${type}`]).optimizer).toEqual({ type, ...fields });
+  ])('optimizer %s has its defaults, of the job and of a table', (type, fields) => {
+    const job = parseJobFile('job.yaml', SMALL, [`optimizer.type=${type}`, `tables.w.optimizer.type=${type}`]);
+    expect(job.optimizer).toEqual({ type, ...fields });
+    expect(job.tables).toEqual({ w: { optimizer: { type, ...fields } } });
+    expect(parseJob(JSON.parse(JSON.stringify(job)))).toEqual(job);
   });
 
   test('idx with labels and softmax', () => {
@@ -243,8 +251,54 @@ describe('errors name place, field and what was meant', () => {
       SMALL.replace('a9a.gz', 'a9a.gz, trainLabels: b'),
       'job.yaml:2:37: data.trainLabels: only for format idx: libsvm records contain their labels',
     ],
+    [
+      'a table that the model lacks',
+      `${SMALL}tables:\n  v: { optimizer: { type: sgd } }\n`,
+      'job.yaml:5:3: tables.v: the model lr has w',
+    ],
+    [
+      'a dense parameter among the tables',
+      `${SMALL}tables: { bias: { optimizer: { type: sgd } } }\n`,
+      'job.yaml:4:11: tables.bias: the model lr has w; did you mean blocks.bias?',
+    ],
+    [
+      'a dense parameter that the model lacks',
+      `${FM}blocks: { b: { optimizer: { type: sgd } } }\n`,
+      'job.yaml:4:11: blocks.b: the model fm has bias',
+    ],
+    [
+      'a table of a model without any',
+      `${IMAGES}tables: { W: { optimizer: { type: sgd } } }\n`,
+      'job.yaml:4:11: tables.W: the model softmax has no tables; did you mean blocks.W?',
+    ],
+    ['a table without an optimizer', `${FM}tables: { w: {} }\n`, 'job.yaml:4:11: tables.w.optimizer: is required'],
+    [
+      'a misspelt field of a table',
+      `${FM}tables: { w: { optimiser: { type: sgd } } }\n`,
+      'job.yaml has 2 errors\n  job.yaml:4:11: tables.w.optimizer: is required\n' +
+        '  job.yaml:4:16: tables.w.optimiser: unknown field; did you mean optimizer?',
+    ],
+    [
+      'a misspelt field of the optimizer of a table',
+      `${FM}tables: { w: { optimizer: { type: ftrl, alfa: 1 } } }\n`,
+      'job.yaml:4:41: tables.w.optimizer.alfa: unknown field; did you mean alpha?',
+    ],
+    [
+      'a field of another optimizer in a table',
+      `${FM}tables: { w: { optimizer: { type: ftrl, momentum: 1 } } }\n`,
+      'job.yaml:4:41: tables.w.optimizer.momentum: is not a field of tables.w.optimizer type "ftrl"',
+    ],
   ])('%s', (_what, text, message) => {
     expect(complaint(text)).toBe(message);
+  });
+
+  test('a rate that is scaled, and a table with FTRL', () => {
+    const text = `${FM}training: { staleness: { bound: 3, policy: scale } }\n`;
+    const message = 'training.staleness.policy: ftrl has no learning rate to scale: expected wait or refuse';
+    expect(complaint(text, 'tables.w.optimizer.type=ftrl')).toContain(message);
+    // All parameters have others: the default is not in use.
+    const others = ['tables.w', 'tables.v', 'blocks.bias'].map((of) => `${of}.optimizer.type=sgd`);
+    expect(parseJobFile('job.yaml', text, ['optimizer.type=ftrl', ...others]).optimizer.type).toBe('ftrl');
   });
 
   test('labels that do not match their files, and lr on idx', () => {

@@ -1,4 +1,7 @@
-/** The models' loss as their formulas are written, in f64 with JavaScript's own functions: what the fast ones are checked against. */
+/**
+ * The models' loss as their formulas are written, in f64 with JavaScript's own functions: what the fast ones are
+ * checked against.
+ */
 import type { DenseBatch, SparseBatch } from '../../src/model/model.ts';
 
 /** Values in f64, so that differences of the loss can be taken. */

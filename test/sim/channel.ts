@@ -1,7 +1,8 @@
 /** The client's end of the simulated wire: connects when requests wait, again and again, as `WebSocketChannel` does. */
+
+import { backoffMs, jittered } from '../../src/base/backoff.ts';
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
-import { backoffMs } from '../../src/protocol/backoff.ts';
 import type { Channel, Outgoing, Received, RequestOptions } from '../../src/protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import { parseRequest } from '../../src/protocol/messages/parse.ts';
@@ -145,8 +146,8 @@ export class SimulatedChannel implements Channel {
       return;
     }
     this.#phase = 'backingOff';
+    const waitMs = jittered(backoffMs(this.#attempts, BACKOFF), this.#process.random);
     this.#attempts += 1;
-    const waitMs = backoffMs(this.#attempts, BACKOFF, this.#process.random);
     this.#cancelTimer = this.#process.clock.after(waitMs, () => this.#connect());
   }
 

@@ -1,14 +1,8 @@
 /** Which attempts are live, read from what masters save: an account of its own, beside the queue's. */
+import type { AttemptRef } from '../../src/core/tasks/address.ts';
 import type { TaskBlock } from '../../src/core/tasks/state.ts';
 import { BLOCK_TASKS } from '../../src/core/tasks/state.ts';
 import type { Keys } from '../../src/store/keys.ts';
-
-interface Attempt {
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-  readonly trainer: string;
-}
 
 export class LiveAttempts {
   readonly #blocksPrefix: string;
@@ -20,8 +14,8 @@ export class LiveAttempts {
   /** Tasks that were done, with the attempts that were live until then. */
   readonly #doneBy = new Map<string, readonly { attempt: number; trainer: string }[]>();
 
-  /** Attempts of repairs: dealt, but not in what is saved. */
-  readonly #unsaved = new Set<string>();
+  /** Attempts of repairs: handed out, but not in what is saved. */
+  readonly #repairs = new Set<string>();
 
   constructor(keys: Keys) {
     this.#blocksPrefix = keys.taskBlocks(0).slice(0, -2);
@@ -53,28 +47,28 @@ export class LiveAttempts {
   }
 
   /** A master has answered with this attempt; what it rests on is saved. */
-  dealt(attempt: Attempt): void {
-    if (!this.#isLive(attempt)) this.#unsaved.add(nameOf(attempt));
+  dealt(attempt: AttemptRef): void {
+    if (attempt.queue === 'repair') this.#repairs.add(nameOf(attempt));
   }
 
   /** Asked when a master has accepted the end of an attempt: it was live in the state saved before. */
-  mayFinish(ended: Attempt): boolean {
-    const { pass, task, attempt, trainer } = ended;
-    if (this.#unsaved.has(nameOf(ended))) return true;
+  mayFinish(ended: AttemptRef): boolean {
+    const { queue, pass, task, attempt, trainer } = ended;
+    if (queue === 'repair') return this.#repairs.has(nameOf(ended));
     const live = this.#doneBy.get(`${pass}/${task}`);
     // The block of a pass's last task is dropped with the pass.
     if (live === undefined) return this.#isLive(ended);
     return live.some((one) => one.attempt === attempt && one.trainer === trainer);
   }
 
-  #isLive({ pass, task, attempt, trainer }: Attempt): boolean {
+  #isLive({ pass, task, attempt, trainer }: AttemptRef): boolean {
     const block = this.#blocks.get(`${this.#blocksPrefix}${pass}/${Math.floor(task / BLOCK_TASKS)}`);
     const live = block?.open[task]?.attempts ?? [];
     return live.some((one) => one.attempt === attempt && one.trainer === trainer);
   }
 }
 
-const nameOf = ({ pass, task, attempt, trainer }: Attempt): string => `${pass}/${task}/${attempt}/${trainer}`;
+const nameOf = ({ pass, task, attempt, trainer }: AttemptRef): string => `${pass}/${task}/${attempt}/${trainer}`;
 
 /** Whether all bits of `some` are in `all`, both in hexadecimal. */
 const includes = (all: string, some: string): boolean =>

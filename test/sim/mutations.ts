@@ -4,6 +4,7 @@
  */
 import { isPaddletError } from '../../src/base/errors.ts';
 import { parseRoleInfo, type RoleInfo } from '../../src/cluster/info.ts';
+import type { AttemptRef } from '../../src/core/tasks/address.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -59,12 +60,15 @@ export const withoutPlacement = changing(async (header, ask) => {
   return info.role === 'pserver' && info.state === 'working' ? { ...header, placement: info.placement } : header;
 });
 
-/** A trainer that says that a task is finished is taken to have its live attempt, if there is one. */
+const isSameTask = (a: AttemptRef, b: AttemptRef): boolean =>
+  a.queue === b.queue && a.pass === b.pass && a.task === b.task;
+
+/** A trainer that reports a task as finished has a live attempt of it, if any trainer has. */
 export const withoutAttempts = changing(async (header, ask) => {
   if (header.type !== 'finishTask') return header;
   const info = await askInfo(ask);
   if (info.role !== 'master' || info.state !== 'working' || info.mode !== 'async') return header;
-  const live = info.attempts.filter(({ pass, task }) => pass === header.pass && task === header.task);
+  const live = info.attempts.filter((one) => isSameTask(one, header));
   const isLive = live.some(({ attempt, trainer }) => attempt === header.attempt && trainer === header.trainer);
   const [other] = live;
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };

@@ -11,11 +11,11 @@ export type Tell = (who: string, what: string) => void;
 
 /** Log lines of the roles that stand for something worth counting. */
 const LOGGED: readonly (readonly [RegExp, string])[] = [
-  [/^training: task \d+ goes back/, 'requeued task'],
-  [/^training: \S+ gets a copy of task/, 'speculated task'],
+  [/^training: task \d+ is returned to the queue/, 'requeued task'],
+  [/^training: task \d+ is copied to/, 'speculated task'],
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
-  [/^lane \d+ of round \d+: \S+ computes it too/, 'late lane'],
+  [/^lane \d+ of round \d+ is late: /, 'late lane'],
   [/^CheckpointCorrupt: /, 'corrupt checkpoint refused'],
   [/^the (checkpoint could not be written|parting snapshot is lost)/, 'checkpoint not written'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
@@ -101,7 +101,7 @@ export class Witness implements StoreObserver {
       this.count(`refused ${outcome.code}`);
       return;
     }
-    if (outcome.type === 'getTask' && request.type === 'getTask' && outcome.task?.kind === 'train') {
+    if (outcome.type === 'getTask' && request.type === 'getTask' && outcome.task !== undefined) {
       this.#attempts.dealt({ ...outcome.task, trainer: request.trainer });
     }
     if (request.type === 'push' && outcome.type === 'push') this.#pushed(server, outcome.outcome);

@@ -45,7 +45,7 @@ describe('keepLease', () => {
     keeper.stop();
   });
 
-  it('suspends at its own deadline while the store is away, and resumes when the store still has the lease', async () => {
+  it('suspends at its own deadline while the store is unreachable, and resumes when the store still has the lease', async () => {
     const { keeper, story, clock, state } = await world();
     state.isCutOff = true;
     // The store's own clock stands still: it was stopped as well.

@@ -69,7 +69,7 @@ describe('settle', () => {
     expect(await settle({ clock, run, happened })).toMatchObject({ succeeded: false, result: { succeeded: false } });
   });
 
-  it('passes on what waiting cannot mend', async () => {
+  it('passes on what waiting cannot fix', async () => {
     const clock = new FakeClock();
     const run = async () => {
       throw new PaddletError('LeaseGone', 'gone');

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { isPaddletError } from '../../src/base/errors.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { retryWhileAway } from '../../src/store/retry-store.ts';
+import { retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
 import type { Compare, KeyValue, Op, RangeQuery, Store, Txn, WatchEvent } from '../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../etcd-server.ts';
 import { SILENT } from './support.ts';
@@ -76,9 +76,12 @@ function withoutConflicts(ops: Op[]): Op[] {
 
 let runs = 0;
 
-/** What the steps get from it; all of them once more, under other keys, when one was given up because the store was slow. */
+/**
+ * What the steps get from it; all of them once more, under other keys, when one was given up because the store was
+ * slow.
+ */
 function answersOf(store: Store, steps: readonly Step[]): Promise<unknown[]> {
-  return retryWhileAway({ clock, log: SILENT, store, signal: new AbortController().signal }, () => {
+  return retryUntilAnswered({ clock, log: SILENT, store, signal: new AbortController().signal }, () => {
     runs += 1;
     return tryAnswers(store, steps);
   });

@@ -40,6 +40,8 @@ function trainInParts(job: Job, { model, tasks }: Loaded, pservers: number): Dig
   return digestsOf(model, parts);
 }
 
+const [SGD, , , ADAGRAD, ADAM, , FTRL] = OPTIMIZERS;
+
 const digestsIn = ({ modelDigest, stateDigest }: Digests): Digests => ({ modelDigest, stateDigest });
 
 it.each(OPTIMIZERS)('$type: lr and fm in one memory and in several', async (optimizer) => {
@@ -53,6 +55,30 @@ it.each(OPTIMIZERS)('$type: lr and fm in one memory and in several', async (opti
     const loaded = await load(job, place);
     for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(digestsIn(plain));
   }
+});
+
+it('an optimizer of its own for each table and for the bias', async () => {
+  const place = testPlace();
+  makeText(place);
+  const digests = new Set<string>();
+  for (const [w, v, bias] of [
+    [FTRL, ADAGRAD, SGD],
+    [ADAGRAD, FTRL, SGD],
+    [ADAGRAD, FTRL, ADAM],
+  ]) {
+    const tables = { w: { optimizer: w }, v: { optimizer: v } };
+    const job = jobOf({
+      model: { type: 'fm', factors: 5 },
+      optimizer: SGD,
+      tables,
+      blocks: { bias: { optimizer: bias } },
+    });
+    const plain = digestsIn(await referenceLoop(job, place));
+    const loaded = await load(job, place);
+    for (const pservers of [1, 3]) expect(trainInParts(job, loaded, pservers)).toEqual(plain);
+    digests.add(plain.modelDigest).add(plain.stateDigest);
+  }
+  expect(digests.size).toBe(6);
 });
 
 it.each(OPTIMIZERS)('$type: softmax, whose weights are in two blocks', async (optimizer) => {

@@ -68,7 +68,7 @@ function indexOf(job: Job, place: DataPlace, what: readonly string[], labels: re
 }
 
 /** What decides the answer, beside the data. */
-export type PlainJob = Pick<Job, 'optimizer'> & {
+export type PlainJob = Pick<Job, 'optimizer' | 'tables' | 'blocks'> & {
   readonly training: Pick<Job['training'], 'batchSize' | 'passes' | 'lanes' | 'seed'>;
 };
 
@@ -159,23 +159,34 @@ const SLOTS: Readonly<Record<OptimizerSpec['type'], readonly string[]>> = {
   ftrl: ['z', 'n'],
 };
 
+const isCounting = ({ type }: OptimizerSpec): boolean => COUNTING.includes(type);
+
+/** In the order of their names. */
+function slotsOf({ type }: OptimizerSpec, { slots }: State): Uint8Array[] {
+  const names = SLOTS[type];
+  return [...names].sort().map((name) => littleEndian(slots[names.indexOf(name)]!));
+}
+
 class PlainMemory {
   readonly #model: Model;
-  readonly #optimizer: OptimizerSpec;
+  /** Of each dense parameter and of each table. */
+  readonly #denseOptimizers: readonly OptimizerSpec[];
+  readonly #tableOptimizers: readonly OptimizerSpec[];
   readonly #seed: number;
   /** Of each dense parameter its blocks. */
   readonly #blocks: readonly (readonly State[])[];
   readonly #rows: readonly Map<bigint, State>[];
 
-  constructor(model: Model, { optimizer, training }: PlainJob) {
+  constructor(model: Model, { optimizer, tables, blocks, training }: PlainJob) {
     this.#model = model;
-    this.#optimizer = optimizer;
+    this.#denseOptimizers = model.parameters.dense.map(({ name }) => blocks[name]?.optimizer ?? optimizer);
+    this.#tableOptimizers = model.parameters.sparse.map(({ name }) => tables[name]?.optimizer ?? optimizer);
     this.#seed = training.seed;
-    this.#blocks = model.parameters.dense.map((spec) => this.#firstBlocks(spec));
+    this.#blocks = model.parameters.dense.map((spec, at) => this.#firstBlocks(spec, this.#denseOptimizers[at]!));
     this.#rows = model.parameters.sparse.map(() => new Map());
   }
 
-  #firstBlocks({ name, shape, initializer }: DenseSpec): State[] {
+  #firstBlocks({ name, shape, initializer }: DenseSpec, optimizer: OptimizerSpec): State[] {
     const place = { name, seed: this.#seed, shape, id: undefined };
     const count = shape.reduce((product, size) => product * size, 1);
     const values = Float32Array.from({ length: count }, (_, element) =>
@@ -183,7 +194,7 @@ class PlainMemory {
     );
     const blocks: State[] = [];
     for (let from = 0; from < count; from += BLOCK_FLOATS) {
-      blocks.push(freshState(this.#optimizer, values.slice(from, from + BLOCK_FLOATS)));
+      blocks.push(freshState(optimizer, values.slice(from, from + BLOCK_FLOATS)));
     }
     return blocks;
   }
@@ -211,20 +222,25 @@ class PlainMemory {
         total,
       );
       blocks.forEach((block, i) => {
-        updateReference(this.#optimizer, block, gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS));
+        updateReference(
+          this.#denseOptimizers[parameter]!,
+          block,
+          gradient.slice(i * BLOCK_FLOATS, (i + 1) * BLOCK_FLOATS),
+        );
       });
     });
     this.#rows.forEach((rows, table) => {
       const spec = this.#model.parameters.sparse[table]!;
+      const optimizer = this.#tableOptimizers[table]!;
       for (const id of new Set(lanes.flatMap(({ sparse }) => [...sparse[table]!.keys()]))) {
         const touching = lanes.filter(({ sparse }) => sparse[table]!.has(id));
         const gradient = meanOf(
           touching.map(({ records, sparse }) => [records, sparse[table]!.get(id)!]),
           total,
         );
-        const row = rows.get(id) ?? freshState(this.#optimizer, this.#firstRow(spec, id));
+        const row = rows.get(id) ?? freshState(optimizer, this.#firstRow(spec, id));
         rows.set(id, row);
-        updateReference(this.#optimizer, row, gradient);
+        updateReference(optimizer, row, gradient);
       }
     });
   }
@@ -233,26 +249,24 @@ class PlainMemory {
   digests(): { modelDigest: string; stateDigest: string } {
     const model = createHash('sha256');
     const state = createHash('sha256');
-    const names = SLOTS[this.#optimizer.type];
-    const slotsOf = ({ slots }: State): Uint8Array[] =>
-      [...names].sort().map((name) => littleEndian(slots[names.indexOf(name)]!));
-    const isCounting = COUNTING.includes(this.#optimizer.type);
     for (const [spec, parameter] of byName(this.#model.parameters.dense)) {
+      const optimizer = this.#denseOptimizers[parameter]!;
       for (const hash of [model, state]) hash.update(`dense ${spec.name} ${spec.shape.join('x')}\n`);
       for (const block of this.#blocks[parameter]!) {
         model.update(littleEndian(block.values));
-        for (const slot of slotsOf(block)) state.update(slot);
-        state.update(u32(isCounting ? block.step : 0));
+        for (const slot of slotsOf(optimizer, block)) state.update(slot);
+        state.update(u32(isCounting(optimizer) ? block.step : 0));
       }
     }
     for (const [spec, table] of byName(this.#model.parameters.sparse)) {
+      const optimizer = this.#tableOptimizers[table]!;
       for (const hash of [model, state]) hash.update(`sparse ${spec.name} ${spec.width}\n`);
       const rows = [...this.#rows[table]!].sort(([a], [b]) => (a < b ? -1 : 1));
       for (const [id, row] of rows) {
         for (const hash of [model, state]) hash.update(u64(id));
         model.update(littleEndian(row.values));
-        for (const slot of slotsOf(row)) state.update(slot);
-        if (isCounting) state.update(u32(row.step));
+        for (const slot of slotsOf(optimizer, row)) state.update(slot);
+        if (isCounting(optimizer)) state.update(u32(row.step));
       }
     }
     return { modelDigest: model.digest('hex'), stateDigest: state.digest('hex') };

@@ -16,10 +16,14 @@ export interface Part {
 }
 
 /** The job's shards dealt to so many memories, with first values. */
-export function makeParts({ optimizer, training }: Job, { parameters: spec }: Model, count: number): Part[] {
+export function makeParts(
+  { optimizer, tables, blocks, training }: Job,
+  { parameters: spec }: Model,
+  count: number,
+): Part[] {
   return Array.from({ length: count }, (_, part) => {
     const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => shard % count === part);
-    const options = { spec, optimizer, seed: training.seed, shards: SHARDS, present: held };
+    const options = { spec, optimizer, tables, blocks, seed: training.seed, shards: SHARDS, present: held };
     return { held, parameters: makeParameters(options) };
   });
 }

@@ -91,6 +91,12 @@ function deliver(model: Model, { rig, held }: Pserver, { round, lane, place, goo
 const JOBS = [
   ...OPTIMIZERS.map((optimizer) => ({ model: { type: 'fm', factors: 3 }, optimizer })),
   {
+    model: { type: 'fm', factors: 3 },
+    optimizer: OPTIMIZERS[3]!,
+    tables: { w: { optimizer: OPTIMIZERS[6]! } },
+    blocks: { bias: { optimizer: OPTIMIZERS[4]! } },
+  },
+  {
     data: { train: 'images', trainLabels: 'labels', format: 'idx', recordsPerTask: 16 },
     model: { type: 'softmax' },
     optimizer: OPTIMIZERS[4]!,

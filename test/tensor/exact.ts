@@ -1,4 +1,7 @@
-/** Elementary functions in fixed-point BigInt arithmetic, good to hundreds of bits: the truth that `math.ts` is held to. */
+/**
+ * Elementary functions in fixed-point BigInt arithmetic, good to hundreds of bits: the truth that `math.ts` is held
+ * to.
+ */
 const BITS = 1400n;
 const ONE = 1n << BITS;
 

@@ -147,7 +147,7 @@ describe('reading across shards', () => {
     }
   });
 
-  it('refuses what is not there, and leaves no trace of the question', () => {
+  it('refuses what is missing, and leaves no trace of the question', () => {
     const parameters = trained(SGD, 4);
     const shard = shardOfRow('a', HIGHEST, 4);
     parameters.dropShard(shard);

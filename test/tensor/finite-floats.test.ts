@@ -27,7 +27,7 @@ describe('floats that are looked at as they come', () => {
     );
   });
 
-  it('are looked at again in memory that was given back and lent anew', () => {
+  it('are looked at again in memory that was freed and allocated again', () => {
     const heap = new KernelHeap();
     const first = heap.stage(4 * FLOATS);
     first.bytes().fill(0);

@@ -1,5 +1,6 @@
 /** Short ways to make parameters and to look into them. */
 import { blockCount } from '../../src/tensor/blocks.ts';
+import { type OptimizerChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, Parameters, SparsePart } from '../../src/tensor/parameters.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import type { DenseSpec, OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
@@ -11,11 +12,14 @@ export const HIGHEST = 2n ** 64n - 1n;
 
 /** Parameters with all their shards present, unless `present` says which. */
 export function makeParameters(
-  options: Partial<WasmParametersOptions> & { spec: ParameterSpec; present?: readonly number[] },
+  options: Partial<Omit<WasmParametersOptions, 'spec'> & OptimizerChoice> & {
+    spec: ParameterSpec;
+    present?: readonly number[];
+  },
 ): Parameters {
-  const { present, ...rest } = options;
+  const { present, spec, ...rest } = options;
   const all = { optimizer: SGD, seed: 1, shards: 8, ...rest };
-  const parameters = createParameters(all);
+  const parameters = createParameters({ ...all, spec: trainedSpec(spec, all) });
   for (const shard of present ?? Array.from({ length: all.shards }, (_, i) => i)) parameters.addShard(shard);
   return parameters;
 }

@@ -1,6 +1,7 @@
 /** The state of values that were never updated is what the kernels begin with. */
 import { describe, expect, it } from 'vitest';
 import { freshState } from '../../src/tensor/fresh-state.ts';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { OPTIMIZERS } from './optimizers.ts';
@@ -15,7 +16,7 @@ const spec: ParameterSpec = {
 
 describe.each(OPTIMIZERS.map((optimizer) => [optimizer.type, optimizer] as const))('%s', (_type, optimizer) => {
   it('starts as in the kernels, bit for bit', () => {
-    const parameters = createParameters({ spec, optimizer, seed: 3, shards: 1 });
+    const parameters = createParameters({ spec: trainedSpec(spec, { optimizer }), seed: 3, shards: 1 });
     parameters.addShard(0);
     const blocks = parameters.exportBlocks(0);
     expect(blocks).toHaveLength(2);

@@ -86,7 +86,7 @@ describe('staging', () => {
     expect(heap.kernels.allocatedBytes()).toBe(0);
   });
 
-  it('tells of each growth until it is freed, also when another one that tells the same is', () => {
+  it('tells of each growth until it is freed, even when another one with the same function is', () => {
     const heap = new KernelHeap();
     let told = 0;
     const tell = (): void => {

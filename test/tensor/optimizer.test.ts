@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
-import { optimizerLayout, useOptimizer } from '../../src/tensor/optimizer.ts';
+import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
+import { optimizerLayout } from '../../src/tensor/optimizer.ts';
 import type { OptimizerSpec } from '../../src/tensor/spec.ts';
 import { anyFloats, anyOptimizer, OPTIMIZERS } from './optimizers.ts';
 import { freshState, type State, updateReference } from './reference.ts';
@@ -23,15 +24,15 @@ const hexOf = (states: State): string[] =>
 /** The kernel's way through the same gradients. */
 function kernelRun(optimizer: OptimizerSpec, initial: Float32Array, gradients: readonly Float32Array[]): State {
   const n = initial.length;
-  useOptimizer(heap.kernels, optimizer);
+  const { address } = createOptimizer(heap, optimizer);
   const values = area + 16;
   heap.bytes.fill(0, area, values);
   heap.bytes.fill(0xff, values, values + 12 * n);
   heap.bytes.set(bytesOf(initial), values);
-  heap.kernels.startSlots(values, n);
+  heap.kernels.startSlots(address, values, n);
   for (const gradient of gradients) {
     heap.bytes.set(bytesOf(gradient), gradientArea);
-    heap.kernels.update(values, gradientArea, n, area);
+    heap.kernels.update(address, values, gradientArea, n, area);
   }
   const field = (i: number): Float32Array =>
     new Float32Array(heap.bytes.slice(values + 4 * n * i, values + 4 * n * (i + 1)).buffer);

@@ -49,7 +49,9 @@ function wholePush() {
 
 type WholePush = ReturnType<typeof wholePush>;
 
-/** That the push is refused with this error and that nothing at all has changed; then that the good push still works. */
+/**
+ * That the push is refused with this error and that nothing at all has changed; then that the good push still works.
+ */
 function expectRefused(change: (push: WholePush, actions: Uint8Array) => void, error: Record<string, unknown>): void {
   const parameters = used();
   const before = everything(parameters, 2);

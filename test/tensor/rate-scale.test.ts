@@ -1,5 +1,9 @@
-/** A push with a scaled learning rate does what one of an optimizer with that rate would; the next push has the full rate again. */
+/**
+ * A push with a scaled learning rate does what one of an optimizer with that rate would; the next push has the full
+ * rate again.
+ */
 import { expect, it } from 'vitest';
+import { trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, SparsePart } from '../../src/tensor/parameters.ts';
 import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
@@ -23,7 +27,7 @@ function parts(push: number): [SparsePart[], DensePart[]] {
 }
 
 function start(optimizer: OptimizerSpec) {
-  const parameters = createParameters({ spec, optimizer, seed: 5, shards: 1 });
+  const parameters = createParameters({ spec: trainedSpec(spec, { optimizer }), seed: 5, shards: 1 });
   parameters.addShard(0);
   return parameters;
 }

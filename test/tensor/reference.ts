@@ -1,6 +1,6 @@
 /**
- * The tensor core in plain form: one float at a time, rounded to f32 after each operation, rows in a Map. The kernels must
- * give the same bits.
+ * The tensor core in plain form: one float at a time, rounded to f32 after each operation, rows in a Map. The kernels
+ * must give the same bits.
  */
 
 import { xavierBound } from '../../src/tensor/initializer.ts';

@@ -14,7 +14,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // Synthetic data has a planted model.
   data: ['base', 'tensor', 'model'],
   model: ['base', 'tensor'],
-  job: ['base'],
+  // The rules of a job ask the formats and models what they take and declare.
+  job: ['base', 'tensor', 'model', 'data'],
   checkpoint: ['base', 'core', 'store', 'tensor'],
   cluster: ['base', ...MIDDLE],
   roles: ['base', ...MIDDLE, 'cluster'],
@@ -41,7 +42,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'checkpoint/file': { safetensors: [] },
   tensor: { kernels: ['generated'], generated: [] },
   data: { formats: [], synth: [] },
-  'data/formats': { idx: [] },
+  'data/formats': { idx: [], libsvm: [] },
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { tasks: [], rounds: ['tasks'] },

@@ -1,7 +1,7 @@
 /**
  * One variable as CSV (RFC 4180, lines ending in a newline). A table: `id,v0,v1,…` and with state `m.0,…,steps`, a line
- * for each row. A dense parameter: `index,value` and its state, a line for each element in row-major order; `steps` is that of
- * the element's block. Floats have the fewest digits that give the same f32 again.
+ * for each row. A dense parameter: `index,value` and its state, a line for each element in row-major
+ * order; `steps` is that of the element's block. Floats have the fewest digits that give the same f32 again.
  */
 import type { DiskFile } from '../../base/seams.ts';
 import { denseBlockFloats } from '../../tensor/blocks.ts';

@@ -1,11 +1,12 @@
 /**
- * `checkpoint export`: one merged model of the files of all pservers, rows sorted by unsigned id. One pass over each table
- * in bounded memory: every column knows its place in the new file beforehand and is written as rows come.
+ * `checkpoint export`: one merged model of the files of all pservers, rows sorted by unsigned id. One pass over each
+ * table in bounded memory: every column knows its place in the new file beforehand and is written as rows come.
  */
 
 import { blockCount, denseBlockFloats, elementCount } from '../../tensor/blocks.ts';
+import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
-import type { DenseSpec, SparseSpec } from '../../tensor/spec.ts';
+import type { DenseSpec, OptimizerSpec, SparseSpec, Trained } from '../../tensor/spec.ts';
 import { corrupt } from '../file/files.ts';
 import { slotField } from '../file/format.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';
@@ -36,20 +37,22 @@ export interface ExportOptions {
   readonly onBytes?: (bytes: number) => void;
 }
 
+/** Of the metadata `paddlet.model`: 2 has the optimizer of each parameter in `parameters`. */
+export const MODEL_FORMAT_VERSION = '2';
+
 /** What the file says of itself. */
 export function exportMetadata({ set, variables, state }: ExportOptions): Record<string, string> {
   const { facts, shards } = set;
   const { dense, sparse } = facts.parameters;
   return {
     format: 'paddlet.model',
-    formatVersion: '1',
+    formatVersion: MODEL_FORMAT_VERSION,
     jobId: facts.jobId,
     jobName: facts.jobName,
     parameters: JSON.stringify({
       dense: variables.dense.map((at) => dense[at]!),
       sparse: variables.sparse.map((at) => sparse[at]!),
     }),
-    optimizer: JSON.stringify(facts.optimizer),
     seed: String(facts.seed),
     state: String(state),
     shards: String(shards.length),
@@ -58,7 +61,7 @@ export function exportMetadata({ set, variables, state }: ExportOptions): Record
 
 export interface TablePlan {
   readonly table: number;
-  readonly spec: SparseSpec;
+  readonly spec: Trained<SparseSpec>;
   readonly rows: number;
   readonly ids: ExportColumn;
   readonly values: ExportColumn;
@@ -68,7 +71,7 @@ export interface TablePlan {
 
 export interface DensePlan {
   readonly parameter: number;
-  readonly spec: DenseSpec;
+  readonly spec: Trained<DenseSpec>;
   readonly values: ExportColumn;
   readonly slots: readonly (readonly [string, ExportColumn])[];
   readonly steps: ExportColumn | undefined;
@@ -82,11 +85,13 @@ export interface ExportPlan {
 /** Throws `CheckpointMissing` when a shard is in none of the files. */
 export async function planExport({ set, variables, state: isState }: ExportOptions): Promise<ExportPlan> {
   expectWhole(set);
-  const { parameters, state } = set.facts;
-  const { slots, steps } = isState ? state : VALUES_ONLY;
+  const { parameters } = set.facts;
+  const stateOf = ({ optimizer }: { readonly optimizer: OptimizerSpec }): OptimizerLayout =>
+    isState ? optimizerLayout(optimizer) : VALUES_ONLY;
   const tables: TablePlan[] = [];
   for (const table of variables.sparse) {
     const spec = parameters.sparse[table]!;
+    const { slots, steps } = stateOf(spec);
     let rows = 0;
     for (const { reader, shard } of set.shards) rows += await reader.rowCount(shard, table);
     const matrix = (field: string): ExportColumn => {
@@ -104,6 +109,7 @@ export async function planExport({ set, variables, state: isState }: ExportOptio
   }
   const dense = variables.dense.map((parameter): DensePlan => {
     const spec = parameters.dense[parameter]!;
+    const { slots, steps } = stateOf(spec);
     const floats = (field: string): ExportColumn => {
       return { name: `dense/${spec.name}/${field}`, dtype: 'F32', shape: spec.shape };
     };
@@ -133,7 +139,7 @@ export const columnBytes = ({ dtype, shape }: ExportColumn): number =>
 /** The rows of a table in batches, and the blocks of a parameter, checked to be as many as planned. */
 export async function* exportRows(options: ExportOptions, plan: TablePlan): AsyncGenerator<ShardRows> {
   const { set, signal, onBytes } = options;
-  const state = options.state ? set.facts.state : VALUES_ONLY;
+  const state = options.state ? optimizerLayout(plan.spec.optimizer) : VALUES_ONLY;
   for await (const rows of mergeRows({ shards: set.shards, table: plan.table, width: plan.spec.width, state })) {
     signal?.throwIfAborted();
     yield rows;

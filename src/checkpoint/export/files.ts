@@ -18,7 +18,7 @@ export interface ExportFileOptions extends ExportOptions {
   readonly format: ExportFormat;
   /** A file; for CSV a folder, unless one variable is chosen and the name ends in `.csv`. */
   readonly out: string;
-  /** Replace files that are there. */
+  /** Replace existing files. */
   readonly replace: boolean;
 }
 
@@ -29,8 +29,8 @@ export interface Exported {
 }
 
 /**
- * Checks the source files against damage, then writes. Throws `CheckpointCorrupt`, `CheckpointMissing`, `Usage` when the
- * output is there already, the disk's errors, the signal's reason; then no file has appeared.
+ * Checks the source files against damage, then writes. Throws `CheckpointCorrupt`, `CheckpointMissing`, `Usage` when
+ * the output exists already, the disk's errors, the signal's reason; then no file has appeared.
  */
 export async function exportFile(options: ExportFileOptions): Promise<Exported> {
   const { set, disk, signal, random } = options;
@@ -39,7 +39,7 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   for (const { path } of targets) {
     const found = await disk.inspect(path);
     if (found !== undefined && (found.kind !== 'file' || !options.replace)) {
-      throw new PaddletError('Usage', `${path}: is there already`, { hint: 'another --out, or --replace' });
+      throw new PaddletError('Usage', `${path}: exists already`, { hint: 'another --out, or --replace' });
     }
   }
   for (const { path, published } of set.parts) {

@@ -1,11 +1,11 @@
 /**
- * Floats as text, with the fewest digits, from six on, that give the same f32 again, as JavaScript writes numbers. A large table has a
- * hundred million of them, so the usual ones are written digit by digit; what could be wrong by rounding is left to the
- * engine.
+ * Floats as text, in JavaScript's notation, with the fewest digits (at least six) that give the same f32 again. A large
+ * table has a hundred million of them, so the usual ones are written digit by digit; those that rounding could get
+ * wrong are left to the engine.
  */
 
-const MIN_DIGITS = 6;
-const MAX_DIGITS = 9;
+const FEWEST_DIGITS = 6;
+const MOST_DIGITS = 9;
 /** Powers of ten that a double holds exactly: one multiplication or division by them rounds once. */
 const POWERS = Array.from({ length: 23 }, (_, power) => 10 ** power);
 /** Products are off by less than this, so rounding them is sure unless they are closer than this to a half. */
@@ -20,11 +20,11 @@ export function floatText(value: number): string {
   if (Number.isInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
-  for (let digits = MIN_DIGITS; digits < MAX_DIGITS; digits++) {
+  for (let digits = FEWEST_DIGITS; digits < MOST_DIGITS; digits++) {
     const short = Number(value.toPrecision(digits));
     if (Math.fround(short) === value) return String(short);
   }
-  return String(Number(value.toPrecision(MAX_DIGITS)));
+  return String(Number(value.toPrecision(MOST_DIGITS)));
 }
 
 /** Writes an f32; there is room for LONGEST_FLOAT bytes. Where the next byte goes. */
@@ -43,7 +43,7 @@ export function writeFloat(bytes: Uint8Array, at: number, value: number): number
   let exponent = Math.floor(Math.log10(size));
   if (scaled(size, exponent) >= 10) exponent += 1;
   else if (scaled(size, exponent) < 1) exponent -= 1;
-  for (let digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
+  for (let digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
     const shift = digits - 1 - exponent;
     const exact = shift >= 0 ? size * POWERS[shift]! : size / POWERS[-shift]!;
     const whole = Math.floor(exact);

@@ -1,7 +1,7 @@
 /**
- * An exported model as .npz: a zip archive (APPNOTE.TXT 6.3.9) with stored members, each an array in NumPy's .npy format
- * 1.0 (numpy.lib.format). Sizes are known beforehand, so members have their places and grow side by side; only their
- * CRC-32 is filled in last. Zip64 throughout: members and archive may exceed 4 GiB.
+ * An exported model as .npz: a zip archive (APPNOTE.TXT 6.3.9) with stored members, each an array in NumPy's .npy
+ * format 1.0 (numpy.lib.format). Sizes are known beforehand, so members have their places and grow side by side; only
+ * their CRC-32 is filled in last. Zip64 throughout: members and archive may exceed 4 GiB.
  */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../base/assert.ts';

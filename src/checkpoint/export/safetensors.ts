@@ -1,4 +1,7 @@
-/** An exported model as one safetensors file: all sizes are known, so the header comes first and every array has its place. */
+/**
+ * An exported model as one safetensors file: all sizes are known, so the header comes first and every array has its
+ * place.
+ */
 import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';

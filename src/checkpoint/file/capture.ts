@@ -1,6 +1,7 @@
 /**
- * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values, state,
- * position and ledger belong together; what is not yet captured may change meanwhile (DESIGN: rolling capture).
+ * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values,
+ * state, position and ledger belong together; what is not yet captured may change in the meantime (DESIGN: rolling
+ * capture).
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -29,10 +30,10 @@ export interface WriteCheckpointOptions {
   readonly meta: CheckpointMeta;
   readonly parameters: Capturable;
   readonly shards: readonly number[];
-  /** Asked at the instant in which the shard is copied. */
+  /** Called at the instant at which the shard is copied. */
   readonly momentOf: (shard: number) => ShardMoment;
   readonly pace?: Pace;
-  /** Lets others have the thread; called between shards, not before each small one. */
+  /** Lets other work have the thread; called between shards, not before each small one. */
   readonly rest?: () => Promise<void>;
   readonly extentBytes?: number;
 }
@@ -63,7 +64,7 @@ export function captureShard(
 
 /**
  * Writes `<folder>/<index>/<uuid>`: under a temporary name, synced, read back for its MD5, renamed, folder synced. When
- * this returns, the file is whole and durable, and nobody knows of it. When it throws (the disk's own errors), the
+ * this returns, the file is whole, durable and not yet published. When it throws (the disk's own errors), the
  * temporary file is removed if the disk lets it.
  */
 export async function writeCheckpointFile(options: WriteCheckpointOptions): Promise<CheckpointFile> {
@@ -78,7 +79,7 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
       return writeShards(file, options);
     });
     // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
-    // does not give back what it took.
+    // does not return what was written to it.
     const digest = await readBack(disk, temporary, written.bytes);
     failPoint('checkpoint.digested');
     await disk.rename(temporary, path);
@@ -93,13 +94,16 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
   }
 }
 
-/** What was just written. A disk that has lost it is the operator's to mend: no checkpoint was damaged. */
+/** Reads back what was just written. A disk that lost it is for the operator to fix: no checkpoint was damaged. */
 async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {
-  const lost = 'the disk does not give back what it took: look at its health, or save elsewhere';
+  const lost = 'the disk does not return what was written to it: check its health, or save elsewhere';
   const digest = await digestPath(disk, path).catch((error: unknown) => {
     if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
-    // The next owner of the index sweeps away what an owner before it had not finished.
-    const hint = error.code === 'CheckpointMissing' ? 'somebody removed it: another may own the index by now' : lost;
+    // The next owner of the index removes what an owner before it had not finished.
+    const hint =
+      error.code === 'CheckpointMissing'
+        ? 'another process removed it: another pserver may own the index by now'
+        : lost;
     throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
   });
   if (digest.bytes === bytes) return digest;
@@ -134,7 +138,7 @@ async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Pro
   return writer.finish();
 }
 
-/** Nobody knows of these files. What cannot be removed now goes at the next start (orphans.ts). */
+/** Removes files that were never published. The next start removes what cannot be removed now (orphans.ts). */
 async function discard(disk: Disk, paths: readonly string[], reason: unknown): Promise<void> {
   for (const path of paths) {
     try {

@@ -1,4 +1,4 @@
-/** Which shards a file holds, and where they stood, short enough for a value of the store. */
+/** Which shards a file holds, and their positions, short enough for a value of the store. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import type { ShardPosition } from './format.ts';
@@ -62,7 +62,7 @@ export function parseShards(text: string): number[] | undefined {
   return shards;
 }
 
-/** Shard → where it stood at least and at most. */
+/** Shard → its least and its greatest possible position. */
 export type CoveredShards = ReadonlyMap<
   number,
   { readonly epoch: number; readonly low: number; readonly high: number }

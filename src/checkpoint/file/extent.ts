@@ -1,8 +1,8 @@
 /** Captured shards and the tensors that an extent of them becomes. */
 import { assert } from '../../base/assert.ts';
-import type { OptimizerLayout } from '../../tensor/optimizer.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
 import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import type { NewTensor } from './safetensors/writer.ts';
 
@@ -13,12 +13,6 @@ export interface CapturedShard extends ShardPosition {
   readonly tables: readonly ShardRows[];
   /** In order of parameter, then block. */
   readonly blocks: readonly DenseBlock[];
-}
-
-/** What an extent's shards are of. */
-export interface ExtentShape {
-  readonly spec: ParameterSpec;
-  readonly state: OptimizerLayout;
 }
 
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
@@ -36,14 +30,14 @@ export function capturedBytes({ tables, blocks, ledger }: CapturedShard): number
 export const capturedRows = ({ tables }: CapturedShard): number => sumOf(tables, ({ ids }) => ids.length);
 
 /**
- * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded so
- * that the next extent begins at a multiple of 8. Tensors without data are left out.
+ * Tensors of extent number `extent`, in file order: first all of 8-byte elements, then of 4, then the ledgers, padded
+ * so that the next extent begins at a multiple of 8. Tensors without data are left out.
  */
-export function extentTensors(extent: number, shards: readonly CapturedShard[], shape: ExtentShape): NewTensor[] {
+export function extentTensors(extent: number, shards: readonly CapturedShard[], spec: TrainedSpec): NewTensor[] {
   const tensors = [
     ...positionTensors(extent, shards),
-    ...shape.spec.sparse.flatMap((_, table) => sparseTensors(extent, shards, table, shape)),
-    ...shape.spec.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, shape)),
+    ...spec.sparse.flatMap((_, table) => sparseTensors(extent, shards, table, spec)),
+    ...spec.dense.flatMap((_, parameter) => denseTensors(extent, shards, parameter, spec)),
   ];
   const wide = tensors.filter(({ dtype }) => dtype === 'U64');
   const narrow = tensors.filter(({ dtype }) => dtype === 'F32' || dtype === 'U32');
@@ -111,9 +105,10 @@ function sparseTensors(
   extent: number,
   shards: readonly CapturedShard[],
   table: number,
-  { spec, state }: ExtentShape,
+  spec: TrainedSpec,
 ): NewTensor[] {
-  const { name, width } = spec.sparse[table]!;
+  const { name, width, optimizer } = spec.sparse[table]!;
+  const state = optimizerLayout(optimizer);
   const all = shards.map(({ tables }) => tables[table]!);
   const counts = all.map(({ ids }) => ids.length);
   const parts = all.filter(({ ids }) => ids.length > 0);
@@ -142,13 +137,15 @@ function denseTensors(
   extent: number,
   shards: readonly CapturedShard[],
   parameter: number,
-  { spec, state }: ExtentShape,
+  spec: TrainedSpec,
 ): NewTensor[] {
+  const { name, optimizer } = spec.dense[parameter]!;
+  const state = optimizerLayout(optimizer);
   const held = shards.flatMap(({ shard, blocks }) =>
     blocks.filter((block) => block.parameter === parameter).map((block) => ({ ...block, shard })),
   );
   if (held.length === 0) return [];
-  const at = (field: string): string => tensorName('dense', spec.dense[parameter]!.name, field, extent);
+  const at = (field: string): string => tensorName('dense', name, field, extent);
   const words = (field: string, values: number[]): NewTensor => ({
     name: at(field),
     dtype: 'U32',

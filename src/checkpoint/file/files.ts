@@ -1,4 +1,4 @@
-/** Opening and closing files, and telling damage to a file from trouble with the machine. */
+/** Opens and closes files, and tells damage to a file from a failure of the machine. */
 import { dirname } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Disk, DiskFile } from '../../base/seams.ts';
@@ -18,13 +18,13 @@ export async function asCorrupt<T>(name: string, act: () => Promise<T>): Promise
   }
 }
 
-/** Opens a file for reading. Throws `CheckpointMissing` when it is not there. */
+/** Opens a file for reading. Throws `CheckpointMissing` when it does not exist. */
 export async function openFile(disk: Disk, path: string): Promise<DiskFile> {
   try {
     return await asCorrupt(path, () => disk.open(path));
   } catch (error) {
     if (isPaddletError(error) || !isAbsent(error)) throw error;
-    throw new PaddletError('CheckpointMissing', `${path}: there is no such file`, { cause: error });
+    throw new PaddletError('CheckpointMissing', `${path}: no such file`, { cause: error });
   }
 }
 
@@ -46,7 +46,7 @@ export async function withFile<T>(file: DiskFile, act: (file: DiskFile) => Promi
 
 /** Makes the folder and everything above it that is missing, each durable in the folder above. */
 export async function makeDurableFolder(disk: Disk, path: string): Promise<void> {
-  // The folder may be there and not yet durable: who made it may have died before the sync.
+  // The folder may exist and not be durable yet: its maker may have died before the sync.
   const unsure = [path];
   for (let above = dirname(path); !(await disk.exists(above)) && dirname(above) !== above; above = dirname(above)) {
     unsure.push(above);

@@ -1,33 +1,34 @@
 /**
- * What stands in a pserver's checkpoint file, format version 1 (docs/checkpoint-format.md): the metadata and the names of
- * the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while shards
- * not yet captured still grow, and any one shard can be read by itself.
+ * The content of a pserver's checkpoint file, format version 2 (docs/checkpoint-format.md): the metadata and the names
+ * of the tensors. A file is a row of *extents*, each with whole shards, so that it is written front to back while
+ * shards not yet captured still grow, and any one shard can be read by itself.
  */
 import * as z from 'zod';
+import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { PassMetrics } from '../../core/pass-metrics.ts';
 import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt } from './files.ts';
 import { UUID_PATTERN } from './paths.ts';
 import type { Metadata } from './safetensors/header.ts';
-import { optimizerSpecSchema, parameterSpecSchema } from './spec-schema.ts';
+import { canonicalJson, trainedSpecSchema } from './spec-schema.ts';
 
 export const FORMAT = 'paddlet.checkpoint';
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
 
-/** Where a shard stood when it was captured: its epoch, and updates applied to it. */
+/** The position of a shard when it was captured: its epoch, and the updates applied to it. */
 export interface ShardPosition {
   readonly shard: number;
   readonly epoch: number;
   readonly seq: number;
 }
 
-/** Sync mode: where all shards of the file stand. */
+/** Sync mode: the position of all shards of the file. */
 export interface RoundsMeta {
   /** The version of the parameters: what the rounds before it have made. */
   readonly round: number;
-  /** Sums of metrics of the pass in work and the one before. */
+  /** Sums of metrics of the current pass and the one before. */
   readonly metrics: readonly PassMetrics[];
 }
 
@@ -46,18 +47,16 @@ export interface CheckpointMeta {
   readonly clean: boolean;
   /** Seconds since 1970. */
   readonly createdAt: number;
-  readonly parameters: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  /** Each with its optimizer. */
+  readonly parameters: TrainedSpec;
   readonly seed: number;
   /** Shards of the job, not of this file. */
   readonly shards: number;
-  /** Absent in mode async. */
+  /** Absent in async mode. */
   readonly rounds?: RoundsMeta | undefined;
 }
 
 export interface FileFacts extends CheckpointMeta {
-  /** What the optimizer keeps beside the values. */
-  readonly state: OptimizerLayout;
   readonly extents: number;
   readonly rows: number;
   readonly shardsHere: number;
@@ -76,11 +75,25 @@ export const TENSORS = {
   checksums: 'paddlet/checksums',
 } as const;
 
-/** `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are fixed. */
+/**
+ * `sparse/<name>/<field>.<extent>`, `dense/<name>/<field>.<extent>`: names may hold slashes, first and last part are
+ * fixed.
+ */
 export const tensorName = (kind: 'sparse' | 'dense', name: string, field: string, extent: number): string =>
   `${kind}/${name}/${field}.${extent}`;
 
 export const slotField = (slot: string): string => `slot.${slot}`;
+
+/** What the optimizer of each parameter keeps beside its values, in the order of the parameters. */
+interface State {
+  readonly dense: readonly OptimizerLayout[];
+  readonly sparse: readonly OptimizerLayout[];
+}
+
+const stateOf = ({ dense, sparse }: TrainedSpec): State => ({
+  dense: dense.map(({ optimizer }) => optimizerLayout(optimizer)),
+  sparse: sparse.map(({ optimizer }) => optimizerLayout(optimizer)),
+});
 
 const text = (value: unknown): string => JSON.stringify(value);
 
@@ -100,14 +113,13 @@ export function encodeMetadata(facts: FileFacts): Metadata {
     clean: text(facts.clean),
     createdAt: text(facts.createdAt),
     parameters: text(facts.parameters),
-    optimizer: text(facts.optimizer),
     seed: text(facts.seed),
     shards: text(facts.shards),
     ...(facts.rounds === undefined ? {} : { rounds: text(facts.rounds) }),
     shardsHere: text(facts.shardsHere),
     extents: text(facts.extents),
     rows: text(facts.rows),
-    state: text(facts.state),
+    state: text(stateOf(facts.parameters)),
     checksumsCrc32: text(facts.checksumsCrc32),
   };
 }
@@ -138,13 +150,22 @@ const passMetricsSchema = z.strictObject({
   correct: count,
   squaredError: z.number(),
 });
-const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(2) });
+const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.accountedPasses) });
+
+const layouts = z
+  .array(
+    z.strictObject({
+      slots: z.array(z.string().max(LIMITS.optimizerSlotCharacters)).max(LIMITS.optimizerSlots),
+      steps: z.boolean(),
+    }),
+  )
+  .max(LIMITS.parameters);
 
 const metadataSchema = z.object({
   features: json(z.array(z.string())),
   uuid: z.string().regex(UUID_PATTERN),
-  jobId: z.string().min(1).max(256),
-  jobName: z.string().max(256),
+  jobId: z.string().min(1).max(LIMITS.nameCharacters),
+  jobName: z.string().max(LIMITS.nameCharacters),
   index: json(count.max(LIMITS.pservers - 1)),
   token: decimal,
   recovery: decimal,
@@ -152,42 +173,44 @@ const metadataSchema = z.object({
   kind: z.literal('full'),
   clean: json(z.boolean()),
   createdAt: json(z.number().min(0)),
-  parameters: json(parameterSpecSchema),
-  optimizer: json(optimizerSpecSchema),
+  parameters: json(trainedSpecSchema),
   seed: json(z.int()),
   shards: json(z.int().min(1).max(LIMITS.shards)),
   rounds: json(roundsSchema).optional(),
   shardsHere: json(count.max(LIMITS.shards)),
   extents: json(count.max(LIMITS.shards)),
   rows: json(count),
-  state: json(z.strictObject({ slots: z.array(z.string().max(64)).max(16), steps: z.boolean() })),
-  checksumsCrc32: json(count.max(2 ** 32 - 1)),
+  state: json(z.strictObject({ dense: layouts, sparse: layouts })),
+  checksumsCrc32: json(z.uint32()),
 });
 
-/** What version 1 wrote before headers had a checksum. */
-export const UNSEALED_KEYS: ReadonlySet<string> = new Set([
-  'format',
-  'formatVersion',
-  ...Object.keys(metadataSchema.shape),
-]);
-
-/** Throws `CheckpointCorrupt` for a foreign file, a newer format, or metadata that do not hold together. */
+/**
+ * Throws `VersionMismatch` for a file of another format version, `CheckpointCorrupt` for a foreign file or metadata
+ * that do not agree with each other.
+ */
 export function parseMetadata(metadata: ReadonlyMap<string, string>, file: string): FileFacts {
-  const version = metadata.get('formatVersion');
   if (metadata.get('format') !== FORMAT) throw corrupt(file, 'a safetensors file, but not a checkpoint of paddlet');
-  if (version !== String(FORMAT_VERSION)) {
-    throw corrupt(file, `format version ${version}; this paddlet reads version ${FORMAT_VERSION}`);
-  }
+  expectVersion(metadata.get('formatVersion'), file);
   const parsed = metadataSchema.safeParse(Object.fromEntries(metadata));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw corrupt(file, `__metadata__: ${issue?.path.join('.')}: ${issue?.message}`);
   }
-  const { features, ...facts } = parsed.data;
-  if (features.length > 0) throw corrupt(file, `needs what this paddlet lacks: ${features.join(', ')}`);
-  const { slots, steps } = optimizerLayout(facts.optimizer);
-  if (facts.state.steps !== steps || facts.state.slots.join() !== slots.join()) {
-    throw corrupt(file, `__metadata__: state: not what ${facts.optimizer.type} keeps`);
+  const { features, state, ...facts } = parsed.data;
+  if (features.length > 0) throw corrupt(file, `needs features that this paddlet lacks: ${features.join(', ')}`);
+  if (canonicalJson(state) !== canonicalJson(stateOf(facts.parameters))) {
+    throw corrupt(file, '__metadata__: state: not what the optimizers of the parameters keep');
   }
   return facts;
+}
+
+function expectVersion(version: string | undefined, file: string): void {
+  if (version === String(FORMAT_VERSION)) return;
+  if (version === undefined || !/^\d{1,9}$/.test(version)) throw corrupt(file, `format version ${version}`);
+  const found = Number(version);
+  throw new PaddletError(
+    'VersionMismatch',
+    `${file}: checkpoint of format version ${found}; this paddlet reads version ${FORMAT_VERSION}`,
+    { hint: 'use the paddlet that wrote it', details: { found, expected: FORMAT_VERSION } },
+  );
 }

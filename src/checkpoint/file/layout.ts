@@ -1,13 +1,11 @@
 /** Checks that a file's tensors are those of its metadata, with the right types and shapes, before anything is read. */
 import { LIMITS } from '../../base/limits.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
+import type { OptimizerSpec } from '../../tensor/spec.ts';
 import { corrupt } from './files.ts';
 import { type FileFacts, slotField, TENSORS, tensorName } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { expectTensor, type Safetensors, tensorLength } from './safetensors/reader.ts';
-
-/** Bounds on what is held in memory at once. */
-const MAX_BLOCKS = 2 ** 22;
-const MAX_LEDGERS = LIMITS.shards;
 
 /** A table's rows in one extent. */
 export interface SparseTensors {
@@ -72,7 +70,7 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
   const ledgerCount = sizeOf(TENSORS.ledgerStarts(number)) - 1;
   if (shardCount < 1 || shardCount > LIMITS.shards)
     throw corrupt(source.name, `extent ${number}: ${shardCount} shards`);
-  if (ledgerCount < 1 || ledgerCount > MAX_LEDGERS)
+  if (ledgerCount < 1 || ledgerCount > LIMITS.shards)
     throw corrupt(source.name, `extent ${number}: ${ledgerCount} ledgers`);
   const ledgers = source.tensors.get(TENSORS.ledgers(number));
   if (ledgers !== undefined) expectTensor(source, ledgers.name, 'U8', [tensorLength(ledgers)]);
@@ -82,37 +80,39 @@ function extentOf(source: Safetensors, facts: FileFacts, number: number, expect:
     shardCount,
     ledgerStarts: expect(TENSORS.ledgerStarts(number), 'U64', [ledgerCount + 1]),
     ledgers,
-    sparse: parameters.sparse.map(({ name, width }) => {
+    sparse: parameters.sparse.map(({ name, width, optimizer }) => {
       const at = (field: string): string => tensorName('sparse', name, field, number);
       if (!source.tensors.has(at('rows'))) return undefined;
       const rows = sizeOf(at('ids'));
       return {
         rows: expect(at('rows'), 'U64', [shardCount + 1]),
         ids: expect(at('ids'), 'U64', [rows]),
-        ...valuesOf(facts, at, expect, { values: [rows, width], count: rows }),
+        ...valuesOf(optimizer, at, expect, { values: [rows, width], count: rows }),
       };
     }),
-    dense: parameters.dense.map(({ name }) => {
+    dense: parameters.dense.map(({ name, optimizer }) => {
       const at = (field: string): string => tensorName('dense', name, field, number);
       if (!source.tensors.has(at('blocks'))) return undefined;
       const blocks = sizeOf(at('blocks'));
-      if (blocks > MAX_BLOCKS) throw corrupt(source.name, `${at('blocks')}: ${blocks} blocks, at most ${MAX_BLOCKS}`);
+      if (blocks > LIMITS.denseBlocks)
+        throw corrupt(source.name, `${at('blocks')}: ${blocks} blocks, at most ${LIMITS.denseBlocks}`);
       return {
         starts: expect(at('starts'), 'U64', [blocks + 1]),
         blocks: expect(at('blocks'), 'U32', [blocks]),
         shards: expect(at('shards'), 'U32', [blocks]),
-        ...valuesOf(facts, at, expect, { values: [sizeOf(at('values'))], count: blocks }),
+        ...valuesOf(optimizer, at, expect, { values: [sizeOf(at('values'))], count: blocks }),
       };
     }),
   };
 }
 
 function valuesOf(
-  { state }: FileFacts,
+  optimizer: OptimizerSpec,
   at: (field: string) => string,
   expect: Expect,
   shape: { readonly values: readonly number[]; readonly count: number },
 ): Pick<SparseTensors, 'values' | 'slots' | 'steps'> {
+  const state = optimizerLayout(optimizer);
   const slots = state.slots.map((slot) => [slot, expect(at(slotField(slot)), 'F32', shape.values)] as const);
   return {
     values: expect(at('values'), 'F32', shape.values),

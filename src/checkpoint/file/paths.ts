@@ -1,4 +1,4 @@
-/** Where checkpoint files lie: `<folder>/<index>/<uuid>`, and under a temporary name while they are written. */
+/** Paths of checkpoint files: `<folder>/<index>/<uuid>`, and under a temporary name while they are written. */
 import { createHash } from 'node:crypto';
 import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
@@ -38,7 +38,7 @@ export interface TemporaryName {
 /** Jobs may share a folder: tokens are compared only between names of one job. */
 export const jobTag = (jobId: string): string => createHash('sha256').update(jobId).digest('hex').slice(0, 12);
 
-/** The name says whose it is, so that a file torn before its header was stable can still be judged an orphan. */
+/** The name has the file's owner, so that a file whose header was torn can still be recognised as an orphan. */
 export function temporaryPath(place: FilePlace, { jobTag, token, uuid }: TemporaryName): string {
   assert(UUID_PATTERN.test(uuid), 'a checkpoint is named by a UUID');
   return `${indexFolder(place)}/.${jobTag}.${token}.${uuid}.part`;

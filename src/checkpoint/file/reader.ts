@@ -1,8 +1,11 @@
 /**
  * Reads a checkpoint file shard by shard, by ranges. Memory: the header, the positions of the shards, and the piece
- * asked for, so files larger than memory can be read. Everything that does not hold together throws `CheckpointCorrupt`.
+ * asked for, so files larger than memory can be read. Everything that does not hold together throws
+ * `CheckpointCorrupt`.
  */
+import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { corrupt, openFile } from './files.ts';
 import { type FileFacts, parseMetadata, type ShardPosition } from './format.ts';
@@ -12,8 +15,6 @@ import { readElements, readSafetensors, type Safetensors, tensorLength } from '.
 
 /** Rows are read in pieces of about this size. */
 const PIECE_BYTES = 8 * 1024 * 1024;
-const MAX_LEDGER_BYTES = 256 * 1024 * 1024;
-const MAX_BLOCK_FLOATS = 2 ** 26;
 
 /** Where one shard's rows of a table are. */
 export interface RowRange {
@@ -133,8 +134,8 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     },
     async *rowsOf(shard, table) {
       const { tensors, first, end } = await rangeOf(shard, table);
-      const { width } = facts.parameters.sparse[table]!;
-      const bytesPerRow = 8 + 4 * width * (1 + facts.state.slots.length) + 4;
+      const { width, optimizer } = facts.parameters.sparse[table]!;
+      const bytesPerRow = 8 + 4 * width * (1 + optimizerLayout(optimizer).slots.length) + 4;
       const pieceRows = Math.max(1, Math.floor(PIECE_BYTES / bytesPerRow));
       for (let from = first; from < end; from += pieceRows) {
         yield readRows(source, tensors, width, from, Math.min(pieceRows, end - from));
@@ -152,7 +153,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       const { extent, ledger } = locate(shard);
       const starts = await indexes.starts(extent, extent.ledgerStarts, undefined);
       const [first, end] = [starts[ledger]!, starts[ledger + 1]!];
-      if (end - first > MAX_LEDGER_BYTES || end > (extent.ledgers?.end ?? 0) - (extent.ledgers?.begin ?? 0)) {
+      if (end - first > LIMITS.ledgerBytes || end > (extent.ledgers?.end ?? 0) - (extent.ledgers?.begin ?? 0)) {
         throw corrupt(source.name, `${extent.ledgerStarts.name}: ledger ${ledger} has ${end - first} bytes`);
       }
       if (lastLedger?.extent === extent && lastLedger.ledger === ledger) return lastLedger.bytes;
@@ -209,7 +210,8 @@ async function placeBlocks(
     if (owner !== shard) continue;
     const first = starts[at]!;
     const length = starts[at + 1]! - first;
-    if (length > MAX_BLOCK_FLOATS) throw corrupt(source.name, `${tensors.starts.name}: a block of ${length} floats`);
+    if (length > LIMITS.denseBlockFloats)
+      throw corrupt(source.name, `${tensors.starts.name}: a block of ${length} floats`);
     places.push({ tensors, parameter, block: blocks[at]!, first, length, step: steps?.[at] });
   }
   return places;

@@ -1,4 +1,4 @@
-/** Rows by ranges into buffers that are used again: what is read of a file does not add up in memory. */
+/** Reads rows by ranges into buffers that are reused: memory does not grow with the file. */
 import type { OptimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import type { CheckpointReader, RowRange } from './reader.ts';

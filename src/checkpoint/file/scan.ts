@@ -7,7 +7,7 @@ import { TENSORS } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { readElements, type Safetensors, tensorLength } from './safetensors/reader.ts';
 
-/** Hashed in one go, while nobody is served. */
+/** Hashed in one go, while nothing is served. */
 const CHUNK_BYTES = 1024 * 1024;
 
 /** Called with the bytes read so far. */
@@ -40,8 +40,8 @@ export async function digestFile(file: DiskFile, name: string, progress?: Progre
 }
 
 /**
- * Names of the tensors whose data do not match their checksums; empty when all do, and then damage that the MD5 shows
- * lies in the header. Throws `CheckpointCorrupt` when the checksums are missing.
+ * Names of the tensors whose data do not match their checksums; empty when all do: then damage that the MD5 shows
+ * is in the header. Throws `CheckpointCorrupt` when the checksums are missing.
  */
 export async function damagedTensors(source: Safetensors, onBytes?: (bytes: number) => void): Promise<string[]> {
   const list = source.tensors.get(TENSORS.checksums);

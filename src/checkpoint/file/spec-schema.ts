@@ -1,7 +1,7 @@
-/** The model and optimizer as a checkpoint's metadata state them, checked and bounded. */
+/** The parameters and their optimizers as the metadata of a checkpoint state them, checked and bounded. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+import type { OptimizerSpec, TrainedSpec } from '../../tensor/spec.ts';
 
 const finite = z.number();
 const name = z.string().min(1).max(LIMITS.parameterNameBytes);
@@ -14,18 +14,9 @@ const initializer = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('xavier') }),
 ]);
 
-export const parameterSpecSchema: z.ZodType<ParameterSpec> = z.strictObject({
-  dense: z
-    .array(z.strictObject({ name, shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(8), initializer }))
-    .max(LIMITS.parameters),
-  sparse: z
-    .array(z.strictObject({ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer }))
-    .max(LIMITS.parameters),
-});
-
 const adam = { learningRate: finite, beta1: finite, beta2: finite, epsilon: finite };
 
-export const optimizerSpecSchema: z.ZodType<OptimizerSpec> = z.discriminatedUnion('type', [
+const optimizer: z.ZodType<OptimizerSpec> = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('sgd'), learningRate: finite, l2: finite }),
   z.strictObject({ type: z.literal('momentum'), learningRate: finite, momentum: finite, l2: finite }),
   z.strictObject({
@@ -39,6 +30,22 @@ export const optimizerSpecSchema: z.ZodType<OptimizerSpec> = z.discriminatedUnio
   z.strictObject({ type: z.literal('adamw'), ...adam, weightDecay: finite }),
   z.strictObject({ type: z.literal('ftrl'), alpha: finite, beta: finite, lambda1: finite, lambda2: finite }),
 ]);
+
+export const trainedSpecSchema: z.ZodType<TrainedSpec> = z.strictObject({
+  dense: z
+    .array(
+      z.strictObject({
+        name,
+        shape: z.array(z.int().min(1).max(LIMITS.denseElements)).max(LIMITS.denseDimensions),
+        initializer,
+        optimizer,
+      }),
+    )
+    .max(LIMITS.parameters),
+  sparse: z
+    .array(z.strictObject({ name, width: z.int().min(1).max(LIMITS.rowWidth), initializer, optimizer }))
+    .max(LIMITS.parameters),
+});
 
 /** JSON with the keys of every object in order, so that equal values are equal texts. */
 export function canonicalJson(value: unknown): string {

@@ -1,11 +1,11 @@
-/** Whether what a file says holds together beyond what reading needs: order of ids, homes of rows, all dense blocks. */
+/** Checks a file beyond what reading it needs: the order of ids, the shard of each row, all dense blocks. */
 import { isPaddletError } from '../../base/errors.ts';
 import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
-import { wordsOf } from '../set/row-hash.ts';
 import { corrupt } from './files.ts';
 import type { CheckpointReader } from './reader.ts';
 import { readElements } from './safetensors/reader.ts';
+import { wordsOf } from './words.ts';
 
 const PIECE_IDS = 128 * 1024;
 

@@ -1,11 +1,12 @@
 /**
- * Writes captured shards into a checkpoint file, extent by extent. It takes what was captured and nothing else, so it can
- * run beside the training, in a worker, or in a tool that cuts other files anew.
+ * Writes captured shards into a checkpoint file, extent by extent. It takes what was captured and nothing else, so it
+ * can run beside the training, in a worker, or in a tool that reshards other files.
  */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DiskFile } from '../../base/seams.ts';
-import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
+import type { OptimizerSpec } from '../../tensor/spec.ts';
 import { type CapturedShard, capturedBytes, capturedRows, extentTensors } from './extent.ts';
 import { type CheckpointMeta, encodeMetadata, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import { HEADER_CRC, headerJson, LENGTH_BYTES, type Metadata, NO_HEADER_CRC } from './safetensors/header.ts';
@@ -47,7 +48,6 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
   const { headerBytes, maxExtents } = planHeader(options, extentBytes);
   // With so many shards in each, the extents cannot become more than the header has room for, however much they grow.
   const minShards = Math.ceil(shards / maxExtents);
-  const state = optimizerLayout(meta.optimizer);
   const positions: ShardPosition[] = [];
   const seen = new Set<number>();
   let gathered: CapturedShard[] = [];
@@ -57,7 +57,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
   let checksumsCrc32 = 0;
 
   function facts(): Metadata {
-    return encodeMetadata({ ...meta, state, extents, rows, shardsHere: shards, checksumsCrc32 });
+    return encodeMetadata({ ...meta, extents, rows, shardsHere: shards, checksumsCrc32 });
   }
 
   const writer = await createSafetensorsWriter({
@@ -69,7 +69,7 @@ export async function createCheckpointWriter(options: CheckpointWriterOptions): 
 
   async function flush(): Promise<void> {
     if (gathered.length === 0) return;
-    const tensors = extentTensors(extents, gathered, { spec: meta.parameters, state });
+    const tensors = extentTensors(extents, gathered, meta.parameters);
     extents += 1;
     gathered = [];
     gatheredBytes = 0;
@@ -115,11 +115,10 @@ export interface HeaderPlan {
 
 /** Room for a header of so many extents of a file of `shards` shards, or of as many as the format's bound allows. */
 export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number): HeaderPlan {
-  const state = optimizerLayout(meta.optimizer);
-  const largest = { ...meta, state, extents: shards, rows: LARGEST, shardsHere: shards, checksumsCrc32: LARGEST };
+  const largest = { ...meta, extents: shards, rows: LARGEST, shardsHere: shards, checksumsCrc32: LARGEST };
   const metadata = { ...encodeMetadata(largest), [HEADER_CRC]: NO_HEADER_CRC };
   const fixed = jsonBytes(metadata, [TENSORS.checksums]);
-  const perExtent = jsonBytes({}, extentNames(meta, state));
+  const perExtent = jsonBytes({}, extentNames(meta));
   const affordable = Math.floor((LIMITS.safetensorsHeaderBytes - fixed) / perExtent);
   assert(affordable > 0, 'the limits of parameters leave room for an extent');
   const maxExtents = Math.max(1, Math.min(wanted, affordable, shards));
@@ -127,15 +126,18 @@ export function headerPlan(meta: CheckpointMeta, shards: number, wanted: number)
   return { headerBytes: Math.ceil(bytes / 8) * 8, maxExtents };
 }
 
-function extentNames({ parameters, shards }: CheckpointMeta, { slots }: OptimizerLayout): string[] {
-  const fields = (kind: 'sparse' | 'dense', name: string, own: readonly string[]): string[] =>
-    [...own, 'values', 'steps', ...slots.map(slotField)].map((field) => tensorName(kind, name, field, shards));
+function extentNames({ parameters, shards }: CheckpointMeta): string[] {
+  type Named = { readonly name: string; readonly optimizer: OptimizerSpec };
+  const fields = (kind: 'sparse' | 'dense', { name, optimizer }: Named, own: readonly string[]): string[] => {
+    const slots = optimizerLayout(optimizer).slots.map(slotField);
+    return [...own, 'values', 'steps', ...slots].map((field) => tensorName(kind, name, field, shards));
+  };
   return [
     TENSORS.shards(shards),
     TENSORS.ledgerStarts(shards),
     TENSORS.ledgers(shards),
-    ...parameters.sparse.flatMap(({ name }) => fields('sparse', name, ['rows', 'ids'])),
-    ...parameters.dense.flatMap(({ name }) => fields('dense', name, ['starts', 'blocks', 'shards'])),
+    ...parameters.sparse.flatMap((one) => fields('sparse', one, ['rows', 'ids'])),
+    ...parameters.dense.flatMap((one) => fields('dense', one, ['starts', 'blocks', 'shards'])),
   ];
 }
 

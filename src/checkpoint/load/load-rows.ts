@@ -1,4 +1,5 @@
 /** The rows of many shards, in file order, each piece read while the one before is put in. */
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import type { SparseTensors } from '../file/layout.ts';
 import type { CheckpointReader } from '../file/reader.ts';
@@ -14,7 +15,9 @@ export interface RowPiece {
   readonly rows: ShardRows;
 }
 
-/** Calls `put` with each piece. Ends with the first error of reading or putting, when nothing is being read any more. */
+/**
+ * Calls `put` with each piece. Ends with the first error of reading or putting, when nothing is being read any more.
+ */
 export async function eachRowPiece(
   reader: CheckpointReader,
   shards: readonly number[],
@@ -46,8 +49,8 @@ async function* readPieces(
   reader: CheckpointReader,
   shards: readonly number[],
 ): AsyncGenerator<RowPiece[], void, void> {
-  const { parameters, state } = reader.facts;
-  for (const [table, { width }] of parameters.sparse.entries()) {
+  for (const [table, { width, optimizer }] of reader.facts.parameters.sparse.entries()) {
+    const state = optimizerLayout(optimizer);
     const buffers = [createRowBuffers(width, state, PIECE_BYTES), createRowBuffers(width, state, PIECE_BYTES)];
     let pieces = 0;
     for await (const { tensors, parts } of runsOf(reader, shards, table)) {

@@ -4,24 +4,19 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
+import { differenceOf, type MadeFor } from '../file/made-for.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
-import { canonicalJson } from '../file/spec-schema.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../registry/entry.ts';
 import { eachRowPiece } from './load-rows.ts';
 
 /** What the file must have been written for. */
-export interface ExpectedJob {
+export interface ExpectedJob extends MadeFor {
   readonly jobId: string;
-  readonly parameters: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
-  readonly seed: number;
-  readonly shards: number;
 }
 
 export interface LoadOptions {
@@ -52,7 +47,7 @@ export interface LoadOutcome {
   readonly complaints: readonly PaddletError[];
 }
 
-/** Tries the entry's files, newest first. Throws only what is the machine's or the job's trouble, not a file's. */
+/** Tries the entry's files, newest first. Throws what concerns the machine or the job, not a single file. */
 export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOptions): Promise<LoadOutcome> {
   const complaints: PaddletError[] = [];
   for (const [age, generation] of generationsOf(entry).entries()) {
@@ -67,8 +62,8 @@ export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOpti
 }
 
 /**
- * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`; then
- * nothing was loaded.
+ * Checks size and MD5, and loads: both at once where the disk can. Throws `CheckpointMissing`, `CheckpointCorrupt`;
+ * then nothing was loaded.
  */
 export async function loadGeneration(generation: Generation, options: LoadOptions): Promise<LoadedCheckpoint> {
   const { disk, place, progress, into } = options;
@@ -80,7 +75,7 @@ export async function loadGeneration(generation: Generation, options: LoadOption
   const [verdict, outcome] = await Promise.allSettled([verified, readGeneration(generation, options)]);
   if (verdict.status === 'rejected') {
     if (outcome.status === 'fulfilled') for (const { shard } of outcome.value.positions) into.dropShard(shard);
-    // Whatever reading a damaged file led to, the damage is what went wrong.
+    // Whatever error reading a damaged file led to, the damage is the cause.
     throw verdict.reason;
   }
   if (outcome.status === 'rejected') throw outcome.reason;
@@ -127,12 +122,10 @@ function checkOrigin({ facts, path }: CheckpointReader, { uuid }: Generation, op
     throw corrupt(path, `of job ${facts.jobName} (${facts.jobId}), not of this job (${expected.jobId})`);
   }
   if (facts.uuid !== uuid || facts.index !== place.index) {
-    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
+    throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
   }
-  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
-    if (canonicalJson(facts[part]) === canonicalJson(expected[part])) continue;
-    throw corrupt(path, `made for other ${part}: ${canonicalJson(facts[part])}`);
-  }
+  const difference = differenceOf(facts, expected);
+  if (difference !== undefined) throw corrupt(path, `made for other ${difference.part}: ${difference.found}`);
 }
 
 async function loadShards(reader: CheckpointReader, { into, shards }: LoadOptions): Promise<LoadedCheckpoint> {

@@ -1,13 +1,14 @@
 /**
- * Warm start, second half: a pserver that holds shards for which there is no state yet reads from the planned files what
- * belongs to them. The other job may have had another number of shards: rows and blocks are then hashed anew. Memory: one
- * piece of rows; what is not ours is read over.
+ * Warm start, second half: a pserver that holds shards for which there is no state yet reads from the planned files
+ * what belongs to them. The other job may have had another number of shards: rows and blocks are then hashed again.
+ * Memory: one piece of rows; what is not ours is read over.
  */
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { DenseBlock, Parameters, ShardRows } from '../../tensor/parameters.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../tensor/spec.ts';
+import type { OptimizerSpec, TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
@@ -19,8 +20,7 @@ const PIECE_BYTES = 4 * 1024 * 1024;
 export interface WarmLoadOptions {
   readonly disk: Disk;
   readonly plan: WarmPlan;
-  readonly spec: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  readonly spec: TrainedSpec;
   /** Of the new job. */
   readonly shardCount: number;
   /** Present, and at their initial values. */
@@ -63,11 +63,11 @@ function expectPlanned(set: CheckpointSet, plan: WarmPlan): void {
 }
 
 async function loadTable(set: CheckpointSet, table: number, options: WarmLoadOptions): Promise<WarmLoaded> {
-  const { plan, spec, optimizer, shardCount, shards, into } = options;
+  const { plan, spec, shardCount, shards, into } = options;
   const { facts } = set;
-  const { name, width } = spec.sparse[table]!;
+  const { name, width, optimizer } = spec.sparse[table]!;
   const source = facts.parameters.sparse.findIndex((one) => one.name === name);
-  const state = plan.optimizerState ? facts.state : VALUES_ONLY;
+  const state = plan.optimizerState ? optimizerLayout(optimizer) : VALUES_ONLY;
   const buffers = createRowBuffers(width, state, PIECE_BYTES);
   const mine = new Set(shards);
   // With as many shards there as here, a shard's rows are those of the shard of the same number.
@@ -92,9 +92,10 @@ function fresh(optimizer: OptimizerSpec, { ids, values }: ShardRows): ShardRows 
 }
 
 async function loadDense(set: CheckpointSet, name: string, options: WarmLoadOptions): Promise<WarmLoaded> {
-  const { plan, spec, optimizer, shardCount, shards, into } = options;
+  const { plan, spec, shardCount, shards, into } = options;
   const parameter = spec.dense.findIndex((one) => one.name === name);
   const source = set.facts.parameters.dense.findIndex((one) => one.name === name);
+  const { optimizer } = spec.dense[parameter]!;
   const shardOf = blockShards(spec.dense[parameter]!, shardCount);
   const mine = new Set(shards);
   let blocks = 0;

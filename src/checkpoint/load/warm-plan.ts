@@ -1,14 +1,15 @@
 /**
- * Warm start, first half: what a new job takes over from another job's checkpoint. Decided once, before the job begins, and
- * kept with the job: each pserver then loads from the same files whenever it begins anew. Files are named by UUIDs and
- * never change, so naming them fixes their content.
+ * Warm start, first half: what a new job takes over from another job's checkpoint. Decided once, before the job begins,
+ * and kept with the job: each pserver then loads from the same files whenever it starts again. Files are named by UUIDs
+ * and never change, so naming them fixes their content.
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import { elementCount } from '../../tensor/blocks.ts';
-import type { DenseSpec, OptimizerSpec, ParameterSpec, SparseSpec } from '../../tensor/spec.ts';
+import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
+import type { DenseSpec, ParameterSpec, SparseSpec, Trained, TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt } from '../file/files.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import { rowBytes, VALUES_ONLY } from '../file/row-pieces.ts';
@@ -52,15 +53,14 @@ export interface PlanWarmOptions {
   readonly disk: Disk;
   readonly wish: WarmWish;
   /** The new job's. */
-  readonly spec: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  readonly spec: TrainedSpec;
   /** Bytes read since the last call. */
   readonly onBytes?: (bytes: number) => void;
 }
 
 /**
- * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width, shape,
- * optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
+ * Checks every file whole, by its checksums. Throws `JobInvalid` when the checkpoint does not fit the job (width,
+ * shape, optimizer, a chosen variable that is missing), `CheckpointMissing`, `CheckpointCorrupt`.
  */
 export async function planWarmStart(options: PlanWarmOptions): Promise<WarmPlan> {
   const { disk, wish } = options;
@@ -75,13 +75,8 @@ export async function planWarmStart(options: PlanWarmOptions): Promise<WarmPlan>
 }
 
 async function planOf(set: CheckpointSet, options: PlanWarmOptions): Promise<WarmPlan> {
-  const { wish, spec, optimizer, onBytes } = options;
+  const { wish, spec, onBytes } = options;
   const { facts, parts } = set;
-  if (wish.optimizerState && facts.optimizer.type !== optimizer.type) {
-    throw misfit(`its optimizer is ${facts.optimizer.type}, that of the job ${optimizer.type}`, wish.from, {
-      hint: 'warmStart.optimizerState: false takes over the values alone',
-    });
-  }
   const names = [...spec.dense, ...spec.sparse].map((one) => one.name);
   const chosen = chooseNames(names, wish.vars);
   const known = new Set([...facts.parameters.dense, ...facts.parameters.sparse].map((one) => one.name));
@@ -93,6 +88,7 @@ async function planOf(set: CheckpointSet, options: PlanWarmOptions): Promise<War
   }
   const taken = new Set(chosen.filter((one) => known.has(one)));
   refuseMisfits(set, spec, taken, wish.from);
+  if (wish.optimizerState) refuseOtherOptimizers(set, spec, taken, wish.from);
   const loaded = await contentOf(set, spec, taken, wish.optimizerState);
   for (const { reader } of parts) {
     const damaged = await damagedTensors(reader.source, onBytes);
@@ -139,23 +135,41 @@ function refuseMisfits({ facts }: CheckpointSet, spec: ParameterSpec, taken: Rea
   for (const one of taken) {
     const there = shapeOf(facts.parameters, one);
     const here = shapeOf(spec, one);
-    if (there !== here) throw misfit(`${one} is ${there} there, ${here} in the job`, from);
+    if (there !== here) throw misfit(`${one} is ${there} in the checkpoint, ${here} in the job`, from);
+  }
+}
+
+function refuseOtherOptimizers(
+  { facts }: CheckpointSet,
+  spec: TrainedSpec,
+  taken: ReadonlySet<string>,
+  from: string,
+): void {
+  const all = ({ dense, sparse }: TrainedSpec): readonly Trained<DenseSpec | SparseSpec>[] => [...dense, ...sparse];
+  const there = new Map(all(facts.parameters).map(({ name: one, optimizer }) => [one, optimizer.type]));
+  for (const { name: one, optimizer } of all(spec)) {
+    if (!taken.has(one) || there.get(one) === optimizer.type) continue;
+    throw misfit(`the optimizer of ${one} is ${there.get(one)} there, ${optimizer.type} in the job`, from, {
+      hint: 'warmStart.optimizerState: false takes over the values alone',
+    });
   }
 }
 
 async function contentOf(
   { facts, shards }: CheckpointSet,
-  spec: ParameterSpec,
+  spec: TrainedSpec,
   taken: ReadonlySet<string>,
   withState: boolean,
 ): Promise<WarmPlan['loaded']> {
-  const state = withState ? facts.state : VALUES_ONLY;
+  const stateOf = ({ optimizer }: Trained<DenseSpec | SparseSpec>): OptimizerLayout =>
+    withState ? optimizerLayout(optimizer) : VALUES_ONLY;
   const isTaken = (one: DenseSpec | SparseSpec): boolean => taken.has(one.name);
   const loaded: WarmPlan['loaded'] = [];
   for (const dense of spec.dense.filter(isTaken)) {
     const parameter = facts.parameters.dense.findIndex((one) => one.name === dense.name);
     let blocks = 0;
     for (const { reader, shard } of shards) blocks += (await reader.blockPlaces(shard, parameter)).length;
+    const state = stateOf(dense);
     const bytes = 4 * elementCount(dense) * (1 + state.slots.length) + (state.steps ? 4 * blocks : 0);
     loaded.push({ name: dense.name, kind: 'dense', rows: blocks, bytes });
   }
@@ -163,13 +177,16 @@ async function contentOf(
     const table = facts.parameters.sparse.findIndex((one) => one.name === sparse.name);
     let rows = 0;
     for (const { reader, shard } of shards) rows += await reader.rowCount(shard, table);
-    loaded.push({ name: sparse.name, kind: 'sparse', rows, bytes: rows * rowBytes(sparse.width, state) });
+    loaded.push({ name: sparse.name, kind: 'sparse', rows, bytes: rows * rowBytes(sparse.width, stateOf(sparse)) });
   }
   return loaded;
 }
 
 /** The model's parameters, those that the plan wants to begin at zero with that initializer. */
-export function withZeros(spec: ParameterSpec, zeroed: readonly string[]): ParameterSpec {
+export function withZeros<D extends DenseSpec, S extends SparseSpec>(
+  spec: { readonly dense: readonly D[]; readonly sparse: readonly S[] },
+  zeroed: readonly string[],
+): { readonly dense: readonly D[]; readonly sparse: readonly S[] } {
   if (zeroed.length === 0) return spec;
   const isZeroed = new Set(zeroed);
   const zeros = <T extends DenseSpec | SparseSpec>(one: T): T =>

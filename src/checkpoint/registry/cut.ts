@@ -1,6 +1,6 @@
 /**
- * The key `/checkpoints/cut` of jobs in sync mode: files of all pservers that together are the model after one round, and
- * the timeline (DESIGN §6, "Cuts"). Losing a shard sets every pserver back to the cut, under the next timeline.
+ * The key `/checkpoints/cut` of jobs in sync mode: files of all pservers that together are the model after one round,
+ * and the timeline (DESIGN §6, "Cuts"). Losing a shard sets every pserver back to the cut, under the next timeline.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
@@ -34,7 +34,7 @@ const cutSchema = z.strictObject({
 export type Cut = z.infer<typeof cutSchema>;
 export type CutParts = Pick<Cut, 'round' | 'files'>;
 
-/** Where every job begins. */
+/** What every job begins with. */
 export const FIRST_CUT: Cut = { timeline: 0, round: 0, files: [] };
 
 export interface ReadCut {

@@ -6,8 +6,8 @@ import type { Disk } from '../../base/seams.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
-import type { FileRef } from '../set/checkpoint-set.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
+import type { FileRef } from './file-ref.ts';
 
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
@@ -18,10 +18,10 @@ export interface FolderFiles {
   readonly unfinished: readonly string[];
 }
 
-/** Throws `CheckpointMissing` when there is nothing of the kind. */
+/** Throws `CheckpointMissing` when the path has no checkpoint. */
 export async function findFiles(disk: Disk, path: string): Promise<FolderFiles> {
   const facts = await disk.inspect(path);
-  if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: there is no such file or folder`);
+  if (facts === undefined) throw new PaddletError('CheckpointMissing', `${path}: no such file or folder`);
   if (facts.kind === 'file') return { folder: undefined, files: [{ path }], unfinished: [] };
   if (facts.kind !== 'folder') throw corrupt(path, 'neither a file nor a folder');
   const names = await disk.list(path);
@@ -83,7 +83,10 @@ interface StoredEntry {
   readonly modRevision: bigint;
 }
 
-/** By index; and of others, why they cannot be understood. Beside the entries stands the cut of jobs in mode sync (cut.ts). */
+/**
+ * The entries by index, and why the others cannot be parsed. The cut of jobs in sync mode (cut.ts) is under the prefix
+ * too.
+ */
 export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
   const published: PublishedEntry[] = [];
   const complaints: string[] = [];
@@ -98,7 +101,7 @@ export function readEntries(prefix: string, entries: readonly StoredEntry[]) {
   return { published: published.sort((a, b) => a.index - b.index), complaints };
 }
 
-/** Entries as the store has them. Throws `CheckpointCorrupt` for one that cannot be understood. */
+/** Entries as the store has them. Throws `CheckpointCorrupt` for one that cannot be parsed. */
 export function parseEntries(prefix: string, entries: readonly StoredEntry[]): PublishedEntry[] {
   const { published, complaints } = readEntries(prefix, entries);
   const [first] = complaints;
@@ -107,8 +110,8 @@ export function parseEntries(prefix: string, entries: readonly StoredEntry[]): P
 }
 
 /**
- * Mode sync: the newest round that every pserver has published a file of. Files of one round belong together whatever their
- * timeline, as a round has the same bits in each. Undefined in mode async, or when there is no such round.
+ * Sync mode: the newest round that every pserver has published a file of. Files of one round belong together whatever
+ * their timeline, as a round has the same bits in each. Undefined in async mode, or when there is no such round.
  */
 export function commonRound(published: readonly Pick<PublishedEntry, 'entry'>[]): number | undefined {
   const rounds = published.map(({ entry }) =>
@@ -120,8 +123,8 @@ export function commonRound(published: readonly Pick<PublishedEntry, 'entry'>[])
 }
 
 /**
- * The files of entries, newest first of each; only the newest ones, or all generations. The newest of a job in mode sync are
- * those of the newest round that all have.
+ * The files of entries, newest first of each; only the newest ones, or all generations. The newest of a job in sync
+ * mode are those of the newest round that all pservers have.
  */
 export function filesOfEntries(
   folder: string,

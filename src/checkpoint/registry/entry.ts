@@ -1,12 +1,13 @@
 /** The value of `/checkpoints/<index>`: the newest file, and the generations before it that are kept. */
 import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
 import type { Store } from '../../store/store.ts';
 import type { CheckpointFile } from '../file/capture.ts';
 import { coverageOf, coverageSchema } from '../file/coverage.ts';
 import { type CheckpointMeta, FORMAT_VERSION } from '../file/format.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 
-const decimal = z.string().regex(/^\d{1,20}$/);
+const decimal = z.string().max(LIMITS.decimalDigits).regex(/^\d+$/);
 
 /** `uuid`, `md5` and `timestamp` (seconds) are all that the original protocol writes; such an entry is readable too. */
 const generationFields = {
@@ -18,8 +19,9 @@ const generationFields = {
   /** Of the owner that wrote it. */
   token: decimal.optional(),
   clean: z.boolean().optional(),
+  /** Of the file; its reader refuses another version than its own. */
   formatVersion: z.int().min(1).optional(),
-  kind: z.string().max(32).optional(),
+  kind: z.string().max(LIMITS.nameCharacters).optional(),
   recovery: decimal.optional(),
   timeline: decimal.optional(),
   /** Sync mode: the version of the parameters that the file holds. */
@@ -36,16 +38,16 @@ export const entrySchema = z.object({
   /** Generations kept beside the newest. */
   keep: z.int().min(0).optional(),
   /** Newest first. */
-  generations: z.array(generationSchema).max(10_000).optional(),
+  generations: z.array(generationSchema).max(LIMITS.checkpointGenerations).optional(),
   /** Token of the owner that began to serve from the newest file: from then on it is no longer clean. */
   opened: decimal.optional(),
 });
 export type CheckpointEntry = z.infer<typeof entrySchema>;
 
 export interface ReadEntry {
-  /** Undefined when there is none, or none that can be understood. */
+  /** Undefined when there is none, or none that can be parsed. */
   readonly entry: CheckpointEntry | undefined;
-  /** Why the value could not be understood. */
+  /** Why the value could not be parsed. */
   readonly complaint: string | undefined;
   /** 0n when the key does not exist. */
   readonly modRevision: bigint;

@@ -1,11 +1,11 @@
-/** `checkpoint ls`: the generations of each pserver, newest first, and whether their files are there. Reads headers only. */
+/** `checkpoint ls`: the generations of each pserver, newest first, and the state of their files. Reads headers only. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { openFile, withFile } from '../file/files.ts';
 import { parseMetadata } from '../file/format.ts';
 import { readSafetensors } from '../file/safetensors/reader.ts';
-import type { FileRef } from '../set/checkpoint-set.ts';
 import type { PublishedEntry } from './discover.ts';
+import type { FileRef } from './file-ref.ts';
 
 export interface ListedGeneration {
   readonly index: number | undefined;
@@ -19,8 +19,11 @@ export interface ListedGeneration {
   /** Seconds since 1970. */
   readonly createdAt: number | undefined;
   readonly jobName: string | undefined;
-  /** `clean`: nothing was applied after it; `opened`: it was, and is being served from since. */
-  readonly state: 'clean' | 'opened' | 'running' | 'damaged' | 'missing';
+  /**
+   * `clean`: nothing was applied after it was written. `opened`: clean, but a pserver has served from it since.
+   * `incompatible`: its format has another version than this executable reads.
+   */
+  readonly state: 'clean' | 'opened' | 'running' | 'incompatible' | 'damaged' | 'missing';
   readonly complaint: string | undefined;
 }
 
@@ -80,6 +83,7 @@ async function listFile(disk: Disk, ref: FileRef, opened: ReadonlySet<string>): 
       };
     });
   } catch (error) {
+    if (isPaddletError(error, 'VersionMismatch')) return { ...known, state: 'incompatible', complaint: error.message };
     if (isPaddletError(error, 'CheckpointMissing')) return { ...known, state: 'missing', complaint: error.message };
     if (isPaddletError(error, 'CheckpointCorrupt')) return { ...known, state: 'damaged', complaint: error.message };
     throw error;

@@ -1,6 +1,6 @@
 /**
- * Files that a crash left: written and never published, or published, replaced and not yet deleted. Looked for once, at
- * start-up, by the new owner of an index.
+ * Files that a crash left: written and never published, or published, replaced and not yet deleted. The new owner of an
+ * index looks for them once, at start-up.
  */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
@@ -21,11 +21,11 @@ export interface OrphanOptions {
 
 export interface OrphanReport {
   readonly removed: readonly string[];
-  /** Files that are not published and stay all the same, with the reason. */
+  /** Unpublished files that are kept nevertheless, with the reason. */
   readonly left: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Removes what is certainly an orphan, and reports the rest. Throws the disk's own errors. */
+/** Removes the files that are certainly orphans, and reports the rest. Throws the disk's own errors. */
 export async function removeOrphans(options: OrphanOptions): Promise<OrphanReport> {
   const { disk, place, published } = options;
   const folder = indexFolder(place);
@@ -72,7 +72,7 @@ async function reasonToStay(name: string, path: string, options: OrphanOptions):
     if (!/^\d{1,20}$/.test(writer)) return 'its writer is not known';
     return BigInt(writer) < token ? undefined : 'written by this owner or a later one';
   } catch (error) {
-    if (isPaddletError(error, 'CheckpointMissing')) return 'gone meanwhile';
+    if (isPaddletError(error, 'CheckpointMissing')) return 'removed in the meantime';
     if (isPaddletError(error, 'CheckpointCorrupt')) return `its writer is not known: ${error.message}`;
     throw error;
   }

@@ -1,16 +1,16 @@
 /**
- * Makes restored files the job's checkpoints: in one transaction that shows that no pserver lives, so that a pserver that
+ * Makes restored files the job's checkpoints, in one transaction that requires that no pserver is alive: a pserver that
  * starts sees all of it or nothing.
  *
- * The heads of the shards (one key each, thousands of them) do not fit into one transaction and stay as they are. In their
- * stead `/restored` says: a head that was written before this key counts as one of owner (index, token), where `index` is
- * that of the file with the shard, and `token` is that of nobody who ever lived.
+ * The heads of the shards (one key each, thousands of them) do not fit into one transaction and stay as they are.
+ * Instead, `/restored` says: a head that was written before this key counts as one of owner (index, token), where
+ * `index` is that of the file with the shard, and `token` was never the token of an owner.
  */
 import * as z from 'zod';
+import { pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
-import { pause } from '../../store/backoff.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';
@@ -23,7 +23,7 @@ import type { StoreAccess } from './publish.ts';
 export const restoredSchema = z.object({
   /** Fencing token that the files carry. */
   token: z.string().regex(/^\d{1,20}$/),
-  /** Pservers that the shards were dealt to: shard s is in the file of index `plannedPrimary(s, pservers)`. */
+  /** Pservers that the shards were distributed to: shard s is in the file of index `plannedPrimary(s, pservers)`. */
   pservers: z.int().min(1).max(LIMITS.pservers),
   /** The highest epoch in the files. */
   epoch: z.int().min(0),
@@ -32,13 +32,13 @@ export const restoredSchema = z.object({
 });
 export type RestoredRecord = z.infer<typeof restoredSchema>;
 
-export interface SwapAccess extends StoreAccess {
+export interface RestoreAccess extends StoreAccess {
   readonly keys: Keys;
 }
 
-/** How the store stood when no pserver lived. */
+/** The state of the store when no pserver was alive. */
 export interface QuietJob {
-  /** A revision at which no pserver lived: no owner has, had or will have it as its token. */
+  /** A revision at which no pserver was alive: no owner has, had or will have it as its token. */
   readonly token: bigint;
   readonly job: KeyValue;
   readonly desired: KeyValue | undefined;
@@ -50,10 +50,10 @@ export interface QuietJob {
 const AT_A_TIME_MS = 200;
 
 /**
- * Reads the store. Throws `JobConflict`, naming them, while pservers live; waits up to `patienceMs` for the leases of dead
- * ones to run out.
+ * Reads the store. Throws `JobConflict`, naming them, while pservers are alive; waits up to `patienceMs` for the leases
+ * of dead ones to run out.
  */
-export async function readQuietJob(access: SwapAccess, patienceMs: number): Promise<QuietJob> {
+export async function readQuietJob(access: RestoreAccess, patienceMs: number): Promise<QuietJob> {
   const { store, keys, clock, signal } = access;
   const endMs = clock.monotonicMs() + patienceMs;
   for (;;) {
@@ -65,7 +65,7 @@ export async function readQuietJob(access: SwapAccess, patienceMs: number): Prom
   }
 }
 
-async function readJob({ store, keys }: SwapAccess): Promise<Omit<QuietJob, 'token'>> {
+async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, 'token'>> {
   const { succeeded, results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
   const [job, desired] = results;
   if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
@@ -86,26 +86,31 @@ function pserversLive(live: readonly KeyValue[]): PaddletError {
   });
 }
 
-export interface SwapOptions extends SwapAccess {
+export interface PublishRestoredOptions extends RestoreAccess {
   readonly quiet: QuietJob;
-  /** By new index. Those of a job in mode sync have a round: they become its cut. */
+  /** By new index. Those of a job in sync mode have a round: they become its cut. */
   readonly generations: readonly Generation[];
   /** Seconds since 1970. */
   readonly timestamp: number;
 }
 
 /**
- * Publishes all or nothing. Throws `JobConflict` when a pserver started, or anything else of what was read changed,
- * meanwhile; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted while the store is away;
- * the store's own errors. `details.isDoubtful` says that it may have happened, or may yet: then the files must stay.
+ * Publishes all or nothing. Throws `JobConflict` when a pserver started since the store was read, or anything else of
+ * what was read has changed; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted
+ * while the store is unreachable; the store's own errors. `details.isDoubtful` says that it may have happened, or may
+ * yet: then the files must stay.
  */
-export async function publishRestored(options: SwapOptions): Promise<void> {
+export async function publishRestored(options: PublishRestoredOptions): Promise<void> {
   const { store, keys, quiet, generations } = options;
   const { compares, ops } = transactionOf(options);
   if (compares.length > LIMITS.storeTxnOps || ops.length > LIMITS.storeTxnOps) {
-    throw new PaddletError('Usage', `${generations.length} pservers are more than one transaction of the store holds`, {
-      hint: 'at most 60 pservers, before and after; without --store there is no such limit',
-    });
+    throw new PaddletError(
+      'Usage',
+      `${generations.length} pservers are more than one transaction of the store can hold`,
+      {
+        hint: 'at most 60 pservers, before and after; without --store there is no such limit',
+      },
+    );
   }
   let isDoubtful = false;
   try {
@@ -120,21 +125,21 @@ export async function publishRestored(options: SwapOptions): Promise<void> {
       },
     });
     if (succeeded) return;
-    // A try that was given up can land after a pserver has come and gone, but not once a key was written anew.
+    // An abandoned attempt can land after a pserver has come and gone, but not once a key was written again.
     isDoubtful &&= await isAsRead(options, compares);
     const { entries: live } = await store.range({ prefix: keys.psPrefix });
     if (live.length > 0) throw pserversLive(live);
-    throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints changed meanwhile`, {
+    throw new PaddletError('JobConflict', `${quiet.job.key}: the job's checkpoints have changed since they were read`, {
       hint: isDoubtful
         ? 'the store did not say whether it took the new files: look with paddlet checkpoint ls'
-        : 'somebody else was at work on the job; nothing was published',
+        : 'another process changed the job at the same time; nothing was published',
     });
   } catch (error) {
     throw isDoubtful && isPaddletError(error) ? doubtful(error) : error;
   }
 }
 
-async function isAsRead({ store, keys }: SwapOptions, compares: readonly Compare[]): Promise<boolean> {
+async function isAsRead({ store, keys }: PublishRestoredOptions, compares: readonly Compare[]): Promise<boolean> {
   const lasting = compares.filter((compare) => 'modRevision' in compare);
   return (await store.txn({ if: lasting, then: [{ get: keys.job }] })).succeeded;
 }
@@ -147,12 +152,17 @@ const doubtful = (error: PaddletError): PaddletError =>
   });
 
 /**
- * After `publishRestored` threw `error`: removes the new files, unless they are published or may be yet. What stays and is
- * not published goes as an orphan when a pserver starts there.
+ * After `publishRestored` threw `error`: removes the new files, unless they are published or may still be. A pserver
+ * that starts there removes as orphans those that stay unpublished.
  */
 export async function discardUnpublished(
   error: unknown,
-  { disk, store, keys, files }: Pick<SwapAccess, 'store' | 'keys'> & { readonly disk: Disk; readonly files: NewFiles },
+  {
+    disk,
+    store,
+    keys,
+    files,
+  }: Pick<RestoreAccess, 'store' | 'keys'> & { readonly disk: Disk; readonly files: NewFiles },
 ): Promise<void> {
   if (isPaddletError(error) && error.details.isDoubtful === true) return;
   let named: ReadonlySet<string>;
@@ -188,10 +198,10 @@ const entryText = (generation: Generation): string => {
   return JSON.stringify(entry);
 };
 
-/** The timeline that the files of a job in mode sync must carry: pservers load them without going back further. */
+/** The timeline that the files of a job in sync mode must carry: pservers load them without going back further. */
 export const restoredTimeline = ({ cut }: QuietJob, keys: Keys): number => parseCut(keys.cut, cut).cut.timeline + 1;
 
-function cutOf({ quiet, keys, generations }: SwapOptions): Op[] {
+function cutOf({ quiet, keys, generations }: PublishRestoredOptions): Op[] {
   const round = generations[0]?.round;
   if (round === undefined) return [];
   const files = generations.map(({ uuid, md5 }, index) => ({ index, uuid, md5 }));
@@ -199,7 +209,7 @@ function cutOf({ quiet, keys, generations }: SwapOptions): Op[] {
   return [{ put: keys.cut, value: JSON.stringify(cut) }];
 }
 
-function restoredText({ quiet, generations, timestamp }: SwapOptions): string {
+function restoredText({ quiet, generations, timestamp }: PublishRestoredOptions): string {
   const epochs = generations.flatMap(({ shards }) => shards?.map(({ epoch }) => epoch) ?? []);
   const restored: RestoredRecord = {
     token: quiet.token.toString(),
@@ -210,7 +220,7 @@ function restoredText({ quiet, generations, timestamp }: SwapOptions): string {
   return JSON.stringify(restored);
 }
 
-function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] } {
+function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; ops: Op[] } {
   const { keys, quiet, generations } = options;
   const pservers = generations.length;
   const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
@@ -232,9 +242,9 @@ function transactionOf(options: SwapOptions): { compares: Compare[]; ops: Op[] }
     ...cutOf(options),
     { put: keys.psDesired, value: String(pservers) },
     { put: keys.restored, value: restoredText(options) },
-    // A snapshot of before would pass for the last state of its shards.
+    // An older snapshot would pass for the last state of its shards.
     { deletePrefix: keys.partingPrefix },
-    // What pservers said of themselves; all of them are gone.
+    // What the pservers reported about themselves; all of them are gone.
     { deletePrefix: keys.pserversPrefix },
   ];
   return { compares, ops };

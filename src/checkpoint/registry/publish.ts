@@ -1,6 +1,6 @@
 /**
- * Makes a written file known, then deletes what it replaced: never the other way round, and nothing by listing a folder.
- * A writer that lost its ownership can neither publish nor, therefore, delete.
+ * Publishes a written file, then deletes the files that it replaced: never in the other order, and never by listing a
+ * folder. A writer that lost its ownership can neither publish nor, therefore, delete.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -23,7 +23,7 @@ export interface StoreAccess {
   readonly store: Store;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
-  /** Called at each try that the store did not answer. */
+  /** Called at each attempt that the store did not answer. */
   readonly onWaiting?: (error: PaddletError) => void;
 }
 
@@ -38,31 +38,32 @@ export interface PublishOptions extends StoreAccess, Partial<Omit<RetentionOptio
 
 export interface Published {
   readonly entry: CheckpointEntry;
-  /** Files that this publish took out of the entry, and that nobody else may delete. */
+  /** Files that this publish took out of the entry; only its caller may delete them. */
   readonly dropped: readonly string[];
-  /** The value before could not be understood and was replaced; none of its files is deleted. */
+  /** Set when the value before could not be parsed. It was replaced; none of its files is deleted. */
   readonly complaint: string | undefined;
 }
 
-/** Someone else changes an entry only rarely (a restore, another writer of this process). */
-const MAX_CONFLICTS = 10;
+/** Other writers of an entry are rare: a restore, another writer of this process. */
+const CONFLICT_ATTEMPTS = 10;
 
 /**
- * Puts the generation at the head of the entry. Waits out a store that is away. Throws `LeaseGone` when the fence is no
- * longer the writer's, `Interrupted` when aborted.
+ * Puts the generation at the head of the entry. Waits while the store is unreachable. Throws `LeaseGone` when the fence
+ * is no longer the writer's, `Interrupted` when aborted.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
   const { key, keep, generation, others = [], isProtected = () => false } = options;
   let dropped: readonly string[] = [];
   const { entry, complaint } = await update(options, (before) => {
-    // A try thought lost had landed, and the entry was opened since: what it dropped stays as it was worked out then.
+    // An attempt in doubt had landed, and the entry was opened since: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
     const retention = retain(generation, earlier, { keep, others, isProtected });
     dropped = retention.dropped;
     return { ...generation, keep, generations: retention.kept };
   });
-  if (entry === undefined) throw new PaddletError('StoreInvalid', `${key}: changed by others again and again`);
+  if (entry === undefined)
+    throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
   return { entry, dropped, complaint };
 }
 
@@ -72,20 +73,21 @@ export interface OpenOptions extends StoreAccess {
 }
 
 /**
- * Notes in the entry that its newest file is being served from, before anything is applied: from here on a clean file is
- * clean no more. Nothing to do when there is no entry. Throws like `publish`.
+ * Notes in the entry that a pserver serves from its newest file, before it applies anything: from here on the file is
+ * no longer clean. Does nothing when there is no entry. Throws like `publish`.
  */
 export async function markOpened(options: OpenOptions): Promise<void> {
   const { key, fence } = options;
   const opened = fence.token.toString();
   const { entry, isAbsent } = await update(options, (before) => before && { ...before, opened });
-  if (entry === undefined && !isAbsent) throw new PaddletError('StoreInvalid', `${key}: changed again and again`);
+  if (entry === undefined && !isAbsent)
+    throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
 }
 
 interface Updated {
   readonly entry: CheckpointEntry | undefined;
   readonly complaint: string | undefined;
-  /** The change asked for nothing. */
+  /** There was no entry to change. */
   readonly isAbsent: boolean;
 }
 
@@ -94,7 +96,7 @@ async function update(
   change: (before: CheckpointEntry | undefined) => CheckpointEntry | undefined,
 ): Promise<Updated> {
   const { store, key, fence } = options;
-  for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts++) {
+  for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
     const before = await readSettled(options);
     const entry = change(before.entry);
     if (entry === undefined) return { entry, complaint: before.complaint, isAbsent: true };
@@ -120,7 +122,7 @@ async function readSettled(options: OpenOptions): Promise<ReadEntry> {
   return parseEntry(key, result?.results[0]);
 }
 
-/** Deletes files that a publish dropped. What cannot be deleted now is returned, and goes at the next start. */
+/** Deletes files that a publish dropped. Returns those that cannot be deleted now; the next start removes them. */
 export async function deleteDropped(
   disk: Disk,
   place: FilePlace,
@@ -140,8 +142,8 @@ export async function deleteDropped(
 }
 
 /**
- * After `publish` failed with `LeaseGone`: no try of it can land any more, so the file goes unless the entry names it.
- * True when it was removed.
+ * After `publish` failed with `LeaseGone`: no attempt of it can land any more, so the file is removed unless the entry
+ * names it. True when it was removed.
  */
 export async function removeUnpublished(
   options: OpenOptions & { readonly disk: Disk; readonly place: FilePlace; readonly uuid: string },
@@ -161,8 +163,8 @@ export async function removeUnpublished(
 }
 
 /**
- * Makes a snapshot known that an owner wrote after it had lost its index: under a key named by its token, which nobody
- * else writes, so it needs no fence. Returns when it is there.
+ * Publishes a snapshot that an owner wrote after it had lost its index. The key is named by the owner's token and has
+ * no other writer, so it needs no fence. Returns when the key exists.
  */
 export async function publishParting(
   options: StoreAccess & { readonly key: string; readonly generation: Generation },
@@ -172,5 +174,5 @@ export async function publishParting(
   const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
   const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
   const { succeeded } = await settle({ ...options, run, happened });
-  if (!succeeded) throw new PaddletError('StoreInvalid', `${key}: there is a parting snapshot of this token already`);
+  if (!succeeded) throw new PaddletError('StoreInvalid', `${key}: a parting snapshot of this token exists already`);
 }

@@ -17,7 +17,7 @@ import type { ShardSource, Variables } from '../set/checkpoint-set.ts';
 
 const COPY_BYTES = 4 * 1024 * 1024;
 
-export interface RecutOptions {
+export interface ReshardOptions {
   readonly file: DiskFile;
   /** Its parameters are the chosen variables, in their order. */
   readonly meta: CheckpointMeta;
@@ -39,17 +39,19 @@ interface PlannedShard {
   readonly bytes: number;
 }
 
-/** Writes all shards given, fills the header and syncs. Throws `CheckpointCorrupt`, the disk's errors, the signal's reason. */
-export async function writeRecut(options: RecutOptions): Promise<WrittenCheckpoint> {
+/**
+ * Writes all shards given, fills the header and syncs. Throws `CheckpointCorrupt`, the disk's errors, the signal's
+ * reason.
+ */
+export async function writeResharded(options: ReshardOptions): Promise<WrittenCheckpoint> {
   const { file, meta, shards, extentBytes = EXTENT_BYTES } = options;
   assert(shards.length > 0, 'a file has shards');
-  const state = optimizerLayout(meta.optimizer);
   const planned: PlannedShard[] = [];
   for (const source of shards) planned.push(await planShard(source, options));
   const most = headerPlan(meta, shards.length, shards.length).maxExtents;
   const extents = groupShards(planned, extentBytes, Math.ceil(shards.length / most));
   const rows = planned.reduce((sum, { tables }) => sum + rowsIn(tables), 0);
-  const facts = { ...meta, state, extents: extents.length, rows, shardsHere: shards.length };
+  const facts = { ...meta, extents: extents.length, rows, shardsHere: shards.length };
   const writer = await createSafetensorsWriter({
     file,
     headerBytes: headerPlan(meta, shards.length, extents.length).headerBytes,
@@ -70,21 +72,22 @@ export async function writeRecut(options: RecutOptions): Promise<WrittenCheckpoi
 
 const rowsIn = (tables: readonly RowRange[]): number => tables.reduce((sum, { first, end }) => sum + end - first, 0);
 
-async function planShard(source: ShardSource, { variables, meta }: RecutOptions): Promise<PlannedShard> {
+async function planShard(source: ShardSource, { variables, meta }: ReshardOptions): Promise<PlannedShard> {
   const { reader, shard } = source;
-  const state = optimizerLayout(meta.optimizer);
   const tables: RowRange[] = [];
   const dense: BlockPlace[][] = [];
   let bytes = 0;
   for (const [at, table] of variables.sparse.entries()) {
     const range = await reader.rowRange(shard, table);
     tables.push(range);
-    bytes += (range.end - range.first) * rowBytes(meta.parameters.sparse[at]!.width, state);
+    const { width, optimizer } = meta.parameters.sparse[at]!;
+    bytes += (range.end - range.first) * rowBytes(width, optimizerLayout(optimizer));
   }
-  for (const parameter of variables.dense) {
+  for (const [at, parameter] of variables.dense.entries()) {
+    const { slots } = optimizerLayout(meta.parameters.dense[at]!.optimizer);
     const places = await reader.blockPlaces(shard, parameter);
     dense.push(places);
-    for (const { length } of places) bytes += 4 * length * (1 + state.slots.length);
+    for (const { length } of places) bytes += 4 * length * (1 + slots.length);
   }
   return { source, tables, dense, bytes };
 }
@@ -109,7 +112,7 @@ type Tensor = NewTensor | StreamedTensor;
 async function tensorsOf(
   extent: number,
   shards: readonly PlannedShard[],
-  options: RecutOptions,
+  options: ReshardOptions,
 ): Promise<readonly Tensor[]> {
   const { ledgers, numbers } = await distinctLedgers(shards);
   const tensors: Tensor[] = [
@@ -130,7 +133,7 @@ async function tensorsOf(
 const bytesOfShape = ({ dtype, shape }: Tensor): number =>
   shape.reduce((product, size) => product * size, DTYPE_BYTES[dtype]);
 
-/** Shards of several pservers come by turns, so equal ledgers are found by content. */
+/** Shards of several pservers alternate, so equal ledgers are found by content. */
 async function distinctLedgers(shards: readonly PlannedShard[]): Promise<{ ledgers: Uint8Array[]; numbers: number[] }> {
   const ledgers: Uint8Array[] = [];
   const numbers: number[] = [];
@@ -183,14 +186,19 @@ function positionTensors(
   ];
 }
 
-function tableTensors(extent: number, shards: readonly PlannedShard[], table: number, options: RecutOptions): Tensor[] {
-  const { name, width } = options.meta.parameters.sparse[table]!;
+function tableTensors(
+  extent: number,
+  shards: readonly PlannedShard[],
+  table: number,
+  options: ReshardOptions,
+): Tensor[] {
+  const { name, width, optimizer } = options.meta.parameters.sparse[table]!;
   const ranges = shards.map(({ source, tables }) => ({ source: source.reader.source, ...tables[table]! }));
   const counts = ranges.map(({ first, end }) => end - first);
   const starts = startsOf(counts);
   const rows = starts.at(-1)!;
   if (rows === 0) return [];
-  const { slots, steps } = optimizerLayout(options.meta.optimizer);
+  const { slots, steps } = optimizerLayout(optimizer);
   const at = (field: string): string => tensorName('sparse', name, field, extent);
   const column = (
     field: string,
@@ -217,13 +225,13 @@ function denseTensors(
   extent: number,
   shards: readonly PlannedShard[],
   parameter: number,
-  options: RecutOptions,
+  options: ReshardOptions,
 ): Tensor[] {
   const held = shards.flatMap(({ source, dense }) => dense[parameter]!.map((place) => ({ source, place })));
   if (held.length === 0) return [];
-  const { slots, steps } = optimizerLayout(options.meta.optimizer);
-  const at = (field: string): string =>
-    tensorName('dense', options.meta.parameters.dense[parameter]!.name, field, extent);
+  const { name, optimizer } = options.meta.parameters.dense[parameter]!;
+  const { slots, steps } = optimizerLayout(optimizer);
+  const at = (field: string): string => tensorName('dense', name, field, extent);
   const starts = startsOf(held.map(({ place }) => place.length));
   const floats = (field: string, pick: (tensors: BlockPlace['tensors']) => TensorInfo): StreamedTensor => {
     const pieces = held.map(({ source, place: { tensors, first, length } }) => {
@@ -252,7 +260,7 @@ interface Piece {
 }
 
 /** The bytes of the pieces, in parts that are valid until the next one is asked for. */
-async function* copyOf(pieces: readonly Piece[], { signal, onBytes }: RecutOptions): AsyncGenerator<Uint8Array> {
+async function* copyOf(pieces: readonly Piece[], { signal, onBytes }: ReshardOptions): AsyncGenerator<Uint8Array> {
   const longest = Math.max(...pieces.map(({ tensor, count }) => count * DTYPE_BYTES[tensor.dtype]));
   const buffer = new Uint8Array(Math.min(longest, COPY_BYTES));
   for (const { source, tensor, first, count } of pieces) {

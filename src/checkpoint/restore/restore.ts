@@ -1,11 +1,11 @@
 /**
- * Deals the shards of a checkpoint to another number of pservers: new files, in a new folder or beside the old ones, and
- * the proof that they hold what the old ones hold. Nothing is published here. Bounded memory.
+ * Distributes the shards of a checkpoint to another number of pservers: new files, in a new folder or beside the old
+ * ones, and the proof that they hold what the old ones hold. Nothing is published here. Bounded memory.
  */
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock, Disk, Random } from '../../base/seams.ts';
 import { plannedPrimary } from '../../core/placement.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { ParameterSpec, TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';
@@ -21,7 +21,7 @@ import {
 import { type ContentOptions, contentBytes, denseContent, tableContent } from '../set/content.ts';
 import { positionsDigest } from '../set/positions.ts';
 import { contentProblems } from '../set/verify.ts';
-import { writeRecut } from './reshard.ts';
+import { writeResharded } from './reshard.ts';
 
 /** What must be the same before and after. */
 export interface Proof {
@@ -58,7 +58,7 @@ export interface RestoreOptions extends ContentOptions {
   readonly folder: string;
   /** That the files are written under: greater than that of any owner before, and never of a live one. */
   readonly token: bigint;
-  /** Mode sync: of the cut that the files become. Default: that of the old files. */
+  /** Sync mode: of the cut that the files become. Default: that of the old files. */
   readonly timeline?: bigint;
   readonly onPhase?: (phase: RestorePhase) => void;
 }
@@ -75,7 +75,7 @@ export interface Restored {
 const shardsFor = (shards: readonly ShardSource[], index: number, pservers: number): ShardSource[] =>
   shards.filter(({ shard }) => plannedPrimary(shard, pservers) === index);
 
-export const chosenSpec = ({ dense, sparse }: ParameterSpec, variables: Variables): ParameterSpec => ({
+export const chosenSpec = ({ dense, sparse }: TrainedSpec, variables: Variables): TrainedSpec => ({
   dense: variables.dense.map((at) => dense[at]!),
   sparse: variables.sparse.map((at) => sparse[at]!),
 });
@@ -111,8 +111,8 @@ export async function planRestore(
 }
 
 /**
- * Checks the old files, writes the new ones, proves them. When this returns they are whole, durable and under their names,
- * and nobody knows of them; when it throws (`CheckpointCorrupt`, `CheckpointNotWritten`, the disk's errors, the signal's
+ * Checks the old files, writes the new ones, proves them. When this returns they are whole, durable, under their names
+ * and not yet published; when it throws (`CheckpointCorrupt`, `CheckpointNotWritten`, the disk's errors, the signal's
  * reason), none is left.
  */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
@@ -140,7 +140,8 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
     for (const { index } of made.map(({ meta }) => meta)) await disk.syncFolder(indexFolder({ folder, index }));
   } catch (error) {
     const left = made.flatMap(({ temporary, path }) => [temporary, path]);
-    // The first error says what went wrong; what stays is an orphan, and goes when a pserver starts there.
+    // The first error says what went wrong; a file that stays is an orphan, which the pserver that starts there
+    // removes.
     await discardFiles(disk, left).catch(() => undefined);
     throw error;
   }
@@ -148,7 +149,7 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   return { generations, paths: made.map(({ path }) => path), proof: before };
 }
 
-/** Removes files that nobody knows of. */
+/** Removes files that were not published. */
 export async function discardFiles(disk: Disk, paths: readonly string[]): Promise<void> {
   for (const path of paths) await disk.remove(path);
 }
@@ -187,12 +188,11 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
     recovery: most(({ recovery }) => recovery),
     timeline: options.timeline ?? most(({ timeline }) => timeline),
     kind: 'full',
-    // Whoever loads it must look whether the ledgers lack what the master believes done. Rounds have no such belief.
+    // The pserver that loads it must check whether the ledgers lack what the master counts as done. Not so in rounds.
     clean: facts.rounds !== undefined,
     ...(facts.rounds === undefined ? {} : { rounds: facts.rounds }),
     createdAt: clock.wallSeconds(),
     parameters: chosenSpec(facts.parameters, variables),
-    optimizer: facts.optimizer,
     seed: facts.seed,
     shards: facts.shards,
   };
@@ -203,7 +203,7 @@ async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile):
   const shards = shardsFor(set.shards, meta.index, pservers);
   const watch = { ...(signal && { signal }), ...(onBytes && { onBytes }) };
   const written = await withFile(await disk.create(temporary), (file) =>
-    writeRecut({ file, meta, shards, variables, ...watch }),
+    writeResharded({ file, meta, shards, variables, ...watch }),
   );
   const digest = await withFile(await openFile(disk, temporary), (file) =>
     digestFile(file, temporary, () => signal?.throwIfAborted()),
@@ -227,7 +227,7 @@ async function expectSame(before: Proof, options: RestoreOptions, made: readonly
       'CheckpointNotWritten',
       'the new files do not hold what the old ones hold: they are removed',
       {
-        hint: 'the disk does not give back what was written to it',
+        hint: 'the disk does not return what was written to it',
         details: { before, after },
       },
     );

@@ -8,19 +8,9 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 import { formatShards } from '../file/coverage.ts';
 import { corrupt } from '../file/files.ts';
 import type { FileFacts, ShardPosition } from '../file/format.ts';
+import { differenceOf } from '../file/made-for.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
-import { canonicalJson } from '../file/spec-schema.ts';
-import type { Generation } from '../registry/entry.ts';
-
-/** A file that is meant. */
-export interface FileRef {
-  readonly path: string;
-  /** What the path says of it: undefined for a file that was named by hand. */
-  readonly index?: number;
-  readonly uuid?: string;
-  /** What was published of it, where a store knows. */
-  readonly published?: Generation;
-}
+import type { FileRef } from '../registry/file-ref.ts';
 
 export interface CheckpointPart extends FileRef {
   readonly reader: CheckpointReader;
@@ -34,7 +24,7 @@ export interface ShardSource extends ShardPosition {
 }
 
 export interface CheckpointSet {
-  /** Of the newest file: job, parameters, optimizer and shards are those of all. */
+  /** Of the newest file: job, parameters, optimizers and shards are those of all. */
   readonly facts: FileFacts;
   /** Files that at least one shard is read from. */
   readonly parts: readonly CheckpointPart[];
@@ -45,7 +35,7 @@ export interface CheckpointSet {
   close(): Promise<void>;
 }
 
-/** Opens the files. Throws `CheckpointMissing`, `CheckpointCorrupt` (also for files of several jobs). */
+/** Opens the files. Throws `CheckpointMissing`, `CheckpointCorrupt` (files of several jobs included). */
 export async function openCheckpointSet(disk: Disk, files: readonly FileRef[]): Promise<CheckpointSet> {
   const opened: { ref: FileRef; reader: CheckpointReader }[] = [];
   try {
@@ -67,13 +57,13 @@ export async function openPart(disk: Disk, { path, index, uuid }: FileRef): Prom
   const { facts } = reader;
   if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
   await reader.close();
-  throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: moved here by somebody`);
+  throw corrupt(path, `holds checkpoint ${facts.uuid} of pserver ${facts.index}: it was moved here`);
 }
 
 function joinParts(opened: readonly Opened[]): CheckpointSet {
   const newestFirst = newestRound(opened).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
   const first = newestFirst[0];
-  if (first === undefined) throw new PaddletError('CheckpointMissing', 'there is no checkpoint file');
+  if (first === undefined) throw new PaddletError('CheckpointMissing', 'no checkpoint file');
   const { facts } = first.reader;
   for (const { reader } of newestFirst) expectSameJob(first.reader, reader);
   const best = new Map<number, ShardSource>();
@@ -102,7 +92,7 @@ function joinParts(opened: readonly Opened[]): CheckpointSet {
 
 type Opened = { readonly ref: FileRef; readonly reader: CheckpointReader };
 
-/** Mode sync: files of one round only, the newest that has every shard, or the newest of all when none has. */
+/** Sync mode: files of one round only, the newest that has every shard, or the newest of all when none has. */
 function newestRound(opened: readonly Opened[]): Opened[] {
   const byRound = Map.groupBy(opened, ({ reader }) => reader.facts.rounds?.round ?? -1);
   const newestFirst = [...byRound].sort(([a], [b]) => b - a).map(([, files]) => files);
@@ -122,13 +112,11 @@ export function expectSameJob(a: CheckpointReader, b: CheckpointReader): void {
     const [one, other] = [a, b].map(({ facts }) => `${facts.jobName} (${facts.jobId})`);
     throw corrupt(b.path, `is of job ${other}, but ${a.path} is of job ${one}`);
   }
-  for (const part of ['parameters', 'optimizer', 'seed', 'shards'] as const) {
-    if (canonicalJson(a.facts[part]) === canonicalJson(b.facts[part])) continue;
-    throw corrupt(b.path, `was made for other ${part} than ${a.path}`);
-  }
+  const difference = differenceOf(b.facts, a.facts);
+  if (difference !== undefined) throw corrupt(b.path, `was made for other ${difference.part} than ${a.path}`);
 }
 
-/** Throws `CheckpointMissing` when not every shard of the job is there. */
+/** Throws `CheckpointMissing` when a shard of the job is in none of the files. */
 export function expectWhole({ missing, facts }: CheckpointSet): void {
   if (missing.length === 0) return;
   const which = formatShards(missing);
@@ -145,7 +133,7 @@ export interface Variables {
   readonly sparse: readonly number[];
 }
 
-/** What matches the names that a pattern means: `*` is any text, `?` any character. */
+/** Matches the names that a pattern means: `*` is any text, `?` any character. */
 export function nameExpression(pattern: string): RegExp {
   const text = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -155,8 +143,8 @@ export function nameExpression(pattern: string): RegExp {
 }
 
 /**
- * Those whose names match one of the patterns (`*` is any text, `?` any character); all of them without patterns. Throws
- * `Usage` for a pattern that matches nothing.
+ * Those whose names match one of the patterns (`*` is any text, `?` any character); all of them without patterns.
+ * Throws `Usage` for a pattern that matches nothing.
  */
 export function chooseVariables(spec: ParameterSpec, patterns: readonly string[]): Variables {
   const names = [...spec.dense, ...spec.sparse].map(({ name }) => name);

@@ -1,11 +1,16 @@
-/** What stands in the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded memory. */
+/**
+ * The content of the shards of a set of files, variable by variable: counts, statistics, digests. One pass, bounded
+ * memory.
+ */
 
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, type RowBuffers, rowBytes, rowPieces } from '../file/row-pieces.ts';
+import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, ShardSource, Variables } from './checkpoint-set.ts';
-import { mixWords, type RowHash, SetDigest, wordsOf } from './row-hash.ts';
+import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
 import { Statistics, type TopRow, TopRows, type ValueStatistics } from './statistics.ts';
 
 const PIECE_BYTES = 2 * 1024 * 1024;
@@ -44,10 +49,11 @@ export async function tableContent(
   table: number,
   options: ContentOptions = {},
 ): Promise<TableContent> {
-  const { name, width } = facts.parameters.sparse[table]!;
-  const buffers = createRowBuffers(width, facts.state, PIECE_BYTES);
+  const { name, width, optimizer } = facts.parameters.sparse[table]!;
+  const state = optimizerLayout(optimizer);
+  const buffers = createRowBuffers(width, state, PIECE_BYTES);
   const totals = createRowTotals(name, buffers, options.top ?? 0);
-  const bytesPerRow = rowBytes(width, facts.state);
+  const bytesPerRow = rowBytes(width, state);
   let rows = 0;
   for (const { reader, shard } of shards) {
     for await (const piece of rowPieces(reader, shard, table, buffers)) {
@@ -135,7 +141,8 @@ export async function contentBytes({ facts, shards }: CheckpointSet, { sparse }:
   let bytes = 0;
   for (const { reader, shard } of shards) {
     for (const table of sparse) {
-      bytes += (await reader.rowCount(shard, table)) * rowBytes(facts.parameters.sparse[table]!.width, facts.state);
+      const { width, optimizer } = facts.parameters.sparse[table]!;
+      bytes += (await reader.rowCount(shard, table)) * rowBytes(width, optimizerLayout(optimizer));
     }
   }
   return bytes;

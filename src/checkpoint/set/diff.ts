@@ -1,10 +1,10 @@
 /** `checkpoint diff`: two checkpoints side by side, both read in the order of ids. Bounded memory. */
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';
+import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { blocksInOrder } from './inspect.ts';
 import { mergeRows } from './merge.ts';
-import { wordsOf } from './row-hash.ts';
 
 export interface TableDiff {
   readonly name: string;

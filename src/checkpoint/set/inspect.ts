@@ -1,4 +1,5 @@
 /** `checkpoint inspect`: what a checkpoint holds, in one pass and bounded memory. */
+import { optimizerLayout } from '../../tensor/optimizer.ts';
 import type { OptimizerSpec } from '../../tensor/spec.ts';
 import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
@@ -10,17 +11,18 @@ import { type PositionsFound, positionsDigest, progressOf } from './positions.ts
 export interface InspectedTable extends TableContent {
   readonly name: string;
   readonly width: number;
+  readonly optimizer: OptimizerSpec;
 }
 
 export interface InspectedDense extends DenseContent {
   readonly name: string;
   readonly shape: readonly number[];
+  readonly optimizer: OptimizerSpec;
 }
 
 export interface Inspection {
   readonly jobId: string;
   readonly jobName: string;
-  readonly optimizer: OptimizerSpec;
   readonly shards: { readonly total: number; readonly missing: readonly number[] };
   readonly files: readonly InspectedFile[];
   readonly tables: readonly InspectedTable[];
@@ -60,13 +62,13 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
   const { dense, sparse } = facts.parameters;
   const tables: InspectedTable[] = [];
   for (const table of options.variables.sparse) {
-    const { name, width } = sparse[table]!;
-    tables.push({ name, width, ...(await tableContent(set, table, options)) });
+    const { name, width, optimizer } = sparse[table]!;
+    tables.push({ name, width, optimizer, ...(await tableContent(set, table, options)) });
   }
   const parameters: InspectedDense[] = [];
   for (const parameter of options.variables.dense) {
-    const { name, shape } = dense[parameter]!;
-    parameters.push({ name, shape, ...(await denseContent(set, parameter, options)) });
+    const { name, shape, optimizer } = dense[parameter]!;
+    parameters.push({ name, shape, optimizer, ...(await denseContent(set, parameter, options)) });
   }
   const seqs = shards.map(({ seq }) => seq);
   const seq = seqs.reduce<[number, number]>(
@@ -76,7 +78,6 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
   return {
     jobId: facts.jobId,
     jobName: facts.jobName,
-    optimizer: facts.optimizer,
     shards: { total: facts.shards, missing: set.missing },
     files: set.parts.map(({ reader, shards: used }) => ({
       path: reader.path,
@@ -100,34 +101,38 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
 /** `modelDigest` and `stateDigest` of all variables (model-digest.ts). Memory: a batch of rows. */
 export async function digestSet(set: CheckpointSet, options: ContentOptions = {}): Promise<Digests> {
   const { facts, shards } = set;
-  const slots = [...facts.state.slots].sort();
   const hasher = createModelHasher();
   for (const [parameter, spec] of inNameOrder(facts.parameters.dense)) {
     hasher.beginDense(spec);
     for await (const block of blocksInOrder(set, parameter)) {
       options.signal?.throwIfAborted();
-      const state = slots.map((slot) => bytesOf(block.slots[slot]!));
+      const state = sortedSlots(spec).map((slot) => bytesOf(block.slots[slot]!));
       hasher.block(bytesOf(block.values), state, block.step);
     }
   }
   for (const [table, spec] of inNameOrder(facts.parameters.sparse)) {
     hasher.beginTable(spec);
-    for await (const rows of mergeRows({ shards, table, width: spec.width, state: facts.state })) {
+    const slots = sortedSlots(spec);
+    const state = optimizerLayout(spec.optimizer);
+    for await (const rows of mergeRows({ shards, table, width: spec.width, state })) {
       options.signal?.throwIfAborted();
       const columns = [rows.values, ...slots.map((slot) => rows.slots[slot]!)].map(bytesOf);
       const steps = rows.steps === undefined ? [] : [bytesOf(rows.steps)];
       const ids = bytesOf(rows.ids);
       const size = 4 * spec.width;
       for (let row = 0; row < rows.ids.length; row++) {
-        const [values, ...state] = columns.map((column) => column.subarray(row * size, (row + 1) * size));
-        for (const step of steps) state.push(step.subarray(4 * row, 4 * row + 4));
-        hasher.row(ids.subarray(8 * row, 8 * row + 8), values!, state);
+        const [values, ...rowState] = columns.map((column) => column.subarray(row * size, (row + 1) * size));
+        for (const step of steps) rowState.push(step.subarray(4 * row, 4 * row + 4));
+        hasher.row(ids.subarray(8 * row, 8 * row + 8), values!, rowState);
       }
       options.onBytes?.(rows.ids.length * size);
     }
   }
   return hasher.digests();
 }
+
+const sortedSlots = ({ optimizer }: { readonly optimizer: OptimizerSpec }): string[] =>
+  [...optimizerLayout(optimizer).slots].sort();
 
 /** Blocks of a parameter by number; shards that are missing leave holes. */
 export async function* blocksInOrder({ shards }: Pick<CheckpointSet, 'shards'>, parameter: number) {

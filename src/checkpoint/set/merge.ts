@@ -9,13 +9,13 @@ import { corrupt } from '../file/files.ts';
 import type { CheckpointReader, RowRange } from '../file/reader.ts';
 import { createRowBuffers, firstRows, type RowBuffers, readCellsInto, rowBytes } from '../file/row-pieces.ts';
 import { readElements } from '../file/safetensors/reader.ts';
+import { wordsOf } from '../file/words.ts';
 import type { ShardSource } from './checkpoint-set.ts';
-import { wordsOf } from './row-hash.ts';
 
 const BATCH_BYTES = 24 * 1024 * 1024;
 const IDS_BYTES = 16 * 1024 * 1024;
-const MIN_WINDOW = 64;
-const MAX_WINDOW = 8192;
+const LEAST_WINDOW_IDS = 64;
+const MOST_WINDOW_IDS = 8192;
 
 export interface MergeOptions {
   readonly shards: readonly ShardSource[];
@@ -68,7 +68,9 @@ async function openStreams({ shards, table }: MergeOptions): Promise<Stream[]> {
   for (const { reader, shard } of shards) {
     const range = await reader.rowRange(shard, table);
     if (range.first === range.end) continue;
-    const window = new BigUint64Array(Math.min(MAX_WINDOW, Math.max(MIN_WINDOW, windowIds), range.end - range.first));
+    const window = new BigUint64Array(
+      Math.min(MOST_WINDOW_IDS, Math.max(LEAST_WINDOW_IDS, windowIds), range.end - range.first),
+    );
     const stream = { reader, range, window, halves: wordsOf(window), from: range.first, at: 0, length: 0 };
     streams.push({ ...stream, first: 0, taken: 0 });
     await refill(streams.at(-1)!);
@@ -120,7 +122,7 @@ async function take(streams: readonly Stream[], heap: Heap, { ids, owners, previ
 }
 
 function disorder({ reader, range, window, at }: Stream): Error {
-  return corrupt(reader.path, `${range.tensors.ids.name}: id ${window[at]} is there twice or out of order`);
+  return corrupt(reader.path, `${range.tensors.ids.name}: id ${window[at]} is given twice or out of order`);
 }
 
 interface Filling {

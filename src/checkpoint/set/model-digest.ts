@@ -1,11 +1,11 @@
 /**
- * `modelDigest` and `stateDigest`: SHA-256 over all values, and over all optimizer state, in canonical order: first dense
- * parameters, then tables, each by name (bytewise); blocks by number, rows by unsigned id (DESIGN §11). Independent of
- * topology, as long as whoever feeds it merges the shards. What goes into each, all numbers little-endian:
+ * `modelDigest` and `stateDigest`: SHA-256 over all values, and over all optimizer state, in canonical order: first
+ * dense parameters, then tables, each by name (bytewise); blocks by number, rows by unsigned id (DESIGN §11).
+ * Independent of topology, as long as its caller merges the shards. What goes into each, all numbers little-endian:
  *
  *   model: `dense NAME 3x5\n`, then the values of each block; `sparse NAME width\n`, then id and values of each row
- *   state: the same first lines; of each block its slots, by the names' order, and its update count (u32, 0 without one);
- *          of each row its id, its slots likewise and, where the optimizer counts, its update count (u32)
+ *   state: the same first lines; of each block its slots, by the names' order, and its update count (u32, 0 without
+ *          one); of each row its id, its slots likewise and, where the optimizer counts, its update count (u32)
  */
 import { createHash, type Hash } from 'node:crypto';
 import type { DenseSpec, SparseSpec } from '../../tensor/spec.ts';

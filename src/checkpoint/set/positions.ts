@@ -1,4 +1,4 @@
-/** Where the shards of a set of files stand: positions and ledgers, and what of the data they have seen. */
+/** Positions and ledgers of the shards of a set of files, and which part of the data they have seen. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';

@@ -1,6 +1,7 @@
 /**
- * A digest of a set of rows or blocks that does not depend on their order: the sum, modulo 2^64, of a 64-bit hash of each.
- * It shows what was lost, doubled or changed by accident when shards are dealt anew; it is no defence against intent.
+ * A digest of a set of rows or blocks that does not depend on their order: the sum, modulo 2^64, of a 64-bit hash of
+ * each. It shows what was lost, doubled or changed by accident when shards are distributed again; it is no defence
+ * against intent.
  *
  * Two 32-bit lanes, multiplied and rotated for each word, with the finalizer of MurmurHash3 (Appleby, 2011) at the end.
  */
@@ -51,7 +52,3 @@ export class SetDigest {
     return this.#high.toString(16).padStart(8, '0') + this.#low.toString(16).padStart(8, '0');
   }
 }
-
-/** The words of an array's bytes. */
-export const wordsOf = (array: ArrayBufferView): Uint32Array =>
-  new Uint32Array(array.buffer, array.byteOffset, array.byteLength / 4);

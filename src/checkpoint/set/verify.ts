@@ -2,13 +2,13 @@
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Disk, DiskFile } from '../../base/seams.ts';
 import { openFile, withFile } from '../file/files.ts';
-import { UNSEALED_KEYS } from '../file/format.ts';
+import { parseMetadata } from '../file/format.ts';
 import type { CheckpointReader } from '../file/reader.ts';
-import { HEADER_CRC } from '../file/safetensors/header.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile } from '../file/scan.ts';
 import { checkStructure } from '../file/structure.ts';
-import { expectSameJob, type FileRef, openPart } from './checkpoint-set.ts';
+import type { FileRef } from '../registry/file-ref.ts';
+import { expectSameJob, openPart } from './checkpoint-set.ts';
 
 export interface Problem {
   /** `file`, `header`, `structure`, `job`, or the name of a tensor. */
@@ -21,8 +21,8 @@ export interface FileVerdict {
   readonly index: number | undefined;
   readonly uuid: string | undefined;
   readonly bytes: number | undefined;
-  /** What the content was compared with; `tensors`: checksums too, but the file is of a time when headers had none. */
-  readonly checked: 'md5' | 'checksums' | 'tensors';
+  /** What the content was compared with. */
+  readonly checked: 'md5' | 'checksums';
   readonly problems: readonly Problem[];
 }
 
@@ -31,7 +31,9 @@ export interface Verification {
   readonly jobId: string | undefined;
   readonly jobName: string | undefined;
   readonly files: readonly FileVerdict[];
-  /** Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are). */
+  /**
+   * Shards of the job, and those that are in no sound file (of the newest ones, where a store says which those are).
+   */
   readonly shards: number;
   readonly missing: readonly number[];
 }
@@ -47,7 +49,7 @@ export interface VerifyOptions {
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Throws only the machine's trouble and the signal's reason; damage is in the answer. */
+/** Throws `VersionMismatch`, the machine's errors and the signal's reason; damage is in the answer. */
 export async function verifyCheckpoint(options: VerifyOptions): Promise<Verification> {
   const { disk, files, newest, jobId } = options;
   const verdicts: FileVerdict[] = [];
@@ -131,8 +133,7 @@ async function verifyFile(disk: Disk, ref: FileRef, watch: Watch): Promise<Verif
       note('structure', error);
     }
   }
-  const isSealed = reader?.source.metadata.has(HEADER_CRC) ?? true;
-  const checked = published !== undefined ? 'md5' : isSealed ? 'checksums' : 'tensors';
+  const checked = published === undefined ? 'checksums' : 'md5';
   const verdict = { path, index, uuid: uuid ?? reader?.facts.uuid, bytes, checked, problems } as const;
   return { verdict, reader };
 }
@@ -173,8 +174,9 @@ async function damagedParts(file: DiskFile, path: string, onBytes: (bytes: numbe
   try {
     const source = await readSafetensors(file, path);
     const isIntact = await isHeaderIntact(source);
-    const isNameDamaged = isIntact === undefined && ![...source.metadata.keys()].every((key) => UNSEALED_KEYS.has(key));
-    if (isIntact === false || isNameDamaged) return [{ part: 'header', message: 'is not as it was written (CRC-32)' }];
+    // A header without a checksum is of another format version, or its checksum is what was damaged.
+    if (isIntact === undefined) parseMetadata(source.metadata, path);
+    if (isIntact !== true) return [{ part: 'header', message: 'is not as it was written (CRC-32)' }];
     const damaged = await damagedTensors(source, onBytes);
     return damaged.map((part) => ({ part, message: 'is not as it was written (CRC-32)' }));
   } catch (error) {

@@ -1,9 +1,10 @@
 /** Requests to the current master: follows `/master/addr`, and repeats requests while the master restarts. */
+
+import { backoffMs } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { Channel, Outgoing, Received } from '../../protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
-import { backoffMs } from '../../store/backoff.ts';
 import { follow } from '../../store/follow.ts';
 import type { ClusterContext } from '../context.ts';
 import { createSignal, logWaiting, orAborted, pauseOrAborted } from '../waiting.ts';

@@ -3,11 +3,12 @@
  * pserver restarts, the placement is old) until it succeeds. Repeating is safe: pulls change nothing, and the ledgers
  * of the pservers drop pushes that they have applied.
  */
+
+import { backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { Received } from '../../protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
-import { backoffMs, pause } from '../../store/backoff.ts';
 import type { ClusterContext } from '../context.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../placement/placement-view.ts';

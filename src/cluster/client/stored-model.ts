@@ -12,7 +12,7 @@ import { blockCount, elementCount } from '../../tensor/blocks.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
-import { modelOf } from '../job/job-model.ts';
+import { trainedSpecOf } from '../job/job-model.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { IdList, ParameterClient } from './parameter-client.ts';
 
@@ -28,11 +28,11 @@ export interface StoredModelOptions {
 /** Throws `CheckpointMissing` when a shard is in no usable checkpoint. */
 export async function openStoredModel(options: StoredModelOptions): Promise<Pick<ParameterClient, 'pull'>> {
   const { host, store, keys, record, folder } = options;
-  const { optimizer, training, cluster } = record.job;
-  const spec = modelOf(record).parameters;
+  const { training, cluster } = record.job;
+  const spec = trainedSpecOf(record);
   const { shards } = cluster;
-  const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
-  const expected: ExpectedJob = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
+  const parameters = createParameters({ spec, seed: training.seed, shards });
+  const expected: ExpectedJob = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
   for (const complaint of complaints) host.log.warn(complaint);

@@ -3,15 +3,25 @@ import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
+import { trainedSpec } from '../../tensor/optimizer.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
 import type { JobRecord } from './job-record.ts';
 
+interface ModelSource {
+  readonly makeModel?: (record: JobRecord) => Model;
+}
+
 /** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
-export function modelOf(record: JobRecord, context: { readonly makeModel?: (record: JobRecord) => Model } = {}): Model {
+export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
   const facts = { inputWidth: record.train.featureBound, classes: classesOf(record) };
   const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
   const zeroed = record.warmStart?.zeroed ?? [];
   return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
 }
+
+/** The parameters of a job, each with its optimizer. */
+export const trainedSpecOf = (record: JobRecord, context: ModelSource = {}): TrainedSpec =>
+  trainedSpec(modelOf(record, context).parameters, record.job);
 
 export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
   return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };

@@ -29,7 +29,7 @@ export function parseJobEnd(key: string, value: string): JobEnd {
 
 export interface JobWatch {
   /** Aborts when the job has ended, was asked to stop, or this process was. */
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
   /** Resolves when it is known whether the job has ended; rejects when interrupted. */
   readonly known: Promise<void>;
   /** How the job ended, once it has. */
@@ -52,27 +52,27 @@ export async function readStopRevision(context: RoleContext): Promise<bigint> {
 export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   const { keys } = context;
   let old = oldStop;
-  const over = new AbortController();
+  const stopping = new AbortController();
   let end: JobEnd | undefined;
-  let stopping = false;
+  let isStopRequested = false;
   const known = Promise.withResolvers<void>();
   // A caller that does not await it learns of the interruption elsewhere.
   known.promise.catch(() => {});
-  over.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
-  const onStop = (): void => over.abort();
-  if (context.stop.aborted) over.abort();
+  stopping.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
+  const onStop = (): void => stopping.abort();
+  if (context.stop.aborted) stopping.abort();
   context.stop.addEventListener('abort', onStop, { once: true });
-  const onFatal = (error: Error): void => over.abort(error);
+  const onFatal = (error: Error): void => stopping.abort(error);
 
   const observeResult = (value: string): void => {
     end = parseJobEnd(keys.result, value);
-    over.abort();
+    stopping.abort();
   };
   const observeStop = (entry: KeyValue | undefined): void => {
-    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || stopping) return;
-    stopping = true;
+    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || isStopRequested) return;
+    isStopRequested = true;
     context.host.log.info('the job was asked to stop');
-    over.abort();
+    stopping.abort();
   };
   const cancels = [
     follow(
@@ -112,9 +112,9 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   ];
   return {
     known: known.promise,
-    over: over.signal,
+    stopSignal: stopping.signal,
     end: () => end,
-    stopRequested: () => stopping,
+    stopRequested: () => isStopRequested,
     cancel: () => {
       context.stop.removeEventListener('abort', onStop);
       for (const cancel of cancels) cancel();

@@ -9,7 +9,7 @@ import { createSignal } from '../../cluster/waiting.ts';
 import { follow } from '../../store/follow.ts';
 import { defaultChroot, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
-import { sayWaiting } from '../../store/retry-store.ts';
+import { storeWaitLogger } from '../../store/retry-until-answered.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 
 export const HOME = '.paddlet';
@@ -105,7 +105,7 @@ export async function waitForChroot(
         ended = error;
         changed.notify();
       },
-      onWaiting: sayWaiting({ ...host, store }),
+      onWaiting: storeWaitLogger({ ...host, store }),
     },
     host.clock,
   );

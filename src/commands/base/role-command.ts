@@ -92,14 +92,14 @@ function makeContext(
 
 /** Retries while the store is unreachable, and logs it. */
 async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
-  const { retryWhileAway } = await import('../../store/retry-store.ts');
-  return retryWhileAway({ ...host, store, signal: stop }, call);
+  const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
+  return retryUntilAnswered({ ...host, store, signal: stop }, call);
 }
 
 /** Retries while another process holds the lock of a SQLite file, or the store of a cluster is unreachable. */
 async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
-  const { retryWhileAway } = await import('../../store/retry-store.ts');
-  return retryWhileAway({ ...host, store: { url }, signal }, () => openStore(url, host));
+  const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, host));
 }
 
 /** The store in a role's flags; a role that is started by hand creates no folder. */

@@ -5,7 +5,7 @@ import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { findChroot, findStore, jobFolder, type WhereFlags } from './find-store.ts';
 
@@ -37,7 +37,7 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
   const { url, folder: dir } = findStore(flags);
   const store = await openStore(url, host);
   try {
-    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryWhileAway({ ...host, store, signal }, call);
+    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryUntilAnswered({ ...host, store, signal }, call);
     const chroot = await retryStore(() => findChroot(store, flags.chroot));
     const keys = chroot === undefined ? undefined : keysOf(chroot);
     const record = keys && (await retryStore(() => readJobRecord(store, keys)));

@@ -10,7 +10,7 @@ import {
   type PublishedEntry,
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
-import type { FileRef } from '../../checkpoint/set/checkpoint-set.ts';
+import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
 import type { WhereFlags } from '../base/find-store.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 

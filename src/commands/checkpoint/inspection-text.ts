@@ -22,10 +22,10 @@ const right = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head
 const left = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head }));
 
 export function inspectionText(inspection: Inspection, table: MakeTable, nowSeconds: number): string {
-  const { jobName, jobId, optimizer, shards, digests } = inspection;
+  const { jobName, jobId, shards, digests } = inspection;
   const missing = shards.missing.length === 0 ? 'all present' : `missing ${formatShards(shards.missing)}`;
   const sections = [
-    `job ${jobName} (${jobId}), optimizer ${optimizer.type}, ${shards.total} shards: ${missing}`,
+    `job ${jobName} (${jobId}), ${shards.total} shards: ${missing}`,
     filesText(inspection, table, nowSeconds),
     progressText(inspection),
     variablesText(inspection, table),
@@ -74,17 +74,17 @@ const statisticsCells = ({ min, max, mean, norm, nans, infinities }: ValueStatis
 
 function variablesText({ tables, dense }: Inspection, table: MakeTable): string {
   const columns = [
-    ...left('name', 'kind', 'shape'),
+    ...left('name', 'kind', 'shape', 'optimizer'),
     ...right('rows', 'bytes', 'min', 'max', 'mean', 'norm', 'NaN', 'Inf'),
     ...left('values', 'with state'),
   ];
   const rows = [
     ...dense.map((one) => [
-      ...[one.name, 'dense', `[${one.shape.join(', ')}]`, '', bytesText(one.bytes)],
+      ...[one.name, 'dense', `[${one.shape.join(', ')}]`, one.optimizer.type, '', bytesText(one.bytes)],
       ...[...statisticsCells(one), one.valuesDigest, one.stateDigest],
     ]),
     ...tables.map((one) => [
-      ...[one.name, 'sparse', `[n, ${one.width}]`, one.rows, bytesText(one.bytes)],
+      ...[one.name, 'sparse', `[n, ${one.width}]`, one.optimizer.type, one.rows, bytesText(one.bytes)],
       ...[...statisticsCells(one), one.valuesDigest, one.stateDigest],
     ]),
   ];

@@ -5,7 +5,7 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
-const COMPARED = { md5: 'MD5', checksums: 'checksums in the file', tensors: 'checksums of tensors' } as const;
+const COMPARED = { md5: 'MD5', checksums: 'checksums in the file' } as const;
 
 export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
   static override summary = 'Check a checkpoint for damage';

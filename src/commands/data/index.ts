@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
+import { DATA_FORMATS } from '../../data/formats/registry.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
@@ -29,7 +30,7 @@ digest give the same tasks. Bad records are counted as records here; training re
     ...dataFlags,
     ...cacheFlags,
     format: Flags.option({
-      options: ['libsvm', 'libfm', 'idx'] as const,
+      options: DATA_FORMATS,
       required: true,
       description: 'Format of the files.',
     })(),

@@ -1,6 +1,7 @@
 /** The checks of a store and of a job. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { listJobs } from '../../store/list-jobs.ts';
@@ -69,11 +70,6 @@ export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCh
   ];
 }
 
-function labelled(
-  format: 'libsvm' | 'libfm' | 'idx',
-  what: readonly string[],
-  labels: readonly string[],
-  recordsPerTask: number,
-) {
+function labelled(format: DataFormat, what: readonly string[], labels: readonly string[], recordsPerTask: number) {
   return { what, format, recordsPerTask, ...(labels.length === 0 ? {} : { labels }) };
 }

@@ -36,8 +36,17 @@ function memory(): { status: 'ok' | 'warn'; detail: string; hint?: string } {
 /** Applies one gradient and reads the values back: WebAssembly with SIMD is available and computes correctly. */
 function kernels(): { status: 'ok'; detail: string } {
   const parameters = createParameters({
-    spec: { dense: [{ name: 'w', shape: [4], initializer: { type: 'constant', value: 1 } }], sparse: [] },
-    optimizer: { type: 'sgd', learningRate: 0.5, l2: 0 },
+    spec: {
+      dense: [
+        {
+          name: 'w',
+          shape: [4],
+          initializer: { type: 'constant', value: 1 },
+          optimizer: { type: 'sgd', learningRate: 0.5, l2: 0 },
+        },
+      ],
+      sparse: [],
+    },
     seed: 1,
     shards: 1,
   });

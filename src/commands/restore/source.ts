@@ -6,8 +6,9 @@ import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Disk, Host } from '../../base/seams.ts';
 import { filesOfEntries, parseEntries } from '../../checkpoint/registry/discover.ts';
+import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
 import { type QuietJob, readQuietJob, restoredTimeline } from '../../checkpoint/registry/publish-restored.ts';
-import { type CheckpointSet, type FileRef, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import type { OpenJob } from '../base/with-job.ts';
 import { findCheckpoint } from '../checkpoint/find-checkpoint.ts';
 

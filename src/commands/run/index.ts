@@ -12,7 +12,7 @@ import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { loadJobData } from '../../roles/master/dataset.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { resultText } from '../base/result-text.ts';
@@ -63,9 +63,9 @@ the result.`;
       const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
       if (flags.fresh) await this.startOver(run);
       const ask = { ...host, store, signal: stop };
-      const before = await retryWhileAway(ask, () => store.get(keys.result));
+      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
       if (before !== undefined) {
-        warnOfDifferences(host, await retryWhileAway(ask, () => readJobRecord(store, keys)), loaded);
+        warnOfDifferences(host, await retryUntilAnswered(ask, () => readJobRecord(store, keys)), loaded);
         return this.showEnd(before);
       }
       await this.indexData(host, loaded);
@@ -88,7 +88,7 @@ the result.`;
     await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
-    const { entries } = await retryWhileAway(ask, () => store.range({ prefix: '/', limit: 1 }));
+    const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
     if (entries.length === 0) removeLogs(folder);
   }
 
@@ -135,7 +135,7 @@ the result.`;
 
 /** Also after an interruption: the job may have ended all the same. */
 const readResult = (host: Host, store: Store, key: string) =>
-  retryWhileAway({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
+  retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
 
 /** The result that is printed again is that of the job as it was run. */
 function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {

@@ -9,7 +9,7 @@ import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
-import { type RetryOptions, retryWhileAway, sayWaiting as sayStoreWaiting } from '../../store/retry-store.ts';
+import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
@@ -33,7 +33,7 @@ export interface ResetOptions extends RetryOptions {
 export async function resetJob(options: ResetOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
   await untilAllHaveExited(options);
-  const before = await retryWhileAway(options, () => readJob(store, keys));
+  const before = await retryUntilAnswered(options, () => readJob(store, keys));
   await removeKeys(options, before);
   await removeCheckpoints(disk, folder, before.files);
 }
@@ -155,7 +155,7 @@ async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore)
       if (entry !== undefined) return (await store.get(keys.job))?.modRevision !== entry.modRevision;
       return (await store.range({ prefix: `${keys.chroot}/`, limit: 1 })).entries.length === 0;
     },
-    onWaiting: sayStoreWaiting(options),
+    onWaiting: storeWaitLogger(options),
   });
   if (!succeeded) throw jobInUse(`${keys.chroot} changed in the meantime`);
 }

@@ -5,7 +5,7 @@ import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from '../base/find-store.ts';
@@ -46,7 +46,7 @@ trainer are working, with --wait done when the job has ended; then the exit code
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = createWebSocketNetwork({ ...host, log: quiet });
-      const status = await retryWhileAway({ ...host, store, signal }, () => describeJob(store, keys, network));
+      const status = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
       const json = statusJson(status, host.clock.wallSeconds());
       this.output(json, () => statusText(status, this.table.bind(this)));
@@ -61,7 +61,7 @@ trainer are working, with --wait done when the job has ended; then the exit code
 
   private async findJob(host: Host, store: Store, signal: AbortSignal): Promise<Keys> {
     const { chroot, wait } = this.flags;
-    const found = await retryWhileAway({ ...host, store, signal }, () =>
+    const found = await retryUntilAnswered({ ...host, store, signal }, () =>
       wait === undefined ? findChroot(store, chroot) : waitForChroot(store, chroot, host, signal),
     );
     if (found === undefined) throw unknownJob(store);

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
-import { retryWhileAway } from '../../store/retry-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore } from '../base/find-store.ts';
@@ -37,9 +37,9 @@ have exited. Start the job again to resume it.`;
     const store = await openStore(findStore(flags).url, host);
     try {
       const ask = { ...host, store, signal };
-      const chroot = await retryWhileAway(ask, () => findChroot(store, flags.chroot));
+      const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags.chroot));
       const keys = chroot === undefined ? undefined : keysOf(chroot);
-      const job = keys && (await retryWhileAway(ask, () => store.get(keys.job)));
+      const job = keys && (await retryUntilAnswered(ask, () => store.get(keys.job)));
       if (keys === undefined || job === undefined) throw unknownJob(store);
       await requestStop(ask, keys, job);
       if (flags['no-wait']) {

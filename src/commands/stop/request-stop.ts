@@ -1,7 +1,7 @@
 /** Puts `/stop` once, for the job as it runs now. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Keys } from '../../store/keys.ts';
-import { type RetryOptions, retryWhileAway, sayWaiting } from '../../store/retry-store.ts';
+import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 
@@ -18,10 +18,10 @@ export async function requestStop(
 ): Promise<void> {
   const { store, clock } = ask;
   const value = JSON.stringify({ requested: clock.wallSeconds() });
-  const waiting = sayWaiting(ask);
+  const waiting = storeWaitLogger(ask);
   let isDoubtful = false;
   for (;;) {
-    const unchanged = await retryWhileAway(ask, () => readUnchanged(store, keys, job));
+    const unchanged = await retryUntilAnswered(ask, () => readUnchanged(store, keys, job));
     const { succeeded } = await settle({
       ...ask,
       run: () => store.txn({ if: unchanged, then: [{ put: keys.stop, value }] }),

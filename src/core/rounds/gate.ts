@@ -1,10 +1,11 @@
 /**
- * What a pserver in sync mode does with the lanes of a round and with pulls that name a version (DESIGN §6): a pure machine
- * without the values. All shards of a pserver are at the same version, since every lane is pushed to every pserver.
+ * What a pserver in sync mode does with the lanes of a round and with pulls that name a version (DESIGN §6): a pure
+ * machine without the values. All shards of a pserver are at the same version, since every lane is pushed to every
+ * pserver.
  *
  * Version `r` is what the rounds below `r` have made. A round is complete when all its lanes are there; then, and not
- * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives: such a
- * push proves that every pserver has confirmed `r + 1`, so nobody will ever have to compute round `r` again.
+ * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives:
+ * such a push proves that every pserver has confirmed `r + 1`, so round `r` never has to be computed again.
  */
 import { assert } from '../../base/assert.ts';
 
@@ -48,7 +49,7 @@ export interface RoundGate {
   judgeLane(position: LanePosition): LaneVerdict;
   judgePull(wanted: VersionWanted): PullVerdict;
   /** After `take`. True when it was the last lane of the round. */
-  took(lane: number): boolean;
+  accepted(lane: number): boolean;
   /** The complete round was applied: one version further. */
   advance(): void;
 }
@@ -75,7 +76,7 @@ export function createRoundGate(start: { timeline: number; version: number; lane
       if (wanted.version > version) return 'wait';
       return keepsPrevious && wanted.version === version - 1 ? 'previous' : 'gone';
     },
-    took(lane) {
+    accepted(lane) {
       assert(lane >= 0 && lane < lanes && !here.has(lane), 'a lane is taken once a round');
       here.add(lane);
       keepsPrevious = false;

@@ -1,23 +1,23 @@
 /**
- * Which trainer has which lanes of a job in sync mode: shares as even as can be, reached with as few moves as can be, since
- * whoever gets a lane has to read its data first. Pure.
+ * Which trainer has which lanes of a job in sync mode: shares as even as can be, reached with as few moves as can be,
+ * since a trainer that gets a lane has to read its data first. Pure.
  */
 import { assert } from '../../base/assert.ts';
 
-/** The owner of each lane; undefined before anybody had it. */
+/** The owner of each lane; undefined before a trainer had it. */
 export type LaneOwners = readonly (string | undefined)[];
 
 /**
- * Lanes of trainers that are not among `working` (in the order in which they joined) go to those with the fewest; then lanes
- * go from those with the most to those with the fewest until they differ by one at most. A slow trainer counts as having
- * `handicapOf` more lanes than it has, but keeps one.
+ * Lanes of trainers that are not among `working` (in the order in which they joined) go to those with the fewest;
+ * then lanes go from those with the most to those with the fewest until they differ by one at most. A slow trainer
+ * counts as having `handicapOf` more lanes than it has, but keeps one.
  */
 export function shareLanes(
   owners: LaneOwners,
   working: readonly string[],
   handicapOf: (trainer: string) => number,
 ): string[] {
-  assert(working.length > 0 && working.length <= owners.length, 'nobody works without a lane');
+  assert(working.length > 0 && working.length <= owners.length, 'a trainer that works has a lane');
   const held = new Map<string, number[]>(working.map((trainer) => [trainer, []]));
   const orphans: number[] = [];
   owners.forEach((owner, lane) => {
@@ -26,7 +26,7 @@ export function shareLanes(
   });
   const weight = (trainer: string): number => {
     const count = held.get(trainer)!.length;
-    // Everybody has a lane before anybody counts as slow.
+    // Every trainer has a lane before one counts as slow.
     return count === 0 ? Number.NEGATIVE_INFINITY : count + handicapOf(trainer);
   };
   const lightest = (): string => working.reduce((best, one) => (weight(one) < weight(best) ? one : best));

@@ -1,30 +1,30 @@
 /**
- * What a trainer in sync mode does next with the lanes dealt to it (DESIGN §6): a pure machine. It knows where the rounds
- * stand, which lanes are this trainer's, and what it keeps of the round in work: a computed lane is kept, to be pushed again,
- * until every pserver has confirmed the next version.
+ * What a trainer in sync mode does next with the lanes that it was given (DESIGN §6): a pure machine. It knows the
+ * position of the rounds, which lanes are this trainer's, and what it keeps of the current round: a computed lane is kept,
+ * to be pushed again, until every pserver has confirmed the next version.
  */
 import { assert } from '../../base/assert.ts';
 
 export interface RoundPosition {
   readonly timeline: number;
-  /** The lowest of any pserver: the round in work. */
+  /** The lowest of any pserver: the current round. */
   readonly version: number;
   /** The lowest version that every pserver can still give. */
   readonly oldest: number;
 }
 
 export type LaneStep =
-  /** Nothing to do before lanes are dealt. */
+  /** Nothing to do before lanes are handed out. */
   | { readonly do: 'standBy' }
-  /** Ask where the rounds stand. */
+  /** Ask for the position of the rounds. */
   | { readonly do: 'look' }
   /** All rounds are done. */
   | { readonly do: 'finished' }
   /** Compute these lanes from the version of the round, and push them. */
   | { readonly do: 'compute'; readonly lanes: readonly number[] }
-  /** Lanes are wanted that nobody can compute any more: a pserver cannot give the version. */
+  /** Lanes are wanted that can no longer be computed: a pserver cannot give the version. */
   | { readonly do: 'reportStuck' }
-  /** See to it that every pserver has what is kept, and wait for the next version. */
+  /** Make sure that every pserver has what is kept, and wait for the next version. */
   | { readonly do: 'exchange' };
 
 export interface LaneWork<Kept> {
@@ -32,7 +32,7 @@ export interface LaneWork<Kept> {
   at(): RoundPosition | undefined;
   assigned(lanes: readonly number[]): void;
   positionKnown(position: RoundPosition): void;
-  /** Where the rounds stand is in doubt. */
+  /** The position of the rounds is in doubt. */
   disturbed(): void;
   computed(lane: number, kept: Kept): void;
   /** It could not be computed; it is left alone until `retry` or the next round. */
@@ -91,7 +91,7 @@ export function createLaneWork<Kept>(rounds: number): LaneWork<Kept> {
     kept: () => [...kept].sort(([a], [b]) => a - b).map(([, one]) => one),
     next() {
       if (mine.length === 0 && kept.size === 0) {
-        // The others go on meanwhile.
+        // The others continue in that time.
         position = undefined;
         return { do: 'standBy' };
       }

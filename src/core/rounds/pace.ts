@@ -1,4 +1,4 @@
-/** How long the rounds of a job in sync mode take of late, to tell a lane that is late from one that is in work. Pure. */
+/** How long the rounds of a job in sync mode take lately, to tell a lane that is late from one in progress. Pure. */
 
 /** A round is late at this many times the typical time of the recent ones, which half of them needed less than. */
 const FACTOR = 4;
@@ -7,7 +7,7 @@ const RECENT = 15;
 const LEAST = 3;
 
 export interface RoundPace {
-  took(ms: number): void;
+  finished(ms: number): void;
   /** Age from which a round is late; undefined while too little is known. */
   lateMs(): number | undefined;
 }
@@ -15,7 +15,7 @@ export interface RoundPace {
 export function createRoundPace(floorMs: number): RoundPace {
   const recent: number[] = [];
   return {
-    took(ms) {
+    finished(ms) {
       recent.push(ms);
       if (recent.length > RECENT) recent.shift();
     },

@@ -1,8 +1,8 @@
 /**
- * Which records a (round, lane) of a job in sync mode is: a function of the job and the index alone (DESIGN §6), so that
- * any trainer works it out for itself and the model depends on nothing else. The tasks of a pass, shuffled by the seed, are
- * dealt to the lanes one after the other; round `r` of the pass is the `r`-th mini-batch of each lane. A lane that has
- * none left is empty until the pass ends.
+ * Which records a (round, lane) of a job in sync mode is: a function of the job and the index alone (DESIGN §6), so
+ * that any trainer computes it for itself and the model depends on nothing else. The tasks of a pass, shuffled by the
+ * seed, are handed to the lanes one after the other; round `r` of the pass is the `r`-th mini-batch of each lane. A
+ * lane that has none left is empty until the pass ends.
  *
  * Rounds are numbered through all passes: round `r` makes version `r + 1` of the parameters out of version `r`.
  */
@@ -48,13 +48,15 @@ export interface RoundPlanOptions {
   readonly seed: number;
 }
 
-/** The tasks of one pass by lane. `starts` has the lane's round at which each task begins, and at last where all end. */
+/**
+ * The tasks of one pass by lane. `starts` has the lane's round at which each task begins, and at last where all end.
+ */
 interface LaneTasks {
   readonly tasks: Uint32Array;
   readonly starts: Float64Array;
 }
 
-/** Passes whose tasks are kept at hand: the one being worked, and its neighbour at the change of pass. */
+/** Passes whose tasks are kept at hand: the current one, and its neighbor at the change of pass. */
 const PASSES_AT_HAND = 2;
 
 export function createRoundPlan(options: RoundPlanOptions): RoundPlan {

@@ -1,6 +1,6 @@
-/** Live dispatches of tasks, by task and by trainer, and the clock that runs while a trainer works on one. */
+/** Live attempts, by task and by trainer, and the clock that runs while a trainer works on one. */
 import { assert } from '../../base/assert.ts';
-import type { AttemptRef, Phase } from './events.ts';
+import type { Phase } from './events.ts';
 
 export interface Attempt {
   readonly task: number;
@@ -9,17 +9,17 @@ export interface Attempt {
   executing: boolean;
   /** How far the task had come when this attempt began. */
   readonly startPosition: number;
-  /** When it was dealt, and from when it was being executed on. */
+  /** When it was handed out or, once it is executed, when that began. */
   since: number;
   /** How far it has come since: the next push wanted, as its trainer reports it. */
   position: number;
   phase: Phase;
-  /** Time worked, waits left out, up to `countedAt`. */
+  /** Time worked, without waits, up to `countedAt`. */
   ranMs: number;
   countedAt: number;
 }
 
-/** A task that was dealt in this pass and is not done: its attempts are numbered on, also after it came back. */
+/** A task that was handed out in this pass and is not done. Its attempts keep counting when it comes back. */
 export interface OpenTask {
   /** Number of the newest attempt. */
   last: number;
@@ -29,7 +29,7 @@ export interface OpenTask {
   readonly attempts: Set<Attempt>;
 }
 
-/** Phases in which the trainer itself is at work; in the others it waits for someone else and its clock stands still. */
+/** Phases in which the trainer itself works; in the others it waits for another process and its clock is stopped. */
 const WORKING: ReadonlySet<Phase> = new Set(['start', 'read', 'compute']);
 
 /** True while time counts against the attempt. */
@@ -53,7 +53,7 @@ export interface SavedOpenTask {
 export interface OpenTasks {
   get(task: number): OpenTask | undefined;
   /** The live attempt that is named, if it is live. */
-  find(ref: AttemptRef): Attempt | undefined;
+  find(which: Pick<Attempt, 'task' | 'attempt' | 'trainer'>): Attempt | undefined;
   heldBy(trainer: string): readonly Attempt[];
   countHeldBy(trainer: string): number;
   attempts(): Iterable<Attempt>;

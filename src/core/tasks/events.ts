@@ -1,8 +1,10 @@
-/** What goes into the task queue and what comes out of it. */
+/** The contract of the task queue: what goes into `step` and what comes out (see ../README.md). */
 import type { ErrorCode } from '../../base/errors.ts';
+import type { Addressing, AttemptRef, TaskAddress } from './address.ts';
 import type { DiscardedTask, PassTotals, QueueChange, TaskSums } from './state.ts';
 
 export interface QueueConfig {
+  readonly addressing: Addressing;
   /** Records of each task, bad ones included; its length is the number of tasks in a pass. */
   readonly taskRecords: Uint32Array;
   /** File, chunk and record range of a task, for reports. */
@@ -16,29 +18,26 @@ export interface QueueConfig {
   /** Of work on one task; `auto` is three times the longest completed, never under the floor. */
   readonly timeoutMs: number | 'auto';
   readonly timeoutFloorMs: number;
-  /** With fewer live trainers nothing is dealt. */
+  /** With fewer live trainers no task is handed out. */
   readonly minTrainers: number;
   /** More stand by. */
   readonly maxTrainers: number;
 }
 
+/** What a trainer is doing with the task that it executes. */
 export type Phase = 'start' | 'read' | 'pull' | 'compute' | 'push' | 'wait' | 'idle';
-
-export interface AttemptRef {
-  readonly trainer: string;
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-}
 
 /** `request` is the shell's own number for the answer it owes. */
 export type QueueEvent =
-  /** The live trainers, all of them, when the master starts and when its watch began anew: attempts of others end. */
+  /** All live trainers, when the master starts and when its watch was interrupted: attempts of others end. */
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined'; readonly trainer: string }
   | { readonly type: 'gone'; readonly trainer: string }
-  /** `held`: attempts the trainer knows of; its others were lost on the way and go back. */
-  | { readonly type: 'get'; readonly trainer: string; readonly held: readonly AttemptRef[]; readonly request: number }
+  /**
+   * `held`: attempts that the trainer knows of, those of other queues included. Others that it has in this queue were
+   * lost on the way to it, and are returned.
+   */
+  | { readonly type: 'get'; readonly trainer: string; readonly held: readonly TaskAddress[]; readonly request: number }
   | { readonly type: 'cancel'; readonly request: number }
   | ({ readonly type: 'finish'; readonly sums: TaskSums; readonly request: number } & AttemptRef)
   | ({
@@ -51,26 +50,34 @@ export type QueueEvent =
       readonly request: number;
     } & AttemptRef)
   | ({ readonly type: 'return'; readonly read: number; readonly request: number } & AttemptRef)
+  /** `executing` may be of another queue: then no attempt of this one is executed. */
   | {
       readonly type: 'progress';
       readonly trainer: string;
-      readonly executing: { pass: number; task: number; attempt: number; position: number } | undefined;
+      readonly executing: (TaskAddress & { readonly position: number }) | undefined;
       readonly phase: Phase;
     }
   | { readonly type: 'tick' }
-  /** The master was suspended until now: that time is nobody's. */
+  /** The master was suspended until now: that time counts against no trainer. */
   | { readonly type: 'resumed' };
 
 export type QueueEffect =
+  /** First, if at all. Every effect after it rests on it: it is carried out when the changes are saved. */
   | { readonly type: 'save'; readonly changes: readonly QueueChange[] }
   | { readonly type: 'deal'; readonly request: number; readonly attempt: AttemptRef }
   /** There will be no task for this request: the queue has ended. */
   | { readonly type: 'none'; readonly request: number }
   | { readonly type: 'accept'; readonly request: number }
   | { readonly type: 'refuse'; readonly request: number; readonly code: ErrorCode; readonly message: string }
-  /** `trainer` gets a copy of a task that `slow` takes too long for. */
-  | { readonly type: 'speculated'; readonly task: number; readonly slow: string; readonly trainer: string }
-  | { readonly type: 'requeued'; readonly task: number; readonly why: string }
+  /** `trainer` gets a copy of a task because `slow` takes too long. */
+  | {
+      readonly type: 'speculated';
+      readonly pass: number;
+      readonly task: number;
+      readonly slow: string;
+      readonly trainer: string;
+    }
+  | { readonly type: 'requeued'; readonly pass: number; readonly task: number; readonly why: string }
   | { readonly type: 'discarded'; readonly task: DiscardedTask }
   | { readonly type: 'passEnded'; readonly pass: number; readonly totals: PassTotals }
   | { readonly type: 'ended' }
@@ -85,9 +92,9 @@ export interface QueueCounts {
   readonly done: number;
   readonly discarded: number;
   readonly waiting: number;
-  /** Trainers that must join before anything is dealt. */
+  /** Trainers that must join before a task is handed out. */
   readonly missingTrainers: number;
-  /** Copies dealt by this master. */
+  /** Copies handed out by this master. */
   readonly speculations: number;
 }
 
@@ -96,7 +103,7 @@ export interface LiveAttempt extends AttemptRef {
   readonly position: number;
   readonly executing: boolean;
   readonly ranMs: number;
-  /** When it was dealt or begun, on the clock of `step`. */
+  /** When it was handed out or begun, on the clock of `step`. */
   readonly since: number;
 }
 
@@ -107,7 +114,7 @@ export interface TaskQueue {
   counts(): QueueCounts;
   /** Totals of each ended pass, and the sums so far of the current one. */
   totals(): { readonly ended: readonly PassTotals[]; readonly current: TaskSums };
-  /** Whether the task was done, not discarded, in a pass up to the current one. */
+  /** Of the `train` queue: whether the task was done, not discarded, in a pass up to the current one. */
   isDone(pass: number, task: number): boolean;
   isLive(ref: AttemptRef): boolean;
   /** Age from which an attempt counts as slow; undefined while too little is known. */

@@ -1,13 +1,18 @@
-/** In which order the tasks of a pass are dealt: those that came back first, then the rest as (seed, pass) shuffle them. */
+/**
+ * The order in which the tasks of a pass are handed out: those that came back first, then the rest as (seed, pass)
+ * shuffle them.
+ */
 import { shuffled } from '../shuffle.ts';
 
 export interface TodoOrder {
-  /** The next task to deal, which is then no longer in this order until it comes `back`. */
+  /** The next task to hand out, which leaves this order until it comes `back`. */
   next(): number | undefined;
   back(task: number): void;
 }
 
-/** `isTodo` tells which tasks of the shuffled order are still to be dealt: a queue that was restored has dealt some. */
+/**
+ * `isTodo` tells which tasks of the shuffled order are still to be handed out: a restored queue has handed out some.
+ */
 export function createTodoOrder(
   pass: { readonly tasks: number; readonly seed: number; readonly number: number },
   isTodo: (task: number) => boolean,

@@ -3,15 +3,16 @@
  * discarded. Each dispatch is a numbered attempt; finish and fail name theirs and are refused if it is not live.
  *
  * A pure machine: `step(event, now)` answers with effects, in order; what must be saved comes before the answers that
- * rest on it, and the shell keeps that order.
+ * rest on it, and the shell keeps that order (see ../README.md).
  */
 import { assert, unreachable } from '../../base/assert.ts';
-import { type ErrorCode, PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
-import { type Attempt, countWork, hasMoved, isWorking } from './attempt.ts';
-import type { AttemptRef, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './events.ts';
-import { createTaskPass, type TaskPass } from './pass.ts';
-import { createPace, oldestToCopy } from './speculation.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import type { AttemptRef, PassTask } from './address.ts';
+import { type Attempt, countWork, hasMoved } from './attempt.ts';
+import { Dealer } from './dealer.ts';
+import type { LiveAttempt, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './events.ts';
+import { TaskPass } from './pass.ts';
+import { restoreQueue } from './restore.ts';
 import {
   DISCARD_TEXT_LENGTH,
   type DiscardedTask,
@@ -19,7 +20,9 @@ import {
   type PassTotals,
   type QueueChange,
   type SavedQueue,
+  type TaskSums,
 } from './state.ts';
+import { createTimeouts, type Timeouts } from './timeouts.ts';
 
 type EventOf<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>;
 
@@ -31,302 +34,138 @@ interface AttemptEnd {
 }
 
 /** `now` is on the clock of `step`. `StoreValueInvalid` when what was saved cannot be of this job. */
-export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefined, now: number): TaskQueue {
-  const tasks = config.taskRecords.length;
-  assert(tasks > 0 && config.passes > 0, 'a job has tasks and passes');
-  let phase: 'train' | 'ended' = 'train';
-  const ended: PassTotals[] = [];
-  const discards = new Map<number, DiscardedTask>();
-  const live = new Set<string>();
-  /** Requests for a task, in the order in which they came. */
-  const waiting = new Map<number, string>();
-  /** Work that the longest completed task took, for the adaptive timeout. */
-  let longestMs = 0;
-  /** No attempt times out before this; found anew at each tick. */
-  let earliestDueMs = Number.POSITIVE_INFINITY;
-  let failedJob = false;
-  const pace = createPace();
-  let speculations = 0;
-  let pass = saved === undefined ? beginPass(0) : restore(saved);
+export const createTaskQueue = (config: QueueConfig, saved: SavedQueue | undefined, now: number): TaskQueue =>
+  new Queue(config, saved, now);
 
+class Queue implements TaskQueue {
+  readonly #config: QueueConfig;
+  readonly #tasks: number;
+  readonly #ended: PassTotals[] = [];
+  readonly #discards = new Map<number, DiscardedTask>();
+  readonly #timeouts: Timeouts;
+  readonly #dealer: Dealer;
+  #phase: 'train' | 'ended' = 'train';
+  #pass: TaskPass;
+  #hasFailed = false;
   /** Filled during one step. */
-  let effects: QueueEffect[] = [];
-  let changes: QueueChange[] = [];
+  #effects: QueueEffect[] = [];
+  #changes: QueueChange[] = [];
 
-  function beginPass(number: number): TaskPass {
-    return createTaskPass({ number, tasks, seed: config.seed, discarded: discards.keys() });
-  }
-
-  function restore(from: SavedQueue): TaskPass {
-    const { state } = from;
-    if (state.pass >= config.passes) throw invalid(`pass ${state.pass}: the job has ${config.passes}`);
-    phase = state.phase;
-    for (const discard of from.discarded) {
-      if (discard.task >= tasks) throw invalid(`discarded task ${discard.task}: the job has ${tasks}`);
-      // One of a later pass was saved without the change of pass that came before it: nothing rests on it yet.
-      if (discard.pass <= state.pass) discards.set(discard.task, discard);
+  constructor(config: QueueConfig, saved: SavedQueue | undefined, now: number) {
+    this.#config = config;
+    this.#tasks = config.taskRecords.length;
+    assert(this.#tasks > 0 && config.passes > 0, 'a job has tasks and passes');
+    this.#timeouts = createTimeouts(config);
+    this.#dealer = new Dealer(config, this.#timeouts);
+    if (saved === undefined) {
+      this.#pass = this.#beginPass(0);
+      return;
     }
-    for (let number = 0; number < state.pass + (phase === 'ended' ? 1 : 0); number++) {
-      const totals = from.totals.get(number);
-      if (totals === undefined) throw invalid(`the totals of pass ${number}, which has ended, are missing`);
-      ended.push(totals);
+    const { ended, discards } = restoreQueue(config, saved);
+    this.#ended.push(...ended);
+    for (const [task, discard] of discards) this.#discards.set(task, discard);
+    this.#phase = saved.state.phase;
+    this.#pass = this.#beginPass(saved.state.pass);
+    if (this.#phase === 'train') for (const [block, value] of saved.blocks) this.#pass.restore(block, value, now);
+  }
+
+  step(event: QueueEvent, now: number): QueueEffect[] {
+    this.#effects = [];
+    this.#changes = [];
+    const wasEnded = this.#phase === 'ended';
+    this.#handle(event, now);
+    if (!wasEnded) {
+      this.#judgeDiscards();
+      if (!this.#hasFailed) this.#endPasses();
+      if (!this.#hasFailed && this.#phase === 'train') this.#deal(now);
+      if (this.#phase === 'train') this.#changes.push(...this.#pass.takeChanges());
     }
-    const restored = beginPass(state.pass);
-    if (phase === 'train') for (const [block, value] of from.blocks) restored.restore(block, value, now);
-    return restored;
+    return this.#changes.length === 0 ? this.#effects : [{ type: 'save', changes: this.#changes }, ...this.#effects];
   }
 
-  function timeoutMs(): number {
-    if (config.timeoutMs !== 'auto') return config.timeoutMs;
-    return Math.max(config.timeoutFloorMs, 3 * longestMs);
+  nextDeadline(): number | undefined {
+    return this.#timeouts.next();
   }
 
-  function noteDue(attempt: Attempt): void {
-    if (!isWorking(attempt)) return;
-    earliestDueMs = Math.min(earliestDueMs, attempt.countedAt + timeoutMs() - attempt.ranMs);
-  }
-
-  /** Trainers that work: the first ones of those that are live; the others stand by. */
-  function activeTrainers(): ReadonlySet<string> {
-    if (live.size < config.minTrainers) return new Set();
-    return live.size <= config.maxTrainers ? live : new Set([...live].slice(0, config.maxTrainers));
-  }
-
-  /** Deals to whoever waits, is active and has room, in the order they asked. */
-  function dealAll(at: number): void {
-    const active = activeTrainers();
-    for (const [request, trainer] of waiting) {
-      if (!active.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
-      const dealt = pass.tally.todo > 0 ? pass.deal(trainer, at) : copyStraggler(trainer, at);
-      if (dealt === undefined) continue;
-      waiting.delete(request);
-      const attempt: AttemptRef = { trainer, pass: pass.number, task: dealt.task, attempt: dealt.attempt };
-      effects.push({ type: 'deal', request, attempt });
-    }
-  }
-
-  /** Only a trainer without any work gets a copy. */
-  function copyStraggler(trainer: string, at: number): Attempt | undefined {
-    const stragglerMs = pace.stragglerMs();
-    if (stragglerMs === undefined || pass.open.countHeldBy(trainer) > 0) return undefined;
-    const oldest = oldestToCopy(pass.open.entries(), trainer, stragglerMs);
-    if (oldest === undefined) return undefined;
-    if (at < oldest.dueMs) {
-      earliestDueMs = Math.min(earliestDueMs, oldest.dueMs);
-      return undefined;
-    }
-    speculations += 1;
-    effects.push({ type: 'speculated', task: oldest.attempt.task, slow: oldest.attempt.trainer, trainer });
-    return pass.copy(oldest.attempt.task, trainer, at);
-  }
-
-  /** What a refused report tells of work that was done all the same. */
-  function observe(event: AttemptRef, read: number, duplicate: number): void {
-    if (phase === 'ended' || event.pass !== pass.number || event.task >= tasks) return;
-    if (!pass.noteReport(event.task, event.attempt)) return;
-    pass.addSums(event.task, { ...noSums(), read, duplicate });
-  }
-
-  /** Ends one attempt; the task goes back when it was the last one, or is discarded. */
-  function endAttempt(attempt: Attempt, end: AttemptEnd): void {
-    // It ended with its task, discarded by an attempt that ended in the same step.
-    if (!pass.open.isLive(attempt)) return;
-    const entry = pass.end(attempt, end.isFailure);
-    if (entry.failures > config.maxFailures) {
-      discard(attempt, end);
-    } else if (entry.attempts.size === 0) {
-      pass.giveBack(attempt.task);
-      effects.push({ type: 'requeued', task: attempt.task, why: end.error });
-    }
-  }
-
-  function discard({ task, trainer }: Attempt, { code, error }: AttemptEnd): void {
-    pass.discard(task);
-    const report: DiscardedTask = {
-      task,
-      pass: pass.number,
-      records: config.taskRecords[task]!,
-      trainer,
-      code,
-      error: error.slice(0, DISCARD_TEXT_LENGTH),
-      where: config.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
+  counts(): QueueCounts {
+    const last = this.#phase === 'ended' ? this.#ended.at(-1) : undefined;
+    return {
+      phase: this.#phase,
+      pass: this.#pass.number,
+      total: this.#tasks,
+      ...(last === undefined ? this.#pass.tally : { todo: 0, pending: 0, done: last.done, discarded: last.discarded }),
+      waiting: this.#dealer.waiting(),
+      missingTrainers: this.#dealer.trainers.missing(),
+      speculations: this.#dealer.speculations,
     };
-    discards.set(task, report);
-    changes.push({ kind: 'discarded', task, value: report });
-    effects.push({ type: 'discarded', task: report });
   }
 
-  /** The one door for messages about an attempt. */
-  function admit(ref: AttemptRef, request: number): Attempt | undefined {
-    const refuse = (code: ErrorCode, message: string): undefined => {
-      effects.push({ type: 'refuse', request, code, message });
-      return undefined;
-    };
-    const { number } = pass;
-    if (ref.pass > number) return refuse('PassAfter', `pass ${ref.pass} has not begun; the job is in pass ${number}`);
-    if (phase === 'ended' || ref.pass < number) return refuse('PassBefore', `pass ${ref.pass} has ended`);
-    const attempt = pass.open.find(ref);
-    if (attempt !== undefined) {
-      pass.noteReport(attempt.task, attempt.attempt);
-      return attempt;
-    }
-    return refuse('AttemptNotLive', `attempt ${ref.attempt} of task ${ref.task} by ${ref.trainer} is not live`);
+  totals(): { ended: readonly PassTotals[]; current: TaskSums } {
+    return { ended: this.#ended, current: this.#phase === 'ended' ? noSums() : this.#pass.sums() };
   }
 
-  function finish(event: EventOf<'finish'>, at: number): void {
-    const attempt = admit(event, event.request);
-    if (attempt === undefined) {
-      observe(event, event.sums.read, event.sums.duplicate);
-      return;
-    }
-    countWork(attempt, at);
-    longestMs = Math.max(longestMs, attempt.ranMs);
-    pace.finished(at - attempt.since);
-    pass.finish(event.task);
-    pass.addSums(event.task, event.sums);
-    effects.push({ type: 'accept', request: event.request });
+  isDone(pass: number, task: number): boolean {
+    const discard = this.#discards.get(task);
+    if (discard !== undefined && discard.pass <= pass) return false;
+    const { number } = this.#pass;
+    return pass < number || (pass === number && (this.#phase === 'ended' || this.#pass.isDone(task)));
   }
 
-  /** Its trainer says so itself: of the task being executed, whether that was ever reported or not. */
-  function fail(event: EventOf<'fail'>): void {
-    const attempt = admit(event, event.request);
-    if (attempt === undefined) {
-      observe(event, event.read, 0);
-      return;
-    }
-    pass.addSums(event.task, { ...noSums(), read: event.read });
-    endAttempt(attempt, { isFailure: event.data || !hasMoved(attempt), code: event.code, error: event.error });
-    effects.push({ type: 'accept', request: event.request });
+  isLive(ref: AttemptRef): boolean {
+    return this.#findLive(ref) !== undefined;
   }
 
-  function handBack(event: EventOf<'return'>): void {
-    const attempt = admit(event, event.request);
-    if (attempt === undefined) {
-      observe(event, event.read, 0);
-      return;
-    }
-    pass.addSums(event.task, { ...noSums(), read: event.read });
-    endAttempt(attempt, { isFailure: false, code: 'Returned', error: `${event.trainer} handed it back` });
-    effects.push({ type: 'accept', request: event.request });
+  stragglerMs(): number | undefined {
+    return this.#dealer.pace.stragglerMs();
   }
 
-  function progress({ trainer, executing, phase: entered }: EventOf<'progress'>, at: number): void {
-    for (const attempt of pass.open.heldBy(trainer)) {
-      countWork(attempt, at);
-      attempt.phase = entered;
-      const wasExecuting = attempt.executing;
-      attempt.executing =
-        executing?.pass === pass.number && executing.task === attempt.task && executing.attempt === attempt.attempt;
-      if (attempt.executing && !wasExecuting) attempt.since = at;
-      if (attempt.executing && executing !== undefined) {
-        attempt.position = Math.max(attempt.position, executing.position);
-        const entry = pass.open.get(attempt.task)!;
-        entry.position = Math.max(entry.position, attempt.position);
-      }
-      noteDue(attempt);
-    }
+  discarded(): readonly DiscardedTask[] {
+    return [...this.#discards.values()];
   }
 
-  function gone(trainer: string): void {
-    live.delete(trainer);
-    for (const attempt of pass.open.heldBy(trainer)) {
-      const isFailure = attempt.executing && !hasMoved(attempt);
-      endAttempt(attempt, { isFailure, code: 'TrainerGone', error: `trainer ${trainer} died or left` });
-    }
+  attempts(): readonly LiveAttempt[] {
+    return [...this.#pass.open.attempts()].map((attempt) => {
+      const { phase, position, executing, ranMs, since } = attempt;
+      return { ...this.#refOf(attempt), phase, position, executing, ranMs, since };
+    });
   }
 
-  function roster(trainers: readonly string[]): void {
-    live.clear();
-    for (const trainer of trainers) live.add(trainer);
-    for (const holder of pass.open.trainers()) if (!live.has(holder)) gone(holder);
-  }
-
-  function get({ trainer, held, request }: EventOf<'get'>): void {
-    const known = new Set(held.filter((ref) => ref.pass === pass.number).map((ref) => `${ref.task} ${ref.attempt}`));
-    for (const attempt of pass.open.heldBy(trainer)) {
-      if (known.has(`${attempt.task} ${attempt.attempt}`)) continue;
-      endAttempt(attempt, { isFailure: false, code: 'Lost', error: 'the answer that dealt it was lost' });
-    }
-    if (phase === 'ended') effects.push({ type: 'none', request });
-    else waiting.set(request, trainer);
-  }
-
-  function tick(at: number): void {
-    for (const attempt of [...pass.open.attempts()]) {
-      countWork(attempt, at);
-      if (!attempt.executing || attempt.ranMs < timeoutMs()) continue;
-      const worked = `worked ${Math.round(attempt.ranMs)} ms without an end`;
-      const error = `attempt ${attempt.attempt} by ${attempt.trainer} ${worked}`;
-      endAttempt(attempt, { isFailure: !hasMoved(attempt), code: 'TaskTimeout', error });
-    }
-    earliestDueMs = Number.POSITIVE_INFINITY;
-    for (const attempt of pass.open.attempts()) noteDue(attempt);
-  }
-
-  function judgeDiscards(): void {
-    if (failedJob || discards.size <= config.maxDiscarded) return;
-    failedJob = true;
-    effects.push({ type: 'failed', discarded: [...discards.values()].at(-1)! });
-  }
-
-  /** A pass is over when nothing is to do or pending, also when its last task was discarded. */
-  function endPasses(): void {
-    while (phase === 'train' && pass.tally.todo === 0 && pass.tally.pending === 0) {
-      const { number, tally } = pass;
-      const totals: PassTotals = { tasks, done: tally.done, discarded: tally.discarded, sums: pass.sums() };
-      ended.push(totals);
-      if (number + 1 < config.passes) pass = beginPass(number + 1);
-      else phase = 'ended';
-      // In this order: whatever part of it is saved, a master finds the pass either going on or ended.
-      changes.push(
-        { kind: 'totals', pass: number, value: totals },
-        { kind: 'state', value: { phase, pass: pass.number } },
-        { kind: 'dropBlocks', pass: number },
-      );
-      effects.push({ type: 'passEnded', pass: number, totals });
-    }
-    if (phase !== 'ended') return;
-    for (const request of waiting.keys()) effects.push({ type: 'none', request });
-    waiting.clear();
-    effects.push({ type: 'ended' });
-  }
-
-  function handle(event: QueueEvent, at: number): void {
+  #handle(event: QueueEvent, now: number): void {
     switch (event.type) {
       case 'roster':
-        roster(event.trainers);
+        this.#roster(event.trainers);
         return;
       case 'joined':
-        live.add(event.trainer);
+        this.#dealer.trainers.joined(event.trainer);
         return;
       case 'gone':
-        gone(event.trainer);
+        this.#gone(event.trainer);
         return;
       case 'get':
-        get(event);
+        this.#get(event);
         return;
       case 'cancel':
-        waiting.delete(event.request);
+        this.#dealer.cancel(event.request);
         return;
       case 'finish':
-        finish(event, at);
+        this.#finish(event, now);
         return;
       case 'fail':
-        fail(event);
+        this.#fail(event);
         return;
       case 'return':
-        handBack(event);
+        this.#handBack(event);
         return;
       case 'progress':
-        progress(event, at);
+        this.#progress(event, now);
         return;
       case 'tick':
-        tick(at);
+        this.#tick(now);
         return;
       case 'resumed':
-        for (const attempt of pass.open.attempts()) {
-          attempt.countedAt = at;
-          attempt.since = at;
+        for (const attempt of this.#pass.open.attempts()) {
+          attempt.countedAt = now;
+          attempt.since = now;
         }
         return;
       default:
@@ -334,52 +173,222 @@ export function createTaskQueue(config: QueueConfig, saved: SavedQueue | undefin
     }
   }
 
-  function counts(): QueueCounts {
-    const last = phase === 'ended' ? ended.at(-1) : undefined;
-    const tally = last === undefined ? pass.tally : { todo: 0, pending: 0, done: last.done, discarded: last.discarded };
-    const missing = Math.max(0, config.minTrainers - live.size);
-    return {
-      phase,
-      pass: pass.number,
-      total: tasks,
-      ...tally,
-      waiting: waiting.size,
-      missingTrainers: missing,
-      speculations,
-    };
+  // ---- reports about an attempt
+
+  #finish(event: EventOf<'finish'>, now: number): void {
+    const attempt = this.#admit(event, { read: event.sums.read, duplicate: event.sums.duplicate });
+    if (attempt === undefined) return;
+    countWork(attempt, now);
+    this.#timeouts.finished(attempt.ranMs);
+    this.#dealer.pace.finished(now - attempt.since);
+    this.#pass.finish(attempt.task);
+    this.#pass.addSums(attempt.task, event.sums);
+    this.#effects.push({ type: 'accept', request: event.request });
   }
 
-  return {
-    step(event, at) {
-      effects = [];
-      changes = [];
-      const wasEnded = phase === 'ended';
-      handle(event, at);
-      if (!wasEnded) {
-        judgeDiscards();
-        if (!failedJob) endPasses();
-        if (!failedJob && phase === 'train') dealAll(at);
-        if (phase === 'train') changes.push(...pass.takeChanges());
+  /** Reported by its own trainer: it was being executed, whether that had been reported or not. */
+  #fail(event: EventOf<'fail'>): void {
+    const attempt = this.#admit(event, { read: event.read, duplicate: 0 });
+    if (attempt === undefined) return;
+    this.#pass.addSums(attempt.task, { ...noSums(), read: event.read });
+    const isFailure = event.data || !hasMoved(attempt);
+    this.#endAttempt(attempt, { isFailure, code: event.code, error: event.error });
+    this.#effects.push({ type: 'accept', request: event.request });
+  }
+
+  #handBack(event: EventOf<'return'>): void {
+    const attempt = this.#admit(event, { read: event.read, duplicate: 0 });
+    if (attempt === undefined) return;
+    this.#pass.addSums(attempt.task, { ...noSums(), read: event.read });
+    this.#endAttempt(attempt, { isFailure: false, code: 'Returned', error: `${event.trainer} returned it` });
+    this.#effects.push({ type: 'accept', request: event.request });
+  }
+
+  /** The one door for reports. One that is refused still tells what was read, which is counted. */
+  #admit(
+    report: EventOf<'finish' | 'fail' | 'return'>,
+    observed: Pick<TaskSums, 'read' | 'duplicate'>,
+  ): Attempt | undefined {
+    const attempt = this.#findLive(report);
+    if (attempt !== undefined) {
+      this.#pass.noteReport(attempt.task, attempt.attempt);
+      return attempt;
+    }
+    const numbers = this.#numbersOf(report);
+    const current = { number: this.#pass.number, hasEnded: this.#phase === 'ended' };
+    this.#effects.push({ type: 'refuse', request: report.request, ...whyRefused(report, numbers, current) });
+    const isOfPass = this.#phase === 'train' && numbers?.pass === this.#pass.number && numbers.task < this.#tasks;
+    if (isOfPass && this.#pass.noteReport(numbers.task, report.attempt)) {
+      this.#pass.addSums(numbers.task, { ...noSums(), ...observed });
+    }
+    return undefined;
+  }
+
+  // ---- trainers
+
+  #roster(trainers: readonly string[]): void {
+    this.#dealer.trainers.roster(trainers);
+    for (const holder of this.#pass.open.trainers()) if (!this.#dealer.trainers.isLive(holder)) this.#gone(holder);
+  }
+
+  #gone(trainer: string): void {
+    this.#dealer.trainers.gone(trainer);
+    for (const attempt of this.#pass.open.heldBy(trainer)) {
+      const isFailure = attempt.executing && !hasMoved(attempt);
+      this.#endAttempt(attempt, { isFailure, code: 'TrainerGone', error: `trainer ${trainer} died or left` });
+    }
+  }
+
+  #progress({ trainer, executing, phase }: EventOf<'progress'>, now: number): void {
+    const current = executing && this.#findLive({ ...executing, trainer });
+    for (const attempt of this.#pass.open.heldBy(trainer)) {
+      countWork(attempt, now);
+      attempt.phase = phase;
+      const wasExecuting = attempt.executing;
+      attempt.executing = attempt === current;
+      if (attempt.executing && !wasExecuting) attempt.since = now;
+      if (attempt.executing && executing !== undefined) {
+        attempt.position = Math.max(attempt.position, executing.position);
+        const entry = this.#pass.open.get(attempt.task)!;
+        entry.position = Math.max(entry.position, attempt.position);
       }
-      return changes.length === 0 ? effects : [{ type: 'save', changes }, ...effects];
-    },
-    nextDeadline: () => (Number.isFinite(earliestDueMs) ? earliestDueMs : undefined),
-    counts,
-    totals: () => ({ ended, current: phase === 'ended' ? noSums() : pass.sums() }),
-    isDone(number, task) {
-      const discard = discards.get(task);
-      if (discard !== undefined && discard.pass <= number) return false;
-      return number < pass.number || (number === pass.number && (phase === 'ended' || pass.isDone(task)));
-    },
-    isLive: (ref) => phase === 'train' && ref.pass === pass.number && pass.open.find(ref) !== undefined,
-    stragglerMs: () => pace.stragglerMs(),
-    discarded: () => [...discards.values()],
-    attempts: () =>
-      [...pass.open.attempts()].map(({ startPosition: _, countedAt: __, ...attempt }) => ({
-        ...attempt,
-        pass: pass.number,
-      })),
-  };
+      this.#timeouts.watch(attempt);
+    }
+  }
+
+  #get({ trainer, held, request }: EventOf<'get'>): void {
+    const known = new Set(held.map((address) => this.#findLive({ ...address, trainer })));
+    for (const attempt of this.#pass.open.heldBy(trainer)) {
+      if (known.has(attempt)) continue;
+      this.#endAttempt(attempt, { isFailure: false, code: 'Lost', error: 'the reply that handed it out was lost' });
+    }
+    if (this.#phase === 'ended') this.#effects.push({ type: 'none', request });
+    else this.#dealer.ask(request, trainer);
+  }
+
+  #tick(now: number): void {
+    for (const attempt of [...this.#pass.open.attempts()]) {
+      countWork(attempt, now);
+      if (!this.#timeouts.isOver(attempt)) continue;
+      const worked = `worked ${Math.round(attempt.ranMs)} ms without an end`;
+      const error = `attempt ${attempt.attempt} by ${attempt.trainer} ${worked}`;
+      this.#endAttempt(attempt, { isFailure: !hasMoved(attempt), code: 'TaskTimeout', error });
+    }
+    this.#timeouts.clear();
+    for (const attempt of this.#pass.open.attempts()) this.#timeouts.watch(attempt);
+  }
+
+  #deal(now: number): void {
+    for (const { request, attempt, slow } of this.#dealer.deal(this.#pass, now)) {
+      const ref = this.#refOf(attempt);
+      if (slow !== undefined) {
+        this.#effects.push({ type: 'speculated', pass: ref.pass, task: ref.task, slow, trainer: ref.trainer });
+      }
+      this.#effects.push({ type: 'deal', request, attempt: ref });
+    }
+  }
+
+  // ---- the end of attempts and passes
+
+  /** Ends one attempt; the task goes back when it was the last one, or is discarded. */
+  #endAttempt(attempt: Attempt, end: AttemptEnd): void {
+    // It ended with its task, discarded by an attempt that ended in the same step.
+    if (!this.#pass.open.isLive(attempt)) return;
+    const entry = this.#pass.end(attempt, end.isFailure);
+    if (entry.failures > this.#config.maxFailures) {
+      this.#discard(attempt, end);
+    } else if (entry.attempts.size === 0) {
+      this.#pass.giveBack(attempt.task);
+      this.#effects.push({ type: 'requeued', ...this.#addressOf(attempt.task), why: end.error });
+    }
+  }
+
+  #discard({ task, trainer }: Attempt, { code, error }: AttemptEnd): void {
+    this.#pass.discard(task);
+    const address = this.#addressOf(task);
+    const report: DiscardedTask = {
+      task: address.task,
+      pass: address.pass,
+      records: this.#config.taskRecords[task]!,
+      trainer,
+      code,
+      error: error.slice(0, DISCARD_TEXT_LENGTH),
+      where: this.#config.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
+    };
+    this.#discards.set(task, report);
+    this.#changes.push({ kind: 'discarded', task, value: report });
+    this.#effects.push({ type: 'discarded', task: report });
+  }
+
+  #judgeDiscards(): void {
+    if (this.#hasFailed || this.#discards.size <= this.#config.maxDiscarded) return;
+    this.#hasFailed = true;
+    this.#effects.push({ type: 'failed', discarded: [...this.#discards.values()].at(-1)! });
+  }
+
+  /** A pass is over when nothing is to do or pending, even when its last task was discarded. */
+  #endPasses(): void {
+    while (this.#phase === 'train' && this.#pass.isOver()) this.#endPass();
+    if (this.#phase !== 'ended') return;
+    for (const request of this.#dealer.dismiss()) this.#effects.push({ type: 'none', request });
+    this.#effects.push({ type: 'ended' });
+  }
+
+  #endPass(): void {
+    const { number, tally } = this.#pass;
+    const { done, discarded } = tally;
+    const totals: PassTotals = { tasks: this.#tasks, done, discarded, sums: this.#pass.sums() };
+    this.#ended.push(totals);
+    if (number + 1 < this.#config.passes) this.#pass = this.#beginPass(number + 1);
+    else this.#phase = 'ended';
+    // In this order: whatever part of it is saved, a master finds the pass either still running or ended.
+    this.#changes.push(
+      { kind: 'totals', pass: number, value: totals },
+      { kind: 'state', value: { phase: this.#phase, pass: this.#pass.number } },
+      { kind: 'dropBlocks', pass: number },
+    );
+    this.#effects.push({ type: 'passEnded', pass: number, totals });
+  }
+
+  #beginPass(number: number): TaskPass {
+    return new TaskPass({ number, tasks: this.#tasks, seed: this.#config.seed, discarded: this.#discards.keys() });
+  }
+
+  // ---- addresses
+
+  /** The live attempt that is named, if it is one of this queue and live. */
+  #findLive(ref: AttemptRef): Attempt | undefined {
+    const numbers = this.#numbersOf(ref);
+    if (this.#phase === 'ended' || numbers?.pass !== this.#pass.number) return undefined;
+    return this.#pass.open.find({ task: numbers.task, attempt: ref.attempt, trainer: ref.trainer });
+  }
+
+  /** The queue's own numbers of what is named; undefined when it is not of this queue. */
+  #numbersOf(ref: AttemptRef): PassTask | undefined {
+    const { addressing } = this.#config;
+    return ref.queue === addressing.queue ? addressing.fromAddress(ref) : undefined;
+  }
+
+  #addressOf(task: number): PassTask {
+    return this.#config.addressing.toAddress({ pass: this.#pass.number, task });
+  }
+
+  #refOf({ task, attempt, trainer }: Attempt): AttemptRef {
+    return { queue: this.#config.addressing.queue, ...this.#addressOf(task), attempt, trainer };
+  }
 }
 
-const invalid = (what: string): PaddletError => new PaddletError('StoreValueInvalid', `saved task queue: ${what}`);
+/** A report about an attempt that is not live; `numbers` as the queue counts. */
+function whyRefused(
+  { pass, task, attempt, trainer }: AttemptRef,
+  numbers: PassTask | undefined,
+  current: { readonly number: number; readonly hasEnded: boolean },
+): { code: ErrorCode; message: string } {
+  if (numbers !== undefined && numbers.pass > current.number) {
+    return { code: 'PassAfter', message: `pass ${pass} has not begun; the job is in pass ${current.number}` };
+  }
+  if (numbers !== undefined && (current.hasEnded || numbers.pass < current.number)) {
+    return { code: 'PassBefore', message: `pass ${pass} has ended` };
+  }
+  return { code: 'AttemptNotLive', message: `attempt ${attempt} of task ${task} by ${trainer} is not live` };
+}

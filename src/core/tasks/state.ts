@@ -41,6 +41,8 @@ export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
   },
 });
 
+export const totalSums = (all: readonly TaskSums[]): TaskSums => all.reduce(addSums, noSums());
+
 export const stateSchema = z.strictObject({ phase: z.enum(['train', 'ended']), pass: count });
 export type QueueState = z.infer<typeof stateSchema>;
 

@@ -1,6 +1,6 @@
 /**
- * A model to make data from, so that it is known how well any model can do on it. Records look like those of click logs:
- * a fixed number of fields with one value each, of which few are frequent and most are rare.
+ * A model that generates data, so that the best possible result on it is known. Records look like those of click
+ * logs: a fixed number of fields with one value each, of which few are frequent and most are rare.
  */
 import { sigmoid } from '../../tensor/math.ts';
 import { createRandomStream, type RandomStream } from './random-stream.ts';
@@ -12,7 +12,7 @@ export interface PlantedOptions {
   readonly perRecord: number;
   /** Width of the planted vectors; 0 plants a linear model. */
   readonly factors: number;
-  /** Standard deviation of what is added to each record's logit and no feature explains. */
+  /** Standard deviation of the noise added to the logit of each record. */
   readonly noise: number;
   readonly seed: number;
 }
@@ -28,7 +28,7 @@ export interface PlantedRecord {
 /** Makes one record after the other. `ids` is overwritten by the next one. */
 export type PlantedSource = () => PlantedRecord;
 
-// Of logits: the linear part has about this variance, and so have all pairs together. The result is a planted AUC near 0.8.
+// Variance of the logits: about so much from the linear part, and as much from all pairs. The planted AUC is near 0.8.
 const LINEAR_VARIANCE = 1.5;
 const PAIR_VARIANCE = 0.7;
 const BIAS = -0.5;

@@ -1,4 +1,4 @@
-/** A seeded stream of random numbers for made data: the same numbers on every machine. */
+/** A seeded stream of random numbers for synthetic data: the same numbers on every machine. */
 import { cos, log } from '../../tensor/math.ts';
 
 export interface RandomStream {
@@ -33,7 +33,7 @@ export function createRandomStream(seed: number): RandomStream {
   const uniform = (): number => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   return {
     uniform,
-    // 1 − u lies in (0, 1], so the logarithm is finite.
+    // 1 − u is in (0, 1], so the logarithm is finite.
     normal: () => Math.sqrt(-2 * log(1 - uniform())) * cos(2 * Math.PI * uniform()),
   };
 }

@@ -1,9 +1,10 @@
 /**
- * `paddlet data synth`: made data with known limits. Writes `train.libsvm`, `test.libsvm` and `planted.json`, which says
- * how well the planted model itself does on the test file: no training can be expected to do better.
+ * `paddlet data synth`: synthetic data with known limits. Writes `train.libsvm`, `test.libsvm` and `planted.json`,
+ * which says how well the planted model itself does on the test file: no training can be expected to do better.
  */
 import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { Host } from '../../base/seams.ts';
 import { type FinishedMetrics, finishMetrics } from '../../model/metrics.ts';
 import { OutputLoss } from '../../model/sparse-loss.ts';
@@ -14,7 +15,10 @@ export interface SynthOptions extends PlantedOptions {
   readonly testRecords: number;
 }
 
-/** On these a factorization machine comes within 0.01 of the planted AUC in a few passes (test/data/synth/synth.test.ts). */
+/**
+ * On these a factorization machine comes within 0.01 of the planted AUC in a few passes
+ * (test/data/synth/synth.test.ts).
+ */
 export const SYNTH_DEFAULTS: SynthOptions = {
   records: 100_000,
   testRecords: 20_000,
@@ -41,9 +45,6 @@ export interface PlantedReport {
 }
 
 const RECORDS_PER_WRITE = 4096;
-/** The planted weights are kept in memory. */
-const MAX_FEATURES = 10_000_000;
-const MAX_FACTORS = 64;
 
 /**
  * The same options give the same bytes. Overwrites files of these names in `folder`, which is made when needed. Throws
@@ -83,9 +84,10 @@ function checkOptions({ records, testRecords, features, perRecord, factors, nois
       `${features} features are too few for ${perRecord} a record, each of a field of its own`,
     );
   }
-  if (features > MAX_FEATURES) throw new PaddletError('Usage', `at most ${MAX_FEATURES} features can be planted`);
-  if (!Number.isInteger(factors) || factors < 0 || factors > MAX_FACTORS) {
-    throw new PaddletError('Usage', `factors must be a whole number from 0 to ${MAX_FACTORS}`);
+  if (features > LIMITS.syntheticFeatures)
+    throw new PaddletError('Usage', `at most ${LIMITS.syntheticFeatures} features can be planted`);
+  if (!Number.isInteger(factors) || factors < 0 || factors > LIMITS.syntheticFactors) {
+    throw new PaddletError('Usage', `factors must be a whole number from 0 to ${LIMITS.syntheticFactors}`);
   }
   if (!Number.isFinite(noise) || noise < 0)
     throw new PaddletError('Usage', 'noise must be a number that is not negative');

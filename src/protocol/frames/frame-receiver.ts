@@ -29,6 +29,8 @@ export interface FrameReceiverOptions {
   readonly handlers: FrameHandlers;
   readonly limits: FrameLimits;
   readonly pool: LandingPool;
+  /** True if `onMoved` can be obeyed; else payloads for memory that moves are copied into it. */
+  readonly canRedirect: () => boolean;
   /** Nothing may be read any more to where `room` said last. */
   readonly onMoved: () => void;
 }
@@ -169,7 +171,7 @@ export class FrameReceiver implements MessageSink {
     const landing = freedOnce(place === 'any' ? this.#options.pool.allocate(head.payloadBytes) : place);
     this.#landing = landing;
     this.#isDirect = landing.fixed === true;
-    if (!this.#isDirect && landing.onMoved !== undefined) {
+    if (!this.#isDirect && landing.onMoved !== undefined && this.#options.canRedirect()) {
       landing.onMoved(this.#options.onMoved);
       this.#isDirect = true;
     }

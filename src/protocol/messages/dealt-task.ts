@@ -1,7 +1,7 @@
-/** A task as it is dealt to a trainer, and where its records are. */
+/** A task as it is handed to a trainer, and where its records are. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import { attempt, count, taskRef } from './fields.ts';
+import { count, taskAddress } from './fields.ts';
 
 const chunk = z.strictObject({
   file: count,
@@ -33,9 +33,7 @@ export const taskChunks = {
 export type TaskChunks = z.infer<z.ZodObject<typeof taskChunks>>;
 
 export const dealtTask = z.strictObject({
-  kind: z.enum(['train', 'evaluate']),
-  ...taskRef,
-  attempt,
+  ...taskAddress,
   ...taskChunks,
 });
 export type DealtTask = z.infer<typeof dealtTask>;

@@ -30,9 +30,15 @@ export const maxWaitMs = count.max(LIMITS.longPollMs);
 export const ofJob = { job: name, batchPlanId: name };
 
 export const taskRef = { pass: count, task: count };
-export const attempt = z.int().min(1);
+const attempt = z.int().min(1);
+/**
+ * One dispatch of a task. `train`: the passes of the job. `repair`: tasks that were done and are replayed after a pserver
+ * was restored; `pass` is the one that they are of. `evaluate`: the test file; `pass` is the recovery number (async mode)
+ * or the timeline (sync mode) of the parameters that are evaluated.
+ */
+export const taskAddress = { queue: z.enum(['train', 'repair', 'evaluate']), ...taskRef, attempt };
 /** One trainer's attempt at a task. */
-export const attemptRef = { trainer: name, ...taskRef, attempt };
+export const attemptRef = { trainer: name, ...taskAddress };
 
 /** A round of one timeline (sync mode). */
 export const roundRef = { timeline: count, round: count };

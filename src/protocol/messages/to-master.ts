@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { dealtTask, taskChunks } from './dealt-task.ts';
 import {
-  attempt,
   attemptRef,
   count,
   failureText,
@@ -13,7 +12,7 @@ import {
   name,
   ofJob,
   roundRef,
-  taskRef,
+  taskAddress,
 } from './fields.ts';
 
 export const PHASES = ['start', 'read', 'pull', 'compute', 'push', 'wait', 'idle'] as const;
@@ -28,8 +27,8 @@ const tasks = {
     {
       ...ofJob,
       trainer: name,
-      /** Attempts that the trainer holds; others of its own were lost on the way to it and go back. */
-      held: z.array(z.strictObject({ ...taskRef, attempt })).max(LIMITS.heldAttempts),
+      /** Attempts that the trainer holds, of any queue. Others that it was given were lost on the way, and are returned. */
+      held: z.array(z.strictObject(taskAddress)).max(LIMITS.heldAttempts),
       maxWaitMs,
     },
     {
@@ -40,7 +39,7 @@ const tasks = {
       saveModel,
     },
   ),
-  /** A task was pushed to its end and every pserver acknowledged it. */
+  /** A task of `train` or `repair` was pushed to its end and every pserver acknowledged it. */
   finishTask: message(
     'finishTask',
     {
@@ -72,21 +71,21 @@ const tasks = {
   ),
   /** Hands a task back untried (drain). */
   returnTask: message('returnTask', { ...ofJob, ...attemptRef, read: count }, {}),
-  /** Segments: the scores (f32) and labels (f32) of the chunk's good records. */
+  /** The end of a task of `evaluate`. Segments: the scores (f32) and labels (f32) of its good records. */
   finishEvaluation: message('finishEvaluation', { ...ofJob, ...attemptRef, bad: count, metrics: metricSums }, {}),
 };
 
 const syncMode = {
   /**
    * Which lanes this trainer computes; answered when it is another assignment than the one known, or after so long.
-   * `owners`: the trainers of each lane, the first of them its own. `over`: all rounds are done.
+   * `owners`: the trainers of each lane, the first of them its own. `done`: all rounds are done.
    */
   getLanes: message(
     'getLanes',
     { ...ofJob, trainer: name, known: count, maxWaitMs },
     {
       number: count,
-      over: z.boolean(),
+      done: z.boolean(),
       owners: z.array(z.array(name).max(LIMITS.trainers)).max(LIMITS.lanes),
       saveModel,
     },
@@ -150,7 +149,7 @@ const progress = {
     {
       ...ofJob,
       trainer: name,
-      executing: z.strictObject({ ...taskRef, attempt, position: count }).optional(),
+      executing: z.strictObject({ ...taskAddress, position: count }).optional(),
       phase: z.enum(PHASES),
       records: count,
       loss: z.number().optional(),

@@ -2,9 +2,10 @@
  * The client's end of the wire: connects when requests wait, with back-off, and feeds the connection these requests, in
  * the order of the calls, as far as it has room. Requests not sent yet survive a lost connection.
  */
+
+import { backoffMs, jittered } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
-import { backoffMs } from '../backoff.ts';
 import { prepare } from '../frames/frame-sender.ts';
 import type { Channel, LandingAllocator, Outgoing, Received, RequestOptions } from '../messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../messages/messages.ts';
@@ -154,8 +155,7 @@ export class WebSocketChannel implements Channel {
     // Said once per outage and only when somebody waits, then for those who look closely: roles may start in any order.
     this.#wire.log[isNews ? 'info' : 'debug'](`no connection to ${this.address}, trying again`, { reason });
     this.#phase = 'backingOff';
-    this.#attempts++;
-    const waitMs = backoffMs(this.#attempts, this.#wire.timing.backoff, this.#wire.random);
+    const waitMs = jittered(backoffMs(this.#attempts++, this.#wire.timing.backoff), this.#wire.random);
     this.#cancelBackoff = this.#wire.clock.after(waitMs, () => this.#connect());
   }
 

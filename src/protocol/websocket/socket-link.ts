@@ -63,6 +63,7 @@ export class SocketLink implements Link {
       handlers,
       limits: options.limits,
       pool: options.pool,
+      canRedirect: () => this.#reads.canRedirect,
       onMoved: () => this.#reads.moved(),
     });
     this.#reader = new WebSocketReader({

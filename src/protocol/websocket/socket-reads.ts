@@ -8,6 +8,7 @@
  * - `data`: `data` events, whose buffers Node allocates for each read.
  */
 import { connect, type NetConnectOpts, Socket } from 'node:net';
+import { assert } from '../../base/assert.ts';
 
 export interface ReadHandlers {
   /** Where the next bytes may be read to; undefined for anywhere. Asked once before each read. */
@@ -26,6 +27,8 @@ export interface Reads {
   readonly bytesRead: number;
   /** Hands over what came before, then reads. */
   start(): void;
+  /** True where `moved` works: only then may `room` name memory that moves. */
+  readonly canRedirect: boolean;
   /** Nothing may be read to where `room` said last. */
   moved(): void;
 }
@@ -65,8 +68,12 @@ class DirectReads {
   /** The next read of the socket goes to where nothing moves. */
   moved(socket: Socket): void {
     if (this.#place === scratch) return;
+    const handle = handleOf(socket);
+    // Nothing is read from a socket that is closed.
+    if (handle === undefined || handle === null) return;
+    assert(handle.useUserBuffer !== undefined, 'memory that moves is refused where reads cannot be redirected');
     this.#place = scratch;
-    handleOf(socket)?.useUserBuffer?.(scratch);
+    handle.useUserBuffer(scratch);
   }
 
   handOver(handlers: ReadHandlers): void {
@@ -100,6 +107,7 @@ export function dialDirect(options: NetConnectOpts): Dialed {
         // Without this its end would not be told.
         socket.resume();
       },
+      canRedirect: canRedirect(socket),
       moved: () => direct.moved(socket),
     }),
   };
@@ -125,6 +133,7 @@ export const openByData =
         socket.resume();
       },
       // Nothing is read where `room` says.
+      canRedirect: true,
       moved: () => {},
     };
   };
@@ -137,6 +146,9 @@ interface Handle {
 
 const handleOf = (socket: Socket): Partial<Handle> | null | undefined =>
   (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
+
+/** True where Node offers what redirects a read that is under way. */
+export const canRedirect = (socket: Socket): boolean => typeof handleOf(socket)?.useUserBuffer === 'function';
 
 /** Reads directly from a socket that was accepted, or by `data` events where Node is not as we know it. */
 export const openAccepted =
@@ -158,6 +170,7 @@ export const openAccepted =
         if (head.length > 0) handlers.feed(head);
         socket.resume();
       },
+      canRedirect: canRedirect(socket),
       moved: () => direct.moved(socket),
     };
   };
@@ -165,7 +178,7 @@ export const openAccepted =
 /** True where an accepted socket can be read directly. */
 export const canReadAccepted = (socket: Socket): boolean => {
   const handle = handleOf(socket);
-  const known = typeof handle?.useUserBuffer === 'function' && typeof handle.reading === 'boolean';
+  const known = canRedirect(socket) && typeof handle?.reading === 'boolean';
   // Bytes on their way in either direction belong to the old socket.
   return known && socket.writableLength === 0 && socket.readableLength === 0;
 };

@@ -1,9 +1,9 @@
 /** What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs. */
 import { assert } from '../../base/assert.ts';
+import type { Backoff } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Clock, Log, Random } from '../../base/seams.ts';
-import type { BackoffOptions } from '../backoff.ts';
 import type { FrameLimits } from '../frames/frame.ts';
 import { LandingPool } from '../frames/landing-pool.ts';
 import type { RequestHeader } from '../messages/messages.ts';
@@ -33,7 +33,7 @@ export interface WireTiming extends LivenessOptions {
   readonly handshakeTimeoutMs: number;
   /** Server: from the handshake to the first whole frame. */
   readonly firstFrameTimeoutMs: number;
-  readonly backoff: BackoffOptions;
+  readonly backoff: Backoff;
   /** Server, on close: for running requests to end. */
   readonly drainTimeoutMs: number;
   /** For the peer to answer a close frame, before the socket is cut. */

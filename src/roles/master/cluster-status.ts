@@ -1,11 +1,11 @@
-/** Writes `/pserver_cluster_status` and marks `/pservers/<index>` of pservers that are gone (seeds/large-scale-design.zh.md). */
-import { isPaddletError } from '../../base/errors.ts';
+/** Writes `/pserver_cluster_status` and marks `/pservers/<index>` of dead pservers (seeds/large-scale-design.zh.md). */
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ClusterStatus } from '../../cluster/job/cluster-status.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { parsePserverRecord } from '../../cluster/placement/pserver-record.ts';
+import { unlessStopped } from '../../cluster/waiting.ts';
 import { type Fence, type FencedTxn, fencedTxn } from '../../store/fence.ts';
 
 export function statusOf(view: PlacementView): ClusterStatus {
@@ -15,45 +15,43 @@ export function statusOf(view: PlacementView): ClusterStatus {
   return { cluster_status: nodes.length === 0 ? 'UNKNOWN' : 'UNHEALTHY', reason, nodes };
 }
 
-/** Follows the view until cancelled; `onEnd` hears why it cannot go on. */
+/** Follows the view until cancelled. */
 export function keepClusterStatus(
   context: RoleContext,
-  options: { fence: Fence; view: PlacementView; pservers: number; onEnd: (error: unknown) => void },
+  options: { fence: Fence; view: PlacementView; pservers: number; onFatal: (error: unknown) => void },
 ): Cancel {
-  const { fence, view, pservers, onEnd } = options;
-  const over = new AbortController();
+  const { fence, view, pservers, onFatal } = options;
+  const stop = new AbortController();
   let written = '';
   const loop = async (): Promise<void> => {
     // A view that has not heard from the store yet sees no pserver either.
-    await view.changed.until(() => view.isLoaded() || undefined, over.signal);
+    await view.changed.until(() => view.isLoaded() || undefined, stop.signal);
     for (;;) {
       const seen = view.version();
       const status = statusOf(view);
       const value = JSON.stringify(status);
-      if (value !== written) await write(context, fence, value, over.signal);
+      if (value !== written) await write(context, fence, value, stop.signal);
       written = value;
       for (let index = 0; index < pservers; index++) {
-        if (!status.nodes.includes(index)) await markGone(context, fence, index, over.signal);
+        if (!status.nodes.includes(index)) await markGone(context, fence, index, stop.signal);
       }
-      await view.changed.until(() => view.version() !== seen || undefined, over.signal);
+      await view.changed.until(() => view.version() !== seen || undefined, stop.signal);
     }
   };
-  loop().catch((error: unknown) => {
-    if (!over.signal.aborted || !isPaddletError(error, 'Interrupted')) onEnd(error);
-  });
-  return () => over.abort();
+  loop().catch(unlessStopped(stop.signal, onFatal));
+  return () => stop.abort();
 }
 
 /**
  * `status: down` for one that was up and is gone. The view is behind the store: what a pserver says that has claimed
  * the index since is not written over, so the transaction compares the claim and the record itself.
  */
-async function markGone(context: RoleContext, fence: Fence, index: number, over: AbortSignal): Promise<void> {
+async function markGone(context: RoleContext, fence: Fence, index: number, stopSignal: AbortSignal): Promise<void> {
   const { keys, store } = context;
   const owner = keys.ps(index);
   const key = keys.pserver(index);
   for (;;) {
-    const entry = await retryStore(context, () => store.get(key), over);
+    const entry = await retryStore(context, () => store.get(key), stopSignal);
     if (entry === undefined) return;
     const record = parsePserverRecord(key, entry.value);
     if (record.status === 'down') return;
@@ -65,13 +63,13 @@ async function markGone(context: RoleContext, fence: Fence, index: number, over:
       then: [{ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) }],
       else: [{ get: owner }],
     };
-    const { succeeded, results } = await retryStore(context, () => fencedTxn(store, fence, txn), over);
-    // Claimed: the view will hear of it. Otherwise another came and went meanwhile.
+    const { succeeded, results } = await retryStore(context, () => fencedTxn(store, fence, txn), stopSignal);
+    // Claimed: the view will hear of it. Otherwise another came and went in that time.
     if (succeeded || results[0] !== undefined) return;
   }
 }
 
-async function write(context: RoleContext, fence: Fence, value: string, over: AbortSignal): Promise<void> {
+async function write(context: RoleContext, fence: Fence, value: string, stopSignal: AbortSignal): Promise<void> {
   const then = [{ put: context.keys.clusterStatus, value }];
-  await retryStore(context, () => fencedTxn(context.store, fence, { then }), over);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then }), stopSignal);
 }

@@ -1,5 +1,6 @@
-/** The data of a job as the master sees it: indexed, cut into tasks, and dealt with the files that a task needs. */
-
+/**
+ * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
+ */
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -51,8 +52,8 @@ export function factsOf({ index, tasks }: Dataset): DataFacts {
   return { records, tasks: tasks.length, featureBound, labelBound, digest };
 }
 
-/** The chunks of a task with only the files they lie in, so that a trainer needs no index. */
-export function taskParts(dataset: Dataset, task: number): { files: IndexedFile[]; chunks: Chunk[] } {
+/** The chunks of a task with only the files that they are in, as they travel: a trainer needs no index. */
+export function taskChunks(dataset: Dataset, task: number) {
   const files: IndexedFile[] = [];
   const numbers = new Map<number, number>();
   const chunks = dataset.tasks[task]!.map((chunk) => {
@@ -63,7 +64,10 @@ export function taskParts(dataset: Dataset, task: number): { files: IndexedFile[
     }
     return { ...chunk, file };
   });
-  return { files, chunks };
+  const sent = files.map(({ path, bytes, records, labels }) => {
+    return { path, bytes, records, ...(labels === undefined ? {} : { labels: { ...labels } }) };
+  });
+  return { files: sent, chunks };
 }
 
 /** File and record range, for reports. */

@@ -1,4 +1,4 @@
-/** Collects what trainers found on the test file and makes the metrics of it, in task order. */
+/** Collects what trainers computed on the test file, and its metrics, in task order. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
 import { finishMetrics, mergeMetrics, noMetrics } from '../../model/metrics.ts';

@@ -1,7 +1,8 @@
 /**
- * Pre- and post-tasks: commands of the job that the master runs before the first pass and after the last. Each is noted in
- * the store before it begins and when it has ended well, so that another master, or a job that goes on, does not run it
- * again; one that was cut short in between is run again, and that is said: at least once, and once when nobody dies.
+ * Pre- and post-tasks: commands of the job that the master runs before the first pass and after the last. Each is
+ * noted in the store before it begins and when it has succeeded, so that another master, or a job that is resumed,
+ * does not run it again. One that was cut short in between is run again, and the log says so: at least once, exactly
+ * once without faults.
  */
 import * as z from 'zod';
 import { assert } from '../../base/assert.ts';
@@ -30,7 +31,7 @@ export interface HookOptions {
   /** Undefined where no commands can be run, and none are wanted. */
   readonly shell: Shell | undefined;
   readonly folder: string;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
 export type HookPhase = 'before' | 'after';
@@ -54,17 +55,18 @@ interface Hook {
 }
 
 async function runHook(options: HookOptions, { phase, number, command, env }: Hook): Promise<void> {
-  const { context, record, shell, folder, over } = options;
+  const { context, record, shell, folder, stopSignal } = options;
   const { log, clock } = context.host;
   const key = context.keys.hook(phase, number);
-  const entry = await retryStore(context, () => context.store.get(key), over);
+  const entry = await retryStore(context, () => context.store.get(key), stopSignal);
   const found = entry && parseStoreValue(hookSchema, key, entry.value);
   if (found?.state === 'done') return;
   const name = `hook ${phase}[${number}]`;
-  if (found !== undefined) log.warn(`${name} was begun and not seen to end: it is run again`, { since: found.since });
+  if (found !== undefined)
+    log.warn(`${name} was started and not seen to end: running it again`, { since: found.since });
   assert(shell !== undefined, 'a master of a job with hooks can run commands');
   const since = clock.wallSeconds();
-  throwIfAborted(over);
+  throwIfAborted(stopSignal);
   await note(options, key, { state: 'running', since });
   log.info(`${name}: ${command}`, { folder });
   const startedMs = clock.monotonicMs();
@@ -72,34 +74,37 @@ async function runHook(options: HookOptions, { phase, number, command, env }: Ho
   const end = await shell.run(command, {
     env: { PADDLET_JOB: record.job.name, PADDLET_JOB_ID: record.id, PADDLET_HOOK: phase, ...env },
     folder,
-    signal: over,
+    signal: stopSignal,
     onLine: (line) => {
       log.info(`${name}: ${line.slice(0, LINE_CHARACTERS)}`);
       lines.push(line.slice(0, LINE_CHARACTERS));
       if (lines.length > LAST_LINES) lines.shift();
     },
   });
-  throwIfAborted(over);
+  throwIfAborted(stopSignal);
   if (end.code !== 0) {
     const how = end.code === null ? `was ended by ${end.signal}` : `ended with exit code ${end.code}`;
-    const said = lines.length === 0 ? 'it said nothing' : `it said last:\n${lines.join('\n')}`;
+    const said = lines.length === 0 ? 'it printed nothing' : `its last lines:\n${lines.join('\n')}`;
     throw new PaddletError('HookFailed', `${name} (${command}) ${how}; ${said}`, {
-      hint: 'mend it and begin the job anew (run --fresh)',
+      hint: 'fix it and start the job again (run --fresh)',
     });
   }
   await note(options, key, { state: 'done', since });
   log.info(`${name} is done`, { tookMs: Math.round(clock.monotonicMs() - startedMs) });
 }
 
-async function note({ context, fence, over }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
+async function note({ context, fence, stopSignal }: HookOptions, key: string, value: z.infer<typeof hookSchema>) {
   const put = { put: key, value: JSON.stringify(value) };
-  await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), over);
+  await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), stopSignal);
 }
 
 /** The longest text that Linux hands to a command is 128 KiB. */
 const RESULT_CHARACTERS = 100_000;
 
-/** The result in the environment of the commands after the last pass; without its list of checkpoints where that is too long. */
+/**
+ * The result in the environment of the commands after the last pass; without its list of checkpoints where that is
+ * too long.
+ */
 export function resultEnv(result: { readonly checkpoints: unknown }): Record<string, string> {
   const whole = JSON.stringify(result);
   const { checkpoints: _, ...rest } = result;

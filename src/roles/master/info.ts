@@ -3,7 +3,7 @@ import { Gauge } from 'prom-client';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { DirectingInfo, MasterInfo } from '../../cluster/info.ts';
 import type { Job } from '../../job/schema.ts';
-import { type MasterState, waitReason } from './serve.ts';
+import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';
 
 export type JobPhase = 'starting' | 'training' | 'evaluating' | 'concluding';
@@ -55,7 +55,7 @@ export function createMasterInfo(
         waitReason: waitReason(now),
         ...now.training.describe(),
         records: now.record.train.records,
-        ...(now.evaluate === undefined ? {} : { evaluation: now.evaluate.desk.queue.counts() }),
+        ...(now.evaluation === undefined ? {} : { evaluation: now.evaluation.service.queue.counts() }),
         trainers: Object.fromEntries(
           [...now.trainers.addresses].map(([id, address]) => [id, { address, ...now.trainers.reports.get(id) }]),
         ),
@@ -73,7 +73,7 @@ function registerMetrics(context: RoleContext, state: () => MasterState | undefi
     collect() {
       const training = state()?.training;
       if (training?.mode !== 'async') return;
-      const counts = training.desk.queue.counts();
+      const counts = training.service.queue.counts();
       for (const queue of ['todo', 'pending', 'done', 'discarded'] as const) this.set({ queue }, counts[queue]);
     },
   });

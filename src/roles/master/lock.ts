@@ -7,12 +7,12 @@ import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
 
-/** Throws `Interrupted` when `over` before, or when the lease is lost. */
+/** Throws `Interrupted` when stopped before, or when the lease is lost. */
 export async function takeLock(
   context: RoleContext,
   lease: HeldLease,
   holder: Record<string, unknown>,
-  over: AbortSignal,
+  stopSignal: AbortSignal,
 ): Promise<Fence> {
   const { keys, store } = context;
   const { clock, log } = context.host;
@@ -41,7 +41,7 @@ export async function takeLock(
     clock,
   );
   const quiet = logWaiting(clock, log, () => `the master lock, held by ${first.by.value}; standing by`);
-  const either = AbortSignal.any([over, lease.lost]);
+  const either = AbortSignal.any([stopSignal, lease.lost]);
   try {
     for (;;) {
       await changed.until(() => (free ? true : undefined), either);

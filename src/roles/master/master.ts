@@ -1,6 +1,6 @@
 /**
- * The master (seeds/distributed-training.en.md, "Master Process"): takes the lock, publishes the job or finds it, deals
- * tasks until the passes are over, has the test file evaluated, and publishes the result.
+ * The master (seeds/distributed-training.en.md, "Master Process"): takes the lock, publishes the job or finds it, hands
+ * out tasks until the passes are over, has the test file evaluated, and publishes the result.
  */
 import { CODES, isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -24,7 +24,8 @@ import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
-import { createHandler, type MasterState } from './serve.ts';
+import { createHandler } from './serve.ts';
+import type { MasterState } from './state.ts';
 
 export interface MasterOptions {
   readonly job: Job;
@@ -65,8 +66,8 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (!isPaddletError(error, 'Interrupted')) throw error;
-    // The store cannot be followed any more.
-    if (watch?.over.reason instanceof PaddletError) throw watch.over.reason;
+    // The store can no longer be followed.
+    if (watch?.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return undefined;
   } finally {
     watch?.cancel();
@@ -79,7 +80,7 @@ interface Standby {
   readonly lease: HeldLease;
   readonly holder: Record<string, unknown>;
   readonly watch: JobWatch;
-  /** The request to stop that stood when this master came: that it comes is the wish that the job go on. */
+  /** Revision of the request to stop that a starting master found: starting it means that the job is to go on. */
   readonly oldStop: bigint;
 }
 
@@ -89,13 +90,13 @@ async function standBy(
   { lease, holder, watch, oldStop }: Standby,
 ): Promise<Fence | { readonly end: JobEnd | undefined }> {
   try {
-    const fence = await takeLock(context, lease, holder, watch.over);
-    // The master that was asked to stop gave the lock back: that is no wish that another one goes on.
+    const fence = await takeLock(context, lease, holder, watch.stopSignal);
+    // The master that was asked to stop gave the lock back: another one is not to continue the job.
     const stop = await readStopRevision(context);
     return stop === 0n || stop === oldStop ? fence : { end: undefined };
   } catch (error) {
     if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
-    if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+    if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return { end: watch.end() };
   }
 }
@@ -118,14 +119,14 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
   await retryStore(context, () => fencedTxn(store, fence, { then: [register] }));
   if (oldStop !== 0n) {
-    // One that was put since stays: the watch tells of it.
+    // A later request stays: the watch tells of it.
     const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };
     await retryStore(context, () => fencedTxn(store, fence, forget));
   }
-  const over = AbortSignal.any([watch.over, lease.lost]);
+  const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   try {
     const hooks = { shell: options.shell, folder: dataDir };
-    await directJob({ context, record, data, fence, lease, over, info, hooks, show: acting.show });
+    await directJob({ context, record, data, fence, lease, stopSignal, info, hooks, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);
@@ -141,7 +142,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   return there === undefined ? undefined : parseJobEnd(there.key, there.value);
 }
 
-/** Errors that no other master would fare better with. */
+/** Errors that another master would hit too. */
 function endsJob(error: PaddletError): boolean {
   if (error.code === 'Interrupted' || error.code === 'LeaseGone' || error.code.startsWith('Store')) return false;
   return CODES[error.code].action === 'fatal';

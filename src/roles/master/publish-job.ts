@@ -1,9 +1,9 @@
-/** Puts the job into the store once, or finds that it is there already and the same. */
+/** Puts the job into the store, or finds that it exists already and is the same. */
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import { modelOf } from '../../cluster/job/job-model.ts';
+import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
@@ -19,7 +19,7 @@ export interface PublishOptions {
   readonly loadData: () => Promise<JobData>;
 }
 
-/** `JobConflict` when another job of this name is there, `DataChanged` when the data is no longer what it began with. */
+/** `JobConflict` when another job has this name, `DataChanged` when the data is not what the job started with. */
 export async function publishJob(options: PublishOptions): Promise<{ record: JobRecord; data: JobData }> {
   const { context, job } = options;
   const { store, keys } = context;
@@ -38,7 +38,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
       if: [{ key: keys.job, createRevision: 0n }],
       then: [
         { put: keys.job, value },
-        // Not under anybody's lease: it outlives every process.
+        // Not under a lease: it outlives every process.
         { put: keys.psDesired, value: String(job.cluster.pservers) },
         { put: keys.tasksState, value: JSON.stringify({ phase: 'train', pass: 0 }) },
       ],
@@ -46,22 +46,22 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
   );
   const published = await retryStore(context, () => readJobRecord(store, keys));
   if (published?.id !== record.id)
-    throw new PaddletError('JobConflict', `another job was published at ${keys.job} meanwhile`);
+    throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
 }
 
-/** Settles, once for the whole job, what it takes over from another one. */
+/** Plans, once for the whole job, what it takes over from another one. */
 async function warmed({ context, job, dataDir }: PublishOptions, record: JobRecord): Promise<JobRecord> {
   if (job.warmStart === undefined) return record;
   const { disk, log } = context.host;
   const wish = { ...job.warmStart, from: resolve(dataDir, job.warmStart.from) };
   log.info(`warm start: checking ${wish.from}`);
-  const spec = modelOf(record, context).parameters;
-  const warmStart = await planWarmStart({ disk, wish, spec, optimizer: job.optimizer });
+  const spec = trainedSpecOf(record, context);
+  const warmStart = await planWarmStart({ disk, wish, spec });
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
-    log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
+    log.info(`warm start: ${name} is taken stopSignal from job ${warmStart.job}`, {
       [kind === 'dense' ? 'blocks' : 'rows']: rows,
       bytes,
     });
@@ -85,14 +85,14 @@ function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): J
 }
 
 export function refuseDifferences(before: Job, now: Job): void {
-  // How many trainers a launcher starts is no matter of the job: they come and go at any time.
+  // How many trainers a launcher starts is not part of the job: they come and go at any time.
   const differences = diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
   if (differences.length === 0) return;
   const lines = differences.map(
     ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
   );
-  throw new PaddletError('JobConflict', `job ${now.name} was begun with other settings:\n${lines.join('\n')}`, {
-    hint: 'undo the change, give the job another name, or begin it anew (run --fresh)',
+  throw new PaddletError('JobConflict', `job ${now.name} was started with other settings:\n${lines.join('\n')}`, {
+    hint: 'undo the change, give the job another name, or start it again (run --fresh)',
   });
 }
 
@@ -104,9 +104,9 @@ function refuseChangedData(record: JobRecord, data: JobData): void {
   if (changed.length === 0) return;
   throw new PaddletError(
     'DataChanged',
-    `the ${changed.join(' and ')} data is not what job ${record.job.name} began with`,
+    `the ${changed.join(' and ')} data is not what job ${record.job.name} started with`,
     {
-      hint: 'put the files back, or begin the job anew (run --fresh)',
+      hint: 'put the files back, or start the job again (run --fresh)',
     },
   );
 }

@@ -1,11 +1,14 @@
-/** The master's side of saving the merged model: who is chosen stands in the store before anybody is told (core/save-election.ts). */
+/**
+ * The master's side of saving the merged model: a choice is in the store before a trainer is told of it
+ * (core/save-election.ts).
+ */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { Signal } from '../../cluster/waiting.ts';
-import { createSaveElection, type SaveAnswer } from '../../core/save-election.ts';
+import { createSaveElection, type SaveAnswer, type SaveElection } from '../../core/save-election.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { RequestHeader } from '../../protocol/messages/messages.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
@@ -18,16 +21,16 @@ const electionSchema = z.strictObject({
   chosen: z.strictObject({ trainer: z.string(), pass: positive, choice: positive, blockMs: positive }).optional(),
 });
 
-/** Failures to write one model, disks that are full for example, before the job is given up. */
-const MAX_FAILURES = 5;
+/** So many failures to write one model, for example on full disks, fail the job. */
+const FATAL_FAILURES = 5;
 
-/** What a trainer asks, and what became of it. */
-type Ask = Pick<Extract<RequestHeader, { type: 'requestSaveModel' }>, 'trainer' | 'blockMs' | 'choice'>;
-type Outcome = Omit<Extract<RequestHeader, { type: 'savedModel' }>, 'type' | 'job' | 'batchPlanId'>;
+/** What a trainer asks, and what became of the model. */
+type SaveRequest = Pick<Extract<RequestHeader, { type: 'requestSaveModel' }>, 'trainer' | 'blockMs' | 'choice'>;
+type SaveOutcome = Omit<Extract<RequestHeader, { type: 'savedModel' }>, 'type' | 'job' | 'batchPlanId'>;
 
 export interface Saves {
-  request(ask: Ask): Promise<SaveAnswer['chosen']>;
-  ended(outcome: Outcome): Promise<void>;
+  request(ask: SaveRequest): Promise<SaveAnswer['chosen']>;
+  ended(outcome: SaveOutcome): Promise<void>;
   passesEnded(passes: number): void;
   /** The model is final. */
   trained(): void;
@@ -36,7 +39,7 @@ export interface Saves {
   /** A trainer that asks now would be chosen. */
   isWanted(): boolean;
   isSaved(pass: number): boolean;
-  cancel(): void;
+  readonly cancel: Cancel;
 }
 
 export interface SavesOptions {
@@ -46,96 +49,122 @@ export interface SavesOptions {
   readonly passes: number;
   /** So many have ended. */
   readonly ended: number;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
   /** Notified when trainers that wait are to be told, and when a model is saved. */
   readonly changed: Signal;
-  readonly onEnd: (error: unknown) => void;
+  readonly onFatal: (error: unknown) => void;
 }
 
 export async function openSaves(options: SavesOptions): Promise<Saves> {
-  const { context, fence, over, changed } = options;
-  const { clock, log } = context.host;
+  const { context, stopSignal, passes, ended } = options;
   const key = context.keys.modelSave;
-  const entry = await retryStore(context, () => context.store.get(key), over);
-  const before = entry && parseStoreValue(electionSchema, key, entry.value);
-  const { passes, ended } = options;
-  const election = createSaveElection({ from: before, passes, ended, at: clock.monotonicMs() });
-  let cancelTimer: Cancel = () => {};
-  let failures = 0;
-  let stored: Promise<void> = Promise.resolve();
+  const entry = await retryStore(context, () => context.store.get(key), stopSignal);
+  const from = entry && parseStoreValue(electionSchema, key, entry.value);
+  const at = context.host.clock.monotonicMs();
+  return new StoredSaves(options, createSaveElection({ from, passes, ended, at }));
+}
+
+class StoredSaves implements Saves {
+  readonly #options: SavesOptions;
+  readonly #election: SaveElection;
+  #cancelTimer: Cancel = () => {};
+  #failures = 0;
+  #stored: Promise<void> = Promise.resolve();
+
+  constructor(options: SavesOptions, election: SaveElection) {
+    this.#options = options;
+    this.#election = election;
+  }
+
+  async request({ trainer, blockMs, choice }: SaveRequest): Promise<SaveAnswer['chosen']> {
+    const { clock, log } = this.#options.context.host;
+    const now = clock.monotonicMs();
+    const answer =
+      choice === undefined ? this.#election.request(trainer, blockMs, now) : this.#election.keep(choice, now);
+    const { chosen, changed: isNew } = answer;
+    if (chosen !== undefined) this.#wakeAtDeadline();
+    if (isNew) {
+      log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
+      this.#store();
+    }
+    // Even a trainer that asks once more while the choice is being stored is not told before.
+    await this.#stored;
+    return chosen;
+  }
+
+  ended(outcome: SaveOutcome): Promise<void> {
+    const { path, error } = outcome;
+    return path === undefined ? this.#failed(outcome, error ?? 'it gives no reason') : this.#written(outcome, path);
+  }
+
+  passesEnded(passes: number): void {
+    this.#election.passesEnded(passes);
+    this.#options.changed.notify();
+  }
+
+  trained(): void {
+    this.#election.trained();
+    this.#options.changed.notify();
+  }
+
+  overtaken(): void {
+    this.#election.overtaken();
+  }
+
+  isWanted(): boolean {
+    return this.#election.isWanted(this.#options.context.host.clock.monotonicMs());
+  }
+
+  isSaved(pass: number): boolean {
+    return this.#election.state().saved >= pass;
+  }
+
+  readonly cancel = (): void => this.#cancelTimer();
 
   /** One write after the other, each of the state as it is then. */
-  function store(): Promise<void> {
-    stored = stored
+  #store(): Promise<void> {
+    const { context, fence, stopSignal } = this.#options;
+    this.#stored = this.#stored
       .catch(() => {})
       .then(async () => {
-        const value = JSON.stringify(election.state());
-        await retryStore(context, () => fencedTxn(context.store, fence, { then: [{ put: key, value }] }), over);
+        const put = { put: context.keys.modelSave, value: JSON.stringify(this.#election.state()) };
+        await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), stopSignal);
       });
-    // Who waits for it hears of it.
-    stored.catch(() => {});
-    return stored;
+    // Whatever waits for it gets the error.
+    this.#stored.catch(() => {});
+    return this.#stored;
   }
 
-  function wakeAtDeadline(): void {
-    cancelTimer();
-    const due = election.nextDeadline();
-    if (due !== undefined) cancelTimer = clock.after(Math.max(0, due - clock.monotonicMs()), () => changed.notify());
+  #wakeAtDeadline(): void {
+    const { clock } = this.#options.context.host;
+    this.#cancelTimer();
+    const due = this.#election.nextDeadline();
+    if (due === undefined) return;
+    this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonicMs()), () => this.#options.changed.notify());
   }
 
-  async function wrote({ pass, choice }: Outcome, path: string): Promise<void> {
-    if (!election.wrote(pass, choice)) return;
-    failures = 0;
-    cancelTimer();
-    await store();
-    log.info(`the model after pass ${pass} is saved: ${path}`);
-    changed.notify();
+  async #written({ pass, choice }: SaveOutcome, path: string): Promise<void> {
+    if (!this.#election.wrote(pass, choice)) return;
+    this.#failures = 0;
+    this.#cancelTimer();
+    await this.#store();
+    this.#options.context.host.log.info(`the model after pass ${pass} is saved: ${path}`);
+    this.#options.changed.notify();
   }
 
-  async function failed({ trainer, pass, choice }: Outcome, error: string): Promise<void> {
-    if (!election.failed(choice)) return;
-    failures += 1;
-    log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
-    if (failures >= MAX_FAILURES) {
-      options.onEnd(
+  async #failed({ trainer, pass, choice }: SaveOutcome, error: string): Promise<void> {
+    if (!this.#election.failed(choice)) return;
+    this.#failures += 1;
+    const { context, onFatal, changed } = this.#options;
+    context.host.log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
+    if (this.#failures >= FATAL_FAILURES) {
+      onFatal(
         new PaddletError('ModelNotSaved', `the model after pass ${pass} could not be saved: ${error}`, {
           hint: 'model.saveDir must be a folder that the trainers can write',
         }),
       );
     }
-    await store();
+    await this.#store();
     changed.notify();
   }
-
-  return {
-    async request({ trainer, blockMs, choice }) {
-      const now = clock.monotonicMs();
-      const { chosen, changed: isNew } =
-        choice === undefined ? election.request(trainer, blockMs, now) : election.keep(choice, now);
-      if (chosen !== undefined) wakeAtDeadline();
-      if (isNew) {
-        log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
-        store();
-      }
-      // Also who asks once more while the choice is being stored is not told before.
-      await stored;
-      return chosen;
-    },
-    ended: (outcome) => {
-      const { path, error } = outcome;
-      return path === undefined ? failed(outcome, error ?? 'it does not say why') : wrote(outcome, path);
-    },
-    passesEnded(passes) {
-      election.passesEnded(passes);
-      changed.notify();
-    },
-    trained() {
-      election.trained();
-      changed.notify();
-    },
-    overtaken: election.overtaken,
-    isWanted: () => election.isWanted(clock.monotonicMs()),
-    isSaved: (pass) => election.state().saved >= pass,
-    cancel: () => cancelTimer(),
-  };
 }

@@ -1,4 +1,4 @@
-/** The live trainers, as `/trainer/` shows them, and what each last said of itself. */
+/** The live trainers, as `/trainer/` shows them, and what each last reported. */
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ActivityInfo } from '../../cluster/info.ts';
@@ -12,11 +12,11 @@ export interface LiveTrainers {
 }
 
 export interface TrainerHandlers {
-  /** The list as it stands, at first and after watching was interrupted. */
+  /** All live trainers, at first and after watching was interrupted. */
   onRoster(trainers: readonly string[]): void;
   onJoined(trainer: string): void;
   onGone(trainer: string): void;
-  onEnd(error: Error): void;
+  onFatal(error: Error): void;
 }
 
 export function followTrainers(context: RoleContext, handlers: TrainerHandlers): LiveTrainers {
@@ -45,7 +45,7 @@ export function followTrainers(context: RoleContext, handlers: TrainerHandlers):
           } else left(id);
         }
       },
-      onEnd: handlers.onEnd,
+      onEnd: handlers.onFatal,
     },
     context.host.clock,
   );

@@ -1,6 +1,6 @@
 /**
- * The passes of a job as the rest of the master sees them: by tasks in mode async (`src/roles/master/tasks/training.ts`), by rounds in mode
- * sync (`src/roles/master/rounds/training.ts`). Hooks, evaluation, saves and the result are the same for both (`direct-job.ts`).
+ * The passes of a job as the rest of the master sees them: by tasks in async mode (tasks/training.ts), by rounds in
+ * sync mode (rounds/training.ts). Hooks, evaluation, saves and the result are the same for both (direct-job.ts).
  */
 
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
@@ -17,24 +17,26 @@ import type { Dataset } from './dataset.ts';
 export interface ConcludeOptions {
   readonly testMetrics: Metrics | undefined;
   readonly recordsPerSecond: number;
-  readonly over: AbortSignal;
+  readonly stopSignal: AbortSignal;
 }
 
 /** All passes are done in every shard. */
 export interface Trained {
-  /** Aborts when that is so no more: a pserver was restored, or all were set back. */
+  /** How often parameters had been restored by then: the recovery number (async mode), the timeline (sync mode). */
+  readonly restores: number;
+  /** Aborts when that is no longer so: a pserver was restored, or all were set back. */
   readonly overtaken: AbortSignal;
   /** What must hold in the store for the model still to be the one that is concluded. */
   readonly unchanged: Compare;
   conclude(options: ConcludeOptions): Promise<JobResult>;
-  /** Nobody wants to hear of it any more. */
+  /** `overtaken` is not needed any longer. */
   release(): void;
 }
 
 export type TrainerEvent =
   | { readonly type: 'roster'; readonly trainers: readonly string[] }
   | { readonly type: 'joined' | 'gone'; readonly trainer: string }
-  /** This master was cut off, and heard nothing meanwhile. */
+  /** This master was cut off, and heard nothing in that time. */
   | { readonly type: 'resumed' };
 
 export interface Training {
@@ -47,11 +49,11 @@ export interface Training {
   applied(): Promise<number>;
   /** Why there is nothing to do; undefined when the passes are done. */
   waitReason(): string | undefined;
-  /** The pass in work, from 0; undefined while it is not known. */
+  /** The current pass, from 0; undefined while it is not known. */
   pass(): number | undefined;
   /** For `info`. */
   describe(): TrainingInfo;
-  /** Whoever waits for work of the passes is to ask again. */
+  /** Trainers that wait for work of the passes are to ask again. */
   wake(): void;
   close(): void;
 }
@@ -65,26 +67,29 @@ export interface TrainingOptions {
   readonly fence: Fence;
   readonly group: PserverGroup;
   readonly view: PlacementView;
-  readonly over: AbortSignal;
+  /** The job ended, was asked to stop, or this master's work failed. */
+  readonly stopSignal: AbortSignal;
   readonly isHeld: () => boolean;
   readonly onPassEnded: (pass: EndedPass) => void;
   /** So many in all; told more than once. */
   readonly onPassesEnded: (passes: number) => void;
   /** What trainers wait for has changed. */
   readonly onChanged: () => void;
-  readonly fail: (error: unknown) => void;
+  readonly onFatal: (error: unknown) => void;
 }
 
 export interface EndedPass {
   /** From 0. */
   readonly pass: number;
-  /** Mean over its records; undefined when there are none, or nobody knows any more. */
+  /** Mean over its records; undefined when there are none, or the sums are lost. */
   readonly loss: number | undefined;
   readonly records: number | undefined;
   readonly facts: Record<string, unknown>;
 }
 
-/** After the end nobody waits for it any more. */
-export const ignoreWhen = (over: AbortSignal, fail: (error: unknown) => void) => (error: unknown) => {
-  if (!over.aborted) fail(error);
-};
+/** For work of its own: its errors are fatal as long as this master's work has not been stopped. */
+export const ignoreAfter =
+  (stopSignal: AbortSignal, onFatal: (error: unknown) => void) =>
+  (error: unknown): void => {
+    if (!stopSignal.aborted) onFatal(error);
+  };

@@ -57,9 +57,9 @@ async function tryCandidates(
 }
 
 /**
- * Without a wanted index, stands by until one is free. A wanted index is waited for as long as `createLimit` says; after
- * that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its process
- * by more. Throws `IndexTaken` when the owner is alive.
+ * Without a wanted index, stands by until one is free. A wanted index is waited for as long as `createLimit` says;
+ * after that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its
+ * process by more. Throws `IndexTaken` when the owner is alive.
  */
 async function waitAndClaim(
   options: ClaimIndexOptions,
@@ -127,9 +127,9 @@ function followIndexes({ context, lease }: ClaimIndexOptions, onFree: () => void
 }
 
 /**
- * The time in which the lease of a dead owner ends: one and a half lease times, and a margin. (An embedded store needs a
- * watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run its
- * whole time once more.) It starts again whenever the store was unreachable or this process was suspended.
+ * The time in which the lease of a dead owner ends: one and a half lease times, and a margin. (An embedded store needs
+ * a watcher for a whole lease time before it ends the lease of a dead process; a restarted etcd lets every lease run
+ * its whole time once more.) It starts again whenever the store was unreachable or this process was suspended.
  */
 function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReached: () => void) {
   let isRunning = false;

@@ -6,7 +6,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo } from '../../cluster/info.ts';
-import { modelOf } from '../../cluster/job/job-model.ts';
+import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -62,7 +62,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
-      const stopSignal = AbortSignal.any([watch.over, lease.lost, fatal.signal]);
+      const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
         context,
         lease,
@@ -70,7 +70,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         wanted: options.index,
         desired: record.job.cluster.pservers,
         leaseTtlMs: record.job.cluster.leaseTtlMs,
-        stopSignal: watch.over,
+        stopSignal: watch.stopSignal,
       });
       // From here on the number cannot change: a restore is refused while an index is held.
       const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
@@ -120,7 +120,7 @@ type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'onFatal'> 
 async function startService(owned: OwnedIndex, options: StartOptions): Promise<ShardService> {
   const { context, record, index, fence, lease } = owned;
   try {
-    const spec = modelOf(record, context).parameters;
+    const spec = trainedSpecOf(record, context);
     const { cuts } = options;
     const own = { ...options, context, record, index, fence, lease, spec };
     return await (cuts === undefined ? startTaskService(own) : startRoundService({ ...own, cuts }));
@@ -137,5 +137,5 @@ function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; fat
   if (by.fatal.aborted) return by.fatal.reason;
   if (by.lease?.lost.aborted === true) return lossOf(by.lease);
   // The store cannot be followed any more.
-  return by.watch.over.reason instanceof PaddletError ? by.watch.over.reason : undefined;
+  return by.watch.stopSignal.reason instanceof PaddletError ? by.watch.stopSignal.reason : undefined;
 }

@@ -5,14 +5,14 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
-import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Serving } from './serving.ts';
 
 export interface ShardServiceOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
-  readonly spec: ParameterSpec;
+  readonly spec: TrainedSpec;
   readonly index: number;
   /** Of the claim of the index. */
   readonly fence: Fence;

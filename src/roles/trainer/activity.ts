@@ -1,16 +1,11 @@
 /** What the trainer is doing. It is reported to the master periodically: for timeouts, stragglers and `status`. */
 import type { Clock } from '../../base/seams.ts';
+import { isSameAttempt, type TaskAddress } from '../../core/tasks/address.ts';
 import type { Phase } from '../../core/tasks/events.ts';
 import type { MetricSums } from '../../model/model.ts';
 
-export interface Executing {
-  readonly pass: number;
-  readonly task: number;
-  readonly attempt: number;
-}
-
 export interface ActivityReport {
-  readonly executing: (Executing & { position: number }) | undefined;
+  readonly executing: (TaskAddress & { position: number }) | undefined;
   readonly phase: Phase;
   /** Records trained on since the start of this process. */
   readonly records: number;
@@ -20,9 +15,9 @@ export interface ActivityReport {
 
 export interface Activity {
   /** The signal aborts when the master says that this attempt no longer counts. */
-  begin(executing: Executing): AbortSignal;
+  begin(executing: TaskAddress): AbortSignal;
   /** The master no longer counts this attempt. No effect when another attempt is being executed. */
-  notLive(attempt: Executing): void;
+  notLive(attempt: TaskAddress): void;
   end(): void;
   enter(phase: Phase): void;
   position(push: number): void;
@@ -33,7 +28,7 @@ export interface Activity {
 }
 
 export function createActivity(clock: Clock): Activity {
-  let executing: (Executing & { position: number }) | undefined;
+  let executing: (TaskAddress & { position: number }) | undefined;
   let stopping = new AbortController();
   let phase: Phase = 'idle';
   let since = clock.monotonicMs();
@@ -54,8 +49,8 @@ export function createActivity(clock: Clock): Activity {
       enter('start');
       return stopping.signal;
     },
-    notLive({ pass, task, attempt }) {
-      if (executing?.pass === pass && executing.task === task && executing.attempt === attempt) stopping.abort();
+    notLive(attempt) {
+      if (executing !== undefined && isSameAttempt(executing, attempt)) stopping.abort();
     },
     end() {
       executing = undefined;

@@ -51,7 +51,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
   const { log, clock } = context.host;
   const { shards, pservers, leaseTtlMs } = record.job.cluster;
   const fatal = new AbortController();
-  const stopSignal = AbortSignal.any([watch.over, fatal.signal]);
+  const stopSignal = AbortSignal.any([watch.stopSignal, fatal.signal]);
   const onFatal = (error: Error): void => fatal.abort(error);
   const view = followPlacement(context, { shards, pservers }, onFatal);
   const group = createPserverGroup(context, record, view);

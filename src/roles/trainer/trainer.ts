@@ -64,7 +64,7 @@ function ended(watch: JobWatch): RoleEnd {
     if ('failure' in end) throw end.failure;
     return 'finished';
   }
-  if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+  if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
   return 'stopped';
 }
 

@@ -1,4 +1,5 @@
 /** The store in an etcd cluster (version 3). */
+import type { IResponseHeader } from 'etcd3';
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
@@ -15,23 +16,20 @@ import type {
   TxnResult,
   WatchHandlers,
 } from '../store.ts';
-import {
-  bytes,
-  keyValueOf,
-  type LeaseResponse,
-  type RangeResponse,
-  type ResponseHeader,
-  type TxnResponse,
-  txnRequest,
-  txnResults,
-} from './codec.ts';
-import { asStoreError, type CallOptions, EtcdCallError, EtcdRpc, STATUS } from './rpc.ts';
+import { OPEN_ACCESS } from './access.ts';
+import { asStoreError, EtcdCallError } from './call-error.ts';
+import { bytes, keyValueOf, txnRequest, txnResults } from './codec.ts';
+import type { EtcdMember } from './member.ts';
+import { type CallOptions, EtcdRpc, REPEATABLE } from './rpc.ts';
 import { EtcdWatch } from './watch.ts';
 
 /** Keys of one answer; longer ranges are read in pages of one revision. */
 const PAGE_KEYS = 2_000;
 
-const REPEATABLE: CallOptions = { isRepeatable: true };
+/** What every answer carries. */
+interface Answer {
+  readonly header: IResponseHeader;
+}
 
 export interface EtcdStoreOptions {
   /** `host:port` of each member. */
@@ -55,18 +53,18 @@ export class EtcdStore implements Store {
   constructor(options: EtcdStoreOptions) {
     this.url = options.url;
     this.#options = options;
-    this.#rpc = new EtcdRpc(options.hosts, options.clock);
+    this.#rpc = new EtcdRpc({ ...options, access: OPEN_ACCESS });
   }
 
   async identity(): Promise<StoreIdentity> {
     const key = bytes('/');
-    const response = await this.#kv<RangeResponse>('range', { key, count_only: true }, REPEATABLE);
+    const response = await this.#kv(REPEATABLE, ({ kv }) => kv.range({ key, count_only: true }));
     return { clusterId: response.header.cluster_id, revision: BigInt(response.header.revision) };
   }
 
   async get(key: string): Promise<KeyValue | undefined> {
     checkKey(key);
-    const response = await this.#kv<RangeResponse>('range', { key: bytes(key) }, REPEATABLE);
+    const response = await this.#kv(REPEATABLE, ({ kv }) => kv.range({ key: bytes(key) }));
     const kv = response.kvs[0];
     return kv === undefined ? undefined : keyValueOf(kv);
   }
@@ -84,7 +82,7 @@ export class EtcdStore implements Store {
       const page = Math.min(limit - entries.length, PAGE_KEYS);
       // All pages show the state of the first one's revision.
       const request = { key, range_end, limit: page, ...(revision === undefined ? {} : { revision }) };
-      const response = await this.#kv<RangeResponse>('range', request, REPEATABLE).catch(asUnavailable);
+      const response = await this.#kv(REPEATABLE, ({ kv }) => kv.range(request)).catch(asUnavailable);
       revision ??= response.header.revision;
       entries.push(...response.kvs.map(keyValueOf));
       if (!response.more || entries.length >= limit) {
@@ -96,25 +94,22 @@ export class EtcdStore implements Store {
 
   async txn(txn: Txn): Promise<TxnResult> {
     checkTxn(txn);
-    const response = await this.#kv<TxnResponse>('txn', txnRequest(txn), { isRepeatable: isReadOnly(txn) });
+    const request = txnRequest(txn);
+    const response = await this.#kv({ isRepeatable: isReadOnly(txn) }, ({ kv }) => kv.txn(request));
     const { succeeded, header } = response;
     return { succeeded, revision: BigInt(header.revision), results: txnResults(response) };
   }
 
-  /** etcd counts in seconds and grants at least two or so. A grant that is given up leaves a lease that runs out. */
+  /** etcd counts in seconds and grants at least two or so. An abandoned grant leaves a lease that runs out. */
   async leaseGrant(ttlMs: number): Promise<LeaseGrant> {
     checkTtl(ttlMs);
     const request = { TTL: Math.ceil(ttlMs / 1000).toString(), ID: '0' };
-    const response = await this.#lease('leaseGrant', request);
+    const response = await this.#lease(({ lease }) => lease.leaseGrant(request));
     return { leaseId: BigInt(response.ID), grantedTtlMs: Number(response.TTL) * 1000 };
   }
 
   async leaseKeepAlive(leaseId: bigint): Promise<{ grantedTtlMs: number }> {
-    const answer = await this.#call(() =>
-      this.#rpc.exchange('Lease', 'leaseKeepAlive', { ID: leaseId.toString() }).catch(withoutDoubt),
-    );
-    const response = answer as LeaseResponse;
-    this.#checkCluster(response.header);
+    const response = await this.#lease((member) => member.keepAlive(leaseId));
     const seconds = Number(response.TTL);
     if (seconds <= 0) throw leaseGone(leaseId);
     return { grantedTtlMs: seconds * 1000 };
@@ -122,9 +117,9 @@ export class EtcdStore implements Store {
 
   async leaseRevoke(leaseId: bigint): Promise<void> {
     try {
-      await this.#lease('leaseRevoke', { ID: leaseId.toString() });
+      await this.#lease(({ lease }) => lease.leaseRevoke({ ID: leaseId.toString() }));
     } catch (error) {
-      if ((error as { cause?: { status?: unknown } }).cause?.status !== STATUS.notFound) throw error;
+      if (!isPaddletError(error, 'LeaseGone')) throw error;
     }
   }
 
@@ -142,7 +137,7 @@ export class EtcdStore implements Store {
       handlers,
       checkHeader: (header) => this.#checkCluster(header),
       checkRevision: (revision) => this.#checkRevision(revision),
-      onOver: () => this.#watches.delete(watch),
+      onEnded: () => this.#watches.delete(watch),
     });
     this.#watches.add(watch);
     return () => {
@@ -160,22 +155,14 @@ export class EtcdStore implements Store {
   }
 
   /**
-   * Requests to the key-value service are answered by the cluster as a whole, so revisions and election terms only grow.
-   * A cluster that was wiped and started by the same command line has the same id, but counts both from the start.
+   * Requests to the key-value service are answered by the cluster as a whole, so revisions and election terms only
+   * grow. A cluster that was wiped and started by the same command line has the same id, but counts both from the
+   * start.
    */
-  async #kv<T extends { readonly header: ResponseHeader }>(
-    method: string,
-    request: object,
-    options: CallOptions,
-  ): Promise<T> {
+  async #kv<T extends Answer>(options: CallOptions, run: (member: EtcdMember) => Promise<T>): Promise<T> {
     const sentAtRevision = this.#revision;
     const sentAtTerm = this.#raftTerm;
-    const call = (): Promise<unknown> => {
-      const answer = this.#rpc.unary('KV', method, request, options);
-      return options.isRepeatable ? answer.catch(withoutDoubt) : answer;
-    };
-    const response = (await this.#call(call)) as T;
-    this.#checkCluster(response.header);
+    const response = await this.#call(options, run);
     const revision = BigInt(response.header.revision);
     if (revision < sentAtRevision) {
       throw this.#setReplaced(`went back from revision ${sentAtRevision} to ${revision}`);
@@ -188,17 +175,18 @@ export class EtcdStore implements Store {
   }
 
   /** Leases may be granted, renewed and ended twice without harm. */
-  async #lease(method: string, request: object): Promise<LeaseResponse> {
-    const response = await this.#call(() => this.#rpc.unary('Lease', method, request, REPEATABLE).catch(withoutDoubt));
-    this.#checkCluster((response as LeaseResponse).header);
-    return response as LeaseResponse;
+  #lease<T extends Answer>(run: (member: EtcdMember) => Promise<T>): Promise<T> {
+    return this.#call(REPEATABLE, run);
   }
 
-  async #call(run: () => Promise<unknown>): Promise<unknown> {
+  async #call<T extends Answer>(options: CallOptions, run: (member: EtcdMember) => Promise<T>): Promise<T> {
     assert(!this.#isClosed, 'a closed store is not used');
     if (this.#replaced !== undefined) throw this.#replaced;
     try {
-      return await run();
+      const answer = this.#rpc.call(options, run);
+      const response = await (options.isRepeatable ? answer.catch(withoutDoubt) : answer);
+      this.#checkCluster(response.header);
+      return response;
     } catch (error) {
       throw asStoreError(this.url, error);
     }
@@ -209,7 +197,7 @@ export class EtcdStore implements Store {
     if (now.revision < revision) throw this.#setReplaced(`went back from revision ${revision} to ${now.revision}`);
   }
 
-  #checkCluster(header: ResponseHeader): void {
+  #checkCluster(header: IResponseHeader): void {
     if (this.#replaced !== undefined) throw this.#replaced;
     this.#clusterId ??= header.cluster_id;
     if (header.cluster_id !== this.#clusterId) {
@@ -225,7 +213,7 @@ export class EtcdStore implements Store {
   }
 }
 
-/** For what may be repeated, it does not matter whether a try that was given up was carried out. */
+/** For what may be repeated, it does not matter whether an abandoned attempt was carried out. */
 function withoutDoubt(error: unknown): never {
   if (!(error instanceof EtcdCallError) || !error.isInDoubt) throw error;
   throw new EtcdCallError(error.message, { status: error.status, isInDoubt: false });

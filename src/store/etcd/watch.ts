@@ -2,13 +2,16 @@
  * One watch on one stream of its own. It resumes after lost connections from the revision after the last one delivered,
  * never from what a new connection's greeting says, which would skip what happened in between.
  */
+import type { IResponseHeader, IWatchResponse } from 'etcd3';
+import { backoffMs } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { backoffMs } from '../backoff.ts';
 import { compacted } from '../failures.ts';
 import type { WatchHandlers } from '../store.ts';
-import { bytes, eventsByRevision, rangeEnd, type WatchResponse } from './codec.ts';
-import { CALL_LIMIT_MS, EtcdCallError, type EtcdRpc } from './rpc.ts';
+import { EtcdCallError } from './call-error.ts';
+import { bytes, eventsByRevision, rangeEnd } from './codec.ts';
+import type { EtcdRpc } from './rpc.ts';
+import { CALL_LIMIT_MS } from './time-limits.ts';
 
 export interface EtcdWatchOptions {
   readonly rpc: EtcdRpc;
@@ -18,19 +21,19 @@ export interface EtcdWatchOptions {
   readonly fromRevision: bigint;
   readonly handlers: WatchHandlers;
   /** Throws when the answer is not of the store that was opened. */
-  readonly checkHeader: (header: WatchResponse['header']) => void;
-  /** Asks the cluster as a whole whether it still has `revision`; `StoreReplaced` when it has not. */
+  readonly checkHeader: (header: IResponseHeader) => void;
+  /** Asks the cluster as a whole whether it still has `revision`; throws `StoreReplaced` when it has not. */
   readonly checkRevision: (revision: bigint) => Promise<void>;
-  /** The watch is over, by its own account. */
-  readonly onOver: () => void;
+  /** The watch has ended by itself. */
+  readonly onEnded: () => void;
 }
 
 export class EtcdWatch {
   readonly #options: EtcdWatchOptions;
   #next: bigint;
   #failures = 0;
-  #isOver = false;
-  /** Lets go of the stream, or of the wait for the next one. */
+  #isEnded = false;
+  /** Releases the stream, or the wait for the next one. */
   #release: Cancel = () => {};
 
   constructor(options: EtcdWatchOptions) {
@@ -40,15 +43,15 @@ export class EtcdWatch {
   }
 
   cancel(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#release();
   }
 
-  /** Ends it with an error that no new connection can mend. */
+  /** Ends the watch with an error that no new connection can fix. */
   end(error: Error): void {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     this.cancel();
-    this.#options.onOver();
+    this.#options.onEnded();
     this.#options.handlers.onEnd(error);
   }
 
@@ -75,16 +78,15 @@ export class EtcdWatch {
       this.#retry(why);
     };
     const cancelGreeting = clock.after(CALL_LIMIT_MS, () => lose(new Error('no answer to the request to watch')));
-    // Also after the release: the cancelled stream reports an error, and one without a listener would be thrown.
+    // Even after the release: the cancelled stream reports an error, which would be thrown without a listener.
     stream.on('error', lose);
     stream.on('end', () => lose(new Error('the stream ended')));
-    stream.on('data', (message) => {
+    stream.on('data', (response) => {
       if (!isCurrent) return;
-      const response = message as WatchResponse;
       if (response.created) cancelGreeting();
       this.#take(response, lose);
     });
-    if (this.#isOver) return release();
+    if (this.#isEnded) return release();
     this.#release = release;
     stream.write({
       create_request: {
@@ -96,7 +98,7 @@ export class EtcdWatch {
     });
   }
 
-  #take(response: WatchResponse, lose: (why: Error) => void): void {
+  #take(response: IWatchResponse, lose: (why: Error) => void): void {
     try {
       this.#options.checkHeader(response.header);
     } catch (error) {
@@ -111,9 +113,9 @@ export class EtcdWatch {
     else this.#deliver(response);
   }
 
-  #deliver(response: WatchResponse): void {
+  #deliver(response: IWatchResponse): void {
     for (const [revision, events] of eventsByRevision(response)) {
-      if (this.#isOver) return;
+      if (this.#isEnded) return;
       this.#next = revision + 1n;
       this.#options.handlers.onEvents(events, revision);
     }
@@ -133,12 +135,12 @@ export class EtcdWatch {
     this.#options.checkRevision(seen).catch((error: unknown) => {
       if (isPaddletError(error, 'StoreReplaced')) this.end(error as PaddletError);
       else if (!isPaddletError(error)) throw error;
-      // Out of reach: the stream breaks as well, and its successor asks again.
+      // Unreachable: the stream breaks as well, and its successor asks again.
     });
   }
 
   #retry(why: Error): void {
-    if (this.#isOver) return;
+    if (this.#isEnded) return;
     const { clock, log, prefix } = this.#options;
     log.debug('watch lost its connection', { prefix, error: why.message });
     this.#release = clock.after(backoffMs(this.#failures++), () => void this.#connect());

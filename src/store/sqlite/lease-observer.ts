@@ -1,14 +1,14 @@
 /**
- * Decides when another process's lease has run out, without a server and without trusting anybody's wall clock: an observer
+ * Decides when another process's lease has run out, without a server and without trusting any wall clock: an observer
  * must have watched the lease's renewal counter unchanged for one TTL of its own *uninterrupted* polling. A gap in the
  * polling (SIGSTOP, a suspended machine, a long stall) may have stopped the owner as well, so the count starts again:
  * stopping everything expires nothing. Pure.
  *
  * An owner that is locked out of the file cannot renew either. So a write of the observer's own must go through late in
- * that TTL (`wantsProof`, `proven`), and a write that had to wait long starts the count again (`lockedOut`): whoever holds
- * the lock, stopped in the middle of a write, ends nobody's lease.
+ * that TTL (`wantsProof`, `proven`), and a write that had to wait long starts the count again (`lockedOut`): a
+ * process that is stopped in the middle of a write, holding the lock, ends no lease.
  *
- * The owner's deadline is sooner: it counts from when it sent the renewal, the observer from when it had read it.
+ * The owner's deadline is sooner: it counts from when it sent the renewal, the observer from when it read it.
  */
 export interface ObservedLease {
   readonly id: bigint;
@@ -25,7 +25,7 @@ interface Count extends ObservedLease {
 
 /** A gap in the polling that is larger than this part of the TTL interrupts it. */
 const LONGEST_GAP_OF_TTL = 1 / 4;
-/** The part of the TTL after which a write proves something: the owner then has the rest of it for its own. */
+/** The part of the TTL after which a write proves something: the owner has the rest of the TTL to write itself. */
 const PROOF_FROM_OF_TTL = 3 / 4;
 
 export class LeaseObserver {
@@ -34,8 +34,8 @@ export class LeaseObserver {
 
   /**
    * One round of polling, on one monotonic clock: `beforeMs` and `afterMs` were read around the reading of `leases`
-   * (all there are, or undefined when nothing has changed). Returns the leases to expire, each with the counter that the
-   * expiring transaction must still find.
+   * (all there are, or undefined when nothing has changed). Returns the leases to expire, each with the counter that
+   * the expiring transaction must still find.
    */
   observe(beforeMs: number, afterMs: number, leases: readonly ObservedLease[] | undefined): ObservedLease[] {
     this.#restartAfterGap(afterMs);
@@ -49,7 +49,7 @@ export class LeaseObserver {
     return count !== undefined && count.renewals === renewals && isDue(count, nowMs);
   }
 
-  /** A lease nears its end, and it is not known whether its owner could have written. */
+  /** True when a lease nears its end and it is unknown whether its owner could have written. */
   wantsProof(nowMs: number): boolean {
     return [...this.#counts.values()].some((count) => !count.isProven && isLate(count, nowMs));
   }
@@ -59,7 +59,7 @@ export class LeaseObserver {
     for (const count of this.#counts.values()) count.isProven ||= isLate(count, askedMs);
   }
 
-  /** Somebody else held the lock from `sinceMs` to `nowMs`: owners could not renew. */
+  /** Another process held the lock from `sinceMs` to `nowMs`: owners could not renew. */
   lockedOut(sinceMs: number, nowMs: number): void {
     for (const count of this.#counts.values()) {
       if (nowMs - sinceMs > count.ttlMs * LONGEST_GAP_OF_TTL) restart(count, nowMs);

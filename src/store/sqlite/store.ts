@@ -5,9 +5,9 @@
  */
 import { resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
+import { pause } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { pause } from '../backoff.ts';
 import { checkKey, checkTtl, checkTxn, isReadOnly } from '../check.ts';
 import { compacted, storeReplaced } from '../failures.ts';
 import type {
@@ -21,7 +21,15 @@ import type {
   TxnResult,
   WatchHandlers,
 } from '../store.ts';
-import { asStoreError, fileIdOf, isBusy, isSqliteError, openSqliteFile, type SqliteFile } from './file.ts';
+import {
+  asStoreError,
+  fileIdOf,
+  isBusy,
+  isSqliteError,
+  openSqliteFile,
+  type SqliteError,
+  type SqliteFile,
+} from './file.ts';
 import { LeaseObserver, type ObservedLease } from './lease-observer.ts';
 import { type HistoryLimits, SqliteTables, type WritePosition } from './tables.ts';
 import { SqliteWriter } from './writer.ts';
@@ -37,7 +45,7 @@ export interface SqliteStoreOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Events kept for watches that were away; older ones are compacted. */
+  /** Events kept for watches that fell behind; older ones are compacted. */
   readonly history?: HistoryLimits;
 }
 
@@ -66,13 +74,13 @@ export class SqliteStore implements Store {
   #isClosed = false;
   #cancelPoll: Cancel = () => {};
   #dataVersion: bigint | undefined;
-  /** We committed ourselves: `data_version` tells only of others. */
+  /** This connection has committed: `data_version` shows only the commits of others. */
   #isChanged = true;
   #nextFileCheckMs = 0;
   /** The highest revision seen: a lower one later means that the file's content was put back. */
   #revision: bigint;
   #replaced: PaddletError | undefined;
-  /** Read by the poll that runs, not delivered yet. */
+  /** Read by the current poll, not delivered yet. */
   #events: ReturnType<SqliteTables['history']> | undefined;
 
   constructor(file: SqliteFile, options: SqliteStoreOptions) {
@@ -153,7 +161,7 @@ export class SqliteStore implements Store {
     return this.#writer.write(run);
   }
 
-  /** Readers are not blocked by writers in WAL mode, save for moments (recovery): then again a little later. */
+  /** Writers do not block readers in WAL mode, except for moments (recovery): then the read is repeated. */
   async #read<T>(run: () => T): Promise<T> {
     const limitMs = this.#clock.monotonicMs() + CALL_LIMIT_MS;
     for (;;) {
@@ -163,7 +171,7 @@ export class SqliteStore implements Store {
         return run();
       } catch (error) {
         if (!isSqliteError(error)) throw error;
-        if (!isBusy(error) || this.#clock.monotonicMs() >= limitMs) throw asStoreError(this.#file.path, error);
+        if (!isBusy(error) || this.#clock.monotonicMs() >= limitMs) throw this.#failureOf(error);
       }
       await pause(this.#clock, LOCK_RETRY_MS);
     }
@@ -183,7 +191,7 @@ export class SqliteStore implements Store {
     this.#cancelPoll = this.#clock.after(POLL_MS, () => this.#poll());
   }
 
-  /** Other processes' watches hear at their next poll, ours at once. */
+  /** The watches of other processes see it at their next poll, ours at once. */
   #committed(): void {
     this.#isChanged = true;
     if (this.#watchers.size > 0) queueMicrotask(() => this.#poll());
@@ -210,7 +218,7 @@ export class SqliteStore implements Store {
     const isChanged = this.#isChanged || version !== this.#dataVersion;
     const leases = isChanged ? this.#tables.leases() : undefined;
     if (isChanged) this.#events = this.#readEvents();
-    // Only after all was read: a failure on the way leaves the change to the next poll.
+    // Only after everything was read: a failure before that leaves the change to the next poll.
     this.#isChanged = false;
     this.#dataVersion = version;
     for (const lease of this.#observer.observe(beforeMs, this.#clock.monotonicMs(), leases)) void this.#expire(lease);
@@ -253,7 +261,7 @@ export class SqliteStore implements Store {
   }
 
   #failedPoll(error: unknown): void {
-    const failure = isSqliteError(error) ? asStoreError(this.#file.path, error) : error;
+    const failure = isSqliteError(error) ? this.#failureOf(error) : error;
     if (!isPaddletError(failure)) throw failure;
     if (isPaddletError(failure, 'StoreUnavailable')) {
       this.#log.debug('store could not be polled', { error: failure });
@@ -262,7 +270,7 @@ export class SqliteStore implements Store {
     for (const watcher of [...this.#watchers]) this.#endWatch(watcher, failure);
   }
 
-  /** Shows that the file can be written to; writes nothing. */
+  /** Proves that the file can be written to; writes nothing. */
   async #prove(): Promise<void> {
     if (this.#isProving) return;
     this.#isProving = true;
@@ -283,7 +291,7 @@ export class SqliteStore implements Store {
     this.#expiring.add(lease.id);
     try {
       await this.#writer.write((at) => {
-        // The lock may have been another's for long: then the owner could not renew.
+        // Another process may have held the lock for long: then the owner could not renew.
         if (!this.#observer.isDue(lease, this.#clock.monotonicMs())) return;
         this.#tables.leaseEnd(lease.id, at, lease.renewals);
       });
@@ -294,6 +302,16 @@ export class SqliteStore implements Store {
     } finally {
       this.#expiring.delete(lease.id);
     }
+  }
+
+  /** Whatever SQLite reports of a file that was replaced under it, the reason is that. */
+  #failureOf(error: SqliteError): unknown {
+    try {
+      this.#checkFile();
+    } catch (replaced) {
+      return replaced;
+    }
+    return asStoreError(this.#file.path, error);
   }
 
   #checkFile(): void {

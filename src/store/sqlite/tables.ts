@@ -38,7 +38,7 @@ const ENTRY = 'key, value, create_revision, mod_revision, lease_id';
 /** Bytes of an event beside key and value, roughly. */
 const EVENT_OVERHEAD_BYTES = 64;
 
-/** Where a write transaction stands: the revision that its last committed part made. */
+/** The position of a write transaction: the revision that its last completed part made. */
 export interface WritePosition {
   revision: bigint;
 }

@@ -1,5 +1,5 @@
 /**
- * Group commit: writes that are asked for while another turn of the event loop is busy share one SQLite transaction, and
+ * Group commit: writes that are requested in the same turn of the event loop share one SQLite transaction, and
  * so one fsync. Each has its own savepoint: it applies whole or not at all, and makes its own revision.
  */
 import type { DatabaseSync } from 'node:sqlite';
@@ -12,7 +12,7 @@ const CALL_LIMIT_MS = 2_000;
 const LOCK_RETRY_MS = 3;
 const QUEUE_LIMIT = 10_000;
 const GROUP_LIMIT = 256;
-/** History is trimmed after so many revisions of this process; it exceeds its limits by no more than that. */
+/** History is trimmed after this many revisions of this process, so it exceeds its limits by at most as many. */
 const REVISIONS_PER_TRIM = 256n;
 
 interface Write {

@@ -1,6 +1,6 @@
 /**
- * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so read
- * them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
+ * What `assembly/index.ts` exports. Addresses are byte offsets into kernel memory; those that come back are signed, so
+ * read them with `>>> 0`. 64-bit integers are bigints, so only calls made once a table or block take them.
  */
 export interface MathExports {
   exp(x: number): number;
@@ -27,19 +27,28 @@ export interface InitializerExports {
 }
 
 export interface OptimizerExports {
-  useSgd(rate: number, l2: number): void;
-  useMomentum(rate: number, momentum: number, l2: number): void;
-  useAdagrad(rate: number, initialAccumulator: number, epsilon: number, l2: number): void;
-  useAdam(rate: number, beta1: number, beta2: number, epsilon: number, l2: number): void;
-  useAdamw(rate: number, beta1: number, beta2: number, epsilon: number, weightDecay: number): void;
-  useFtrl(alpha: number, beta: number, lambda1: number, lambda2: number): void;
-  scaleRate(scale: number): void;
-  startSlots(values: number, count: number): void;
-  update(values: number, gradients: number, count: number, step: number): void;
+  createSgd(rate: number, l2: number): number;
+  createMomentum(rate: number, momentum: number, l2: number): number;
+  createAdagrad(rate: number, initialAccumulator: number, epsilon: number, l2: number): number;
+  createAdam(rate: number, beta1: number, beta2: number, epsilon: number, l2: number): number;
+  createAdamw(rate: number, beta1: number, beta2: number, epsilon: number, weightDecay: number): number;
+  createFtrl(alpha: number, beta: number, lambda1: number, lambda2: number): number;
+  scaleRate(optimizer: number, scale: number): void;
+  startSlots(optimizer: number, values: number, count: number): void;
+  update(optimizer: number, values: number, gradients: number, count: number, step: number): void;
 }
 
 export interface TableExports {
-  createTable(hash: bigint, key: bigint, kind: number, a: number, b: number, width: number, shards: number): number;
+  createTable(
+    hash: bigint,
+    key: bigint,
+    kind: number,
+    a: number,
+    b: number,
+    width: number,
+    shards: number,
+    optimizer: number,
+  ): number;
   addPart(table: number, shard: number): number;
   partAt(table: number, shard: number): number;
   dropPart(table: number, shard: number): void;

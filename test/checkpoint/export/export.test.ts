@@ -63,9 +63,8 @@ function expectedArrays(whole: Parameters): Record<string, string[]> {
     const { values, slots, steps } = whole.readRows(table, BigUint64Array.from(SORTED));
     arrays[`sparse/${name}/ids`] = SORTED.map(String);
     arrays[`sparse/${name}/values`] = bits(values);
-    arrays[`sparse/${name}/slot.m`] = bits(slots.m!);
-    arrays[`sparse/${name}/slot.v`] = bits(slots.v!);
-    arrays[`sparse/${name}/steps`] = Array.from(steps!, String);
+    for (const [slot, all] of Object.entries(slots)) arrays[`sparse/${name}/slot.${slot}`] = bits(all);
+    if (steps !== undefined) arrays[`sparse/${name}/steps`] = Array.from(steps, String);
   }
   for (const [parameter, name, blocks] of [
     [0, 'w', 1],
@@ -73,16 +72,17 @@ function expectedArrays(whole: Parameters): Record<string, string[]> {
   ] as const) {
     const all = Array.from({ length: blocks }, (_, block) => whole.readBlock(parameter, block));
     arrays[`dense/${name}/values`] = all.flatMap(({ values }) => bits(values));
-    arrays[`dense/${name}/slot.m`] = all.flatMap(({ slots }) => bits(slots.m!));
-    arrays[`dense/${name}/slot.v`] = all.flatMap(({ slots }) => bits(slots.v!));
-    arrays[`dense/${name}/steps`] = all.map(({ step }) => String(step));
+    for (const slot of Object.keys(all[0]!.slots)) {
+      arrays[`dense/${name}/slot.${slot}`] = all.flatMap(({ slots }) => bits(slots[slot]!));
+    }
+    if (all[0]!.step !== undefined) arrays[`dense/${name}/steps`] = all.map(({ step }) => String(step));
   }
   return arrays;
 }
 
 describe.skipIf(!hasPython)('an exported model (skipped without python3)', () => {
   it.each([
-    ['safetensors', 'read_safetensors.py'],
+    ['safetensors', '../read_safetensors.py'],
     ['npz', 'read_npz.py'],
   ] as const)(
     '%s: rows of all pservers sorted by unsigned id, whole dense parameters, state',
@@ -120,7 +120,9 @@ describe('a model exported as CSV', () => {
     expect(column(2)).toEqual(SORTED.map((_, row) => rows.values[3 * row + 1]));
     expect(column(9)).toEqual(SORTED.map((_, row) => rows.slots.v![3 * row + 2]));
     const dense = readFileSync(join(out, 'dense-layer%2Fbias.csv'), 'utf8').trimEnd().split('\n');
-    expect(dense[0]).toBe('index,value,m,v,steps');
+    expect(dense[0]).toBe('index,value');
+    expect(readFileSync(join(out, 'dense-w.csv'), 'utf8')).toMatch(/^index,value,m,v,steps\n/);
+    expect(readFileSync(join(out, 'sparse-emb%2Fvalues.0.csv'), 'utf8')).toMatch(/^id,v0,z.0,n.0\n/);
     expect(dense).toHaveLength(20_001);
     expect(dense.at(-1)!.split(',')[0]).toBe('19999');
   });

@@ -7,6 +7,7 @@ import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header
 import { digestFile } from '../../../src/checkpoint/file/scan.ts';
 import { type LoadOptions, loadGeneration, loadNewestUsable } from '../../../src/checkpoint/load/load.ts';
 import { type CheckpointEntry, type Generation, parseEntry } from '../../../src/checkpoint/registry/entry.ts';
+import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
 
@@ -17,6 +18,7 @@ const JOB = jobOf({
     sparse: [{ name: 'emb', width: 2, initializer: { type: 'zeros' } }],
   },
 });
+const SGD = { type: 'sgd', learningRate: 1, l2: 0 } as const;
 const IDS = Array.from({ length: 60 }, (_, at) => BigInt(at) * 3n);
 
 const pathOf = ({ uuid }: Pick<Generation, 'uuid'>): string => checkpointPath(PLACE, uuid);
@@ -107,7 +109,7 @@ describe('a file that is not the one wanted', () => {
       [{ expected: { ...JOB, jobId: 'other' } }, /of job small/],
       [{ expected: { ...JOB, seed: 8 } }, /other seed/],
       [{ expected: { ...JOB, shards: 9 } }, /other shards/],
-      [{ expected: { ...JOB, optimizer: { type: 'sgd', learningRate: 1, l2: 0 } } }, /other optimizer/],
+      [{ expected: { ...JOB, parameters: trainedSpec(JOB.parameters, { optimizer: SGD }) } }, /other optimizers/],
       [{ expected: { ...JOB, parameters: { dense: [], sparse: [] } } }, /other parameters/],
     ];
     for (const [changes, message] of others) {
@@ -128,10 +130,10 @@ describe('a file that is not the one wanted', () => {
       const json = Buffer.from(`{"__metadata__":${value}}`);
       return Buffer.concat([Uint8Array.of(json.length, 0, 0, 0, 0, 0, 0, 0), json]);
     };
-    const later = '{"format":"paddlet.checkpoint","formatVersion":"2"}';
+    const later = '{"format":"paddlet.checkpoint","formatVersion":"3"}';
     for (const [json, message] of [
       ['{"format":"pt"}', /not a checkpoint of paddlet/],
-      [later, /format version 2/],
+      [later, /format version 3; this paddlet reads version 2/],
     ] as const) {
       disk.place(pathOf(generation), metadata(json));
       await expect(openCheckpoint(disk, pathOf(generation))).rejects.toThrow(message);

@@ -50,17 +50,26 @@ describe('an independent reader of safetensors', () => {
     const parameters = filledParameters();
     const read = await readByPython(parameters, extentBytes);
     const shards = parameters.shards();
-    expect(read.metadata).toMatchObject({ format: 'paddlet.checkpoint', formatVersion: '1', index: '1', token: '5' });
+    expect(read.metadata).toMatchObject({ format: 'paddlet.checkpoint', formatVersion: '2', index: '1', token: '5' });
     expect(gather(read, 'paddlet/shards')).toEqual(
       expect.arrayContaining(shards.flatMap((shard) => [shard, 1 + (shard % 2), 10 + shard].map(String))),
     );
+    const { sparse } = JSON.parse(read.metadata.state!) as { sparse: { slots: string[] }[] };
+    const states = sparse.map(({ slots }) => slots);
+    expect(states).toEqual([
+      ['m', 'v'],
+      ['z', 'n'],
+    ]);
     for (const [table, name] of ['emb', 'emb/values.0'].entries()) {
       const rows = shards.map((shard) => parameters.exportRows(shard, table));
       const of = (field: string): string[] => gather(read, `sparse/${name}/${field}`);
       expect(of('ids')).toEqual(rows.flatMap(({ ids }) => Array.from(ids, String)));
       expect(of('values')).toEqual(rows.flatMap(({ values }) => bits(values)));
-      expect(of('slot.v')).toEqual(rows.flatMap(({ slots }) => bits(slots.v!)));
-      expect(of('steps')).toEqual(rows.flatMap(({ steps }) => Array.from(steps!, String)));
+      const slots = states[table]!;
+      for (const slot of slots) {
+        expect(of(`slot.${slot}`)).toEqual(rows.flatMap((part) => bits(part.slots[slot]!)));
+      }
+      expect(of('steps')).toEqual(rows.flatMap(({ steps }) => (steps === undefined ? [] : Array.from(steps, String))));
     }
     const blocks = shards.flatMap((shard) => parameters.exportBlocks(shard)).filter(({ parameter }) => parameter === 1);
     expect(gather(read, 'dense/layer/bias/values')).toEqual(blocks.flatMap(({ values }) => bits(values)));

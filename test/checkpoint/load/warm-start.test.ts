@@ -1,4 +1,7 @@
-/** A new job begins with another one's parameters: any number of pservers and shards, chosen variables, with or without state. */
+/**
+ * A new job begins with another one's parameters: any number of pservers and shards, chosen variables, with or without
+ * state.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../src/checkpoint/file/capture.ts';
 import { loadWarmStart, type WarmLoaded } from '../../../src/checkpoint/load/warm-load.ts';
@@ -11,9 +14,10 @@ import {
 } from '../../../src/checkpoint/load/warm-plan.ts';
 import { plannedShards } from '../../../src/core/placement.ts';
 import { freshState } from '../../../src/tensor/fresh-state.ts';
+import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../../src/tensor/spec.ts';
+import type { OptimizerSpec, TrainedSpec } from '../../../src/tensor/spec.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { emptyParameters, fill, IDS, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
@@ -46,15 +50,14 @@ beforeEach(async () => {
 });
 
 interface NewJob {
-  readonly spec: ParameterSpec;
-  readonly optimizer: OptimizerSpec;
+  readonly spec: TrainedSpec;
   readonly shards: number;
   readonly pservers: number;
 }
-const NEW: NewJob = { spec: OLD.parameters, optimizer: OLD.optimizer, shards: 5, pservers: 3 };
+const NEW: NewJob = { spec: OLD.parameters, shards: 5, pservers: 3 };
 
 const planFor = (job: NewJob, wish: Partial<WarmWish> = {}): Promise<WarmPlan> =>
-  planWarmStart({ disk, wish: { ...WISH, ...wish }, spec: job.spec, optimizer: job.optimizer });
+  planWarmStart({ disk, wish: { ...WISH, ...wish }, spec: job.spec });
 
 /** The parameters of each pserver of the new job, and what it says it took over. */
 async function start(job: NewJob, plan: WarmPlan): Promise<{ into: Parameters; loaded: WarmLoaded[] }[]> {
@@ -63,11 +66,11 @@ async function start(job: NewJob, plan: WarmPlan): Promise<{ into: Parameters; l
   const spec = withZeros(job.spec, kept.zeroed);
   return Promise.all(
     Array.from({ length: job.pservers }, async (_, index) => {
-      const into = createParameters({ spec, optimizer: job.optimizer, seed: 99, shards: job.shards });
+      const into = createParameters({ spec, seed: 99, shards: job.shards });
       const shards = plannedShards(index, job.pservers, job.shards);
       for (const shard of shards) into.addShard(shard);
-      const { optimizer, shards: shardCount } = job;
-      return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, optimizer, shardCount, shards, into }) };
+      const { shards: shardCount } = job;
+      return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, shardCount, shards, into }) };
     }),
   );
 }
@@ -135,7 +138,7 @@ describe('all of it', () => {
 
 it('fills only the shards it is told to', async () => {
   const plan = await planFor(NEW);
-  const into = createParameters({ spec: NEW.spec, optimizer: NEW.optimizer, seed: 99, shards: NEW.shards });
+  const into = createParameters({ spec: NEW.spec, seed: 99, shards: NEW.shards });
   for (let shard = 0; shard < NEW.shards; shard++) into.addShard(shard);
   fill(into, jobOf({ shards: NEW.shards }), IDS, 50);
   const before = into.exportRows(3, 0);
@@ -143,15 +146,15 @@ it('fills only the shards it is told to', async () => {
     into.dropShard(shard);
     into.addShard(shard);
   }
-  const { optimizer, spec, shards: shardCount } = NEW;
-  await loadWarmStart({ disk, plan, spec, optimizer, shardCount, shards: [1, 2], into });
+  const { spec, shards: shardCount } = NEW;
+  await loadWarmStart({ disk, plan, spec, shardCount, shards: [1, 2], into });
   expect(into.exportRows(3, 0)).toEqual(before);
   const taken = into.exportRows(1, 0);
   expect(taken.values).toEqual(old.readRows(0, taken.ids).values);
 });
 
 it.each([SGD, FTRL])('takes values alone into an optimizer of another type: $type', async (optimizer) => {
-  const job = { ...NEW, optimizer };
+  const job = { ...NEW, spec: trainedSpec(OLD.parameters, { optimizer }) };
   await expect(planFor(job)).rejects.toMatchObject({ code: 'JobInvalid', exitCode: 2 });
   const plan = await planFor(job, { optimizerState: false });
   const held = (await start(job, plan)).map(({ into }) => into);
@@ -161,10 +164,27 @@ it.each([SGD, FTRL])('takes values alone into an optimizer of another type: $typ
   }
 });
 
+it('refuses another optimizer of what is taken over only, and names it', async () => {
+  const { dense, sparse } = OLD.parameters;
+  const spec = { dense, sparse: sparse.map((one) => (one.name === 'emb' ? { ...one, optimizer: FTRL } : one)) };
+  await expect(planFor({ ...NEW, spec })).rejects.toMatchObject({
+    code: 'JobInvalid',
+    message: expect.stringContaining('the optimizer of emb is adam there, ftrl in the job'),
+  });
+  const plan = await planFor({ ...NEW, spec }, { vars: ['emb/*', 'w', 'lay*'] });
+  expect(plan).toMatchObject({ initialized: ['emb'], leftOut: ['emb'] });
+});
+
 describe('chosen and missing variables', () => {
-  const wider: ParameterSpec = {
-    dense: [...OLD.parameters.dense, { name: 'head', shape: [4], initializer: { type: 'constant', value: 2 } }],
-    sparse: [...OLD.parameters.sparse, { name: 'fresh', width: 2, initializer: { type: 'constant', value: 3 } }],
+  const wider: TrainedSpec = {
+    dense: [
+      ...OLD.parameters.dense,
+      { name: 'head', shape: [4], initializer: { type: 'constant', value: 2 }, optimizer: SGD },
+    ],
+    sparse: [
+      ...OLD.parameters.sparse,
+      { name: 'fresh', width: 2, initializer: { type: 'constant', value: 3 }, optimizer: SGD },
+    ],
   };
   const job = { ...NEW, spec: wider, shards: 4, pservers: 1 };
   const newValues = async (plan: WarmPlan): Promise<{ head: number[]; fresh: number[]; emb: number }> => {
@@ -191,9 +211,9 @@ describe('chosen and missing variables', () => {
   });
 
   it('what is not chosen is not taken over, and needs not fit', async () => {
-    const spec: ParameterSpec = {
+    const spec: TrainedSpec = {
       dense: [],
-      sparse: [OLD.parameters.sparse[0]!, { name: 'w', width: 9, initializer: { type: 'zeros' } }],
+      sparse: [OLD.parameters.sparse[0]!, { name: 'w', width: 9, initializer: { type: 'zeros' }, optimizer: SGD }],
     };
     const plan = await planFor({ ...NEW, spec }, { vars: ['em?'] });
     expect(plan.loaded.map(({ name }) => name)).toEqual(['emb']);
@@ -213,7 +233,7 @@ it.each([
   { name: 'w', what: /w is a dense parameter of shape \[3, 5\] there, a dense parameter of shape \[5, 3\]/ },
 ])('refuses another size of $name', async ({ what, name }) => {
   const { dense, sparse } = OLD.parameters;
-  const spec: ParameterSpec = {
+  const spec: TrainedSpec = {
     dense: dense.map((one) => (one.name === name ? { ...one, shape: [5, 3] } : one)),
     sparse: sparse.map((one) => (one.name === name ? { ...one, width: 4 } : one)),
   };

@@ -23,7 +23,7 @@ async function world() {
 }
 
 describe('orphans', () => {
-  it('are files of older owners that nobody published, whole or half-written', async () => {
+  it('are files of older owners that were never published, whole or half-written', async () => {
     const { disk, write, leave, clean } = await world();
     for (const number of [1, 2, 3]) await write(number, 5n);
     const torn = leave(4, 9n);

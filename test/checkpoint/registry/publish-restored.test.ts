@@ -91,18 +91,18 @@ describe('publishing restored files', () => {
     const waiting = readQuietJob(access, 20_000);
     await clock.advance(10_000);
     const { revision } = await store.identity();
-    // The lease ended with a revision of its own, which is nobody's token.
+    // The lease ended with a revision of its own, which is the token of no owner.
     expect((await waiting).token).toBe(revision);
   });
 
   it.each([
     ['a pserver started', keys.ps(0), 'host:1', /alive: .*\/ps\/0 \(host:1\)/],
     ['a pserver of the new number started', keys.ps(2), 'host:2', /alive/],
-    ['a checkpoint was published', keys.checkpoint(1), '{}', /changed meanwhile/],
-    ['a first checkpoint was published', keys.checkpoint(2), '{}', /changed meanwhile/],
-    ['the number wanted changed', keys.psDesired, '5', /changed meanwhile/],
-    ['the job was begun anew', keys.job, '{"id":2}', /changed meanwhile/],
-  ])('changes nothing when meanwhile %s', async (_, key, value, message) => {
+    ['a checkpoint was published', keys.checkpoint(1), '{}', /have changed since they were read/],
+    ['a first checkpoint was published', keys.checkpoint(2), '{}', /have changed since they were read/],
+    ['the number wanted changed', keys.psDesired, '5', /have changed since they were read/],
+    ['the job was reset', keys.job, '{"id":2}', /have changed since they were read/],
+  ])('changes nothing when, since it was read, %s', async (_, key, value, message) => {
     const { access, put, publish, state } = await setUp();
     const quiet = await readQuietJob(access, 0);
     await put(key, value);

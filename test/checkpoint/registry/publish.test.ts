@@ -41,7 +41,7 @@ class World {
   readonly store = new MemoryStore(this.data);
   readonly disk = createSimulatedDisk();
 
-  /** Claims the index anew: the key's owner before is no longer. */
+  /** Claims the index again: it has a new owner. */
   async claim(): Promise<Fence> {
     await this.store.txn({ if: [], then: [{ delete: PS }] });
     await put(this.store, PS, 'host:1');
@@ -107,7 +107,7 @@ describe('publish', () => {
     expect(last.dropped).toEqual([uuidOf(4), uuidOf(3)]);
   });
 
-  it('drops no file that is protected or holds a shard of which nobody has a newer file', async () => {
+  it('drops no file that is protected or holds a shard that no newer file has', async () => {
     const fence = await world.claim();
     const shards = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '0-3' }];
     const moved = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '4-7' }];
@@ -169,7 +169,7 @@ describe('publish', () => {
     expect(await world.uuids()).toEqual([uuidOf(1)]);
   });
 
-  it('counts its own file once when it landed unseen and was opened meanwhile', async () => {
+  it('counts its own file once when it landed unseen and was opened since', async () => {
     const fence = await world.claim();
     const { store, clock } = world;
     await publish(world.options(fence, 1, { keep: 0 }));
@@ -234,7 +234,7 @@ describe('deleting what was dropped', () => {
 });
 
 describe('a parting snapshot', () => {
-  it('is published once, under its own key, also when the first answer was lost', async () => {
+  it('is published once, under its own key, even when the first answer was lost', async () => {
     const { store, clock } = world;
     const key = '/paddlet/small/parting/5';
     world.failTxn('StoreUnknownOutcome', true);

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { ExpectedJob } from '../../../src/checkpoint/load/load.ts';
 import { loadGeneration } from '../../../src/checkpoint/load/load.ts';
+import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { planRestore, proofOf, type Restored, restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
-import { chooseVariables, type FileRef } from '../../../src/checkpoint/set/checkpoint-set.ts';
+import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { epochOf, FOLDER, refsOf, saveCluster, seqOf, withSet } from '../cluster-fixture.ts';
 import { contentOf, emptyParameters, IDS, jobOf, uuidOf } from '../fixture.ts';
@@ -106,7 +107,7 @@ describe('restore', () => {
     expect(plan.files.reduce((sum, { rows }) => sum + rows, 0)).toBe(IDS.length);
     const restored = await restore({ disk, refs, pservers: 3, folder: '/to', vars: ['emb', 'lay*'] });
     const { dense, sparse } = jobOf().parameters;
-    const job = jobOf({ parameters: { dense: [dense[1]!], sparse: [sparse[0]!] } });
+    const job = { ...jobOf(), parameters: { dense: [dense[1]!], sparse: [sparse[0]!] } };
     const { into } = await loadAll(disk, '/to', restored, job);
     for (const shard of into.shards()) {
       expect(into.exportRows(shard, 0)).toEqual(whole.exportRows(shard, 0));

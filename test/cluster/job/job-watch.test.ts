@@ -29,7 +29,7 @@ it('one that is put while the watch goes on', async () => {
   stop();
   await settle();
   expect(watch.stopRequested()).toBe(true);
-  expect(watch.over.aborted).toBe(true);
+  expect(watch.stopSignal.aborted).toBe(true);
 });
 
 it('one that is found is old', async () => {

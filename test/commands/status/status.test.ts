@@ -75,7 +75,15 @@ describe('the status of a job in async mode', () => {
   });
 
   it('names slow trainers, repairs and discarded tasks', () => {
-    const attempt = { trainer: 't', pass: 1, task: 3, attempt: 2, position: 5, phase: 'pull' as const };
+    const attempt = {
+      trainer: 't',
+      queue: 'train' as const,
+      pass: 1,
+      task: 3,
+      attempt: 2,
+      position: 5,
+      phase: 'pull' as const,
+    };
     const slow = { ...attempt, executing: true, ranMs: 0, ageMs: 12_340, slow: true };
     const discarded = { task: 4, pass: 0, records: 9, trainer: 't', code: 'DataInvalid', error: 'no', where: 'a:1' };
     const recovery = { number: 2, reconciled: 1, repairing: 6 };

@@ -168,7 +168,7 @@ describe('which round', () => {
 });
 
 describe('after all were set back', () => {
-  it('whoever asked gets one all the same, of what is seen then', () => {
+  it('a request gets one all the same, of what is seen then', () => {
     const rig = new Rig({ last: 50 });
     rig.run(1_000, 20);
     rig.step({ type: 'asked' });

@@ -1,4 +1,7 @@
-/** Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and all that can happen. */
+/**
+ * Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and
+ * all that can happen.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
@@ -6,7 +9,7 @@ import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.t
 const gateAt = (version: number, lanes = 3): RoundGate => createRoundGate({ timeline: 2, version, lanes });
 
 function take(gate: RoundGate, ...lanes: number[]): void {
-  for (const lane of lanes) if (gate.took(lane)) gate.advance();
+  for (const lane of lanes) if (gate.accepted(lane)) gate.advance();
 }
 
 const judged = (gate: RoundGate, round: number, lane: number): string => gate.judgeLane({ timeline: 2, round, lane });
@@ -28,7 +31,7 @@ describe('the gate of a pserver', () => {
     expect(judged(gate, 6, 0)).toBe('take');
   });
 
-  it('gives the version in work, and the one before until a lane shows that nobody needs it', () => {
+  it('gives the current version, and the one before until a lane shows that it is not needed', () => {
     const gate = gateAt(5);
     expect([4, 5, 6].map((version) => pulled(gate, version))).toEqual(['gone', 'current', 'wait']);
     expect(gate.oldest()).toBe(5);
@@ -60,8 +63,8 @@ describe('the gate of a pserver', () => {
   it('does not take what it was not asked about', () => {
     const gate = gateAt(0);
     take(gate, 1);
-    expect(() => gate.took(1)).toThrow('a lane is taken once a round');
-    expect(() => gate.took(3)).toThrow('a lane is taken once a round');
+    expect(() => gate.accepted(1)).toThrow('a lane is taken once a round');
+    expect(() => gate.accepted(3)).toThrow('a lane is taken once a round');
     expect(() => gate.advance()).toThrow('a round is applied when all its lanes are there');
   });
 

@@ -1,11 +1,11 @@
 /** Lanes are dealt evenly, with few moves, and late ones get help (DESIGN §6). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { LaneDealerOptions } from '../../../src/core/rounds/lane-dealer.ts';
+import type { LaneDealerOptions } from '../../../src/core/rounds/lane-events.ts';
 import { FLOOR, LaneRig, OPTIONS } from './lane-rig.ts';
 
 describe('lanes are shared', () => {
-  it('nobody has one until there are enough trainers', () => {
+  it('no trainer has one until there are enough trainers', () => {
     const rig = new LaneRig({ minTrainers: 2 });
     expect(rig.dealer.assignment()).toEqual({ number: 1, owners: Array.from({ length: 8 }, () => []) });
     rig.joined('ann');
@@ -75,7 +75,7 @@ function fewestMoves(before: readonly (string | undefined)[], working: readonly 
   return lanes - kept.reduce((sum, count) => sum + count, 0);
 }
 
-describe('whoever joins or goes', () => {
+describe('a trainer that joins or leaves', () => {
   const check = (options: Partial<LaneDealerOptions>, steps: readonly Change[]): void => {
     const rig = new LaneRig(options);
     const { lanes, minTrainers, maxTrainers } = { ...OPTIONS, ...options };
@@ -145,7 +145,7 @@ describe('a lane that is late', () => {
     expect(bobs).toEqual(rig.lanesOf('bob'));
   });
 
-  it('once in a round, and not while nobody has anything in or too little is known', () => {
+  it('once in a round, and not while all lanes are missing or too little is known', () => {
     const rig = new LaneRig({ maxTrainers: 2 });
     rig.joined('ann', 'bob', 'idle', 'idler');
     rig.rounds(2);

@@ -1,4 +1,7 @@
-/** Lanes that take one trainer after the other with them are counted, innocent ones are not (DESIGN §4: a lane that keeps dying fails the job). */
+/**
+ * Lanes that take one trainer after the other with them are counted, innocent ones are not (DESIGN §4: a lane that
+ * keeps dying fails the job).
+ */
 import { describe, expect, it } from 'vitest';
 import { LaneRig } from './lane-rig.ts';
 
@@ -21,7 +24,7 @@ describe('a lane whose trainer goes', () => {
     expect(rig.dealer.failures(0, 0)).toBe(0);
   });
 
-  it('does not count when the lane was in, and counts once while nobody can look', () => {
+  it('does not count when the lane was in, and counts once while no look succeeds', () => {
     const rig = new LaneRig({ lanes: 1 });
     rig.joined('ann', 'bob', 'cid', 'dan');
     rig.seen();
@@ -48,7 +51,7 @@ describe('a lane whose trainer goes', () => {
     // Under another registration it is another trainer, even of the same name.
     rig.joined('ann');
     expect(rig.counts()).toEqual([1, 1]);
-    expect(rig.step({ type: 'left', trainer: 'nobody' })).toEqual([]);
+    expect(rig.step({ type: 'left', trainer: 'a stranger' })).toEqual([]);
   });
 
   it('is remembered over a rollback', () => {

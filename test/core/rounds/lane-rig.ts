@@ -1,11 +1,6 @@
 /** A dealer of lanes with a clock, and what it did. */
-import {
-  createLaneDealer,
-  type LaneDealer,
-  type LaneDealerOptions,
-  type LaneEffect,
-  type LaneEvent,
-} from '../../../src/core/rounds/lane-dealer.ts';
+import { createLaneDealer } from '../../../src/core/rounds/lane-dealer.ts';
+import type { LaneDealer, LaneDealerOptions, LaneEffect, LaneEvent } from '../../../src/core/rounds/lane-events.ts';
 
 export const FLOOR = 1_000;
 export const OPTIONS: LaneDealerOptions = { lanes: 8, minTrainers: 1, maxTrainers: 100, floorMs: FLOOR };

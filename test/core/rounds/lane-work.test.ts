@@ -11,7 +11,7 @@ function standing(version: number, ...lanes: number[]): LaneWork<string> {
   return work;
 }
 
-test('without lanes it stands by, and where the rounds stand is asked for anew afterwards', () => {
+test('without lanes it stands by, and the position of the rounds is asked for again afterwards', () => {
   const work = standing(3);
   expect(work.next()).toEqual({ do: 'standBy' });
   work.assigned([1]);
@@ -76,7 +76,7 @@ test('lanes of a version that is gone are reported; those computed before are pu
   expect(other.next()).toEqual({ do: 'exchange' });
 });
 
-test('a lane that failed is left alone until it is tried again, also when it was pushed', () => {
+test('a lane that failed is left alone until it is tried again, even when it was pushed', () => {
   const work = standing(3, 1, 2);
   work.failed(1);
   expect(work.next()).toEqual({ do: 'compute', lanes: [2] });

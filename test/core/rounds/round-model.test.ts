@@ -36,7 +36,7 @@ function run(options: ModelOptions): { states: number; stuck: readonly ModelStat
 }
 
 describe('two pservers, two lanes, three rounds', () => {
-  it('whoever dies and whatever is lost or comes twice: it always goes on to the end', () => {
+  it('any process may die, any message be lost or come twice: it always reaches the end', () => {
     const { states, stuck, ends, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 0 });
     expect(stuck).toEqual([]);
     expect(states).toBeGreaterThan(10_000);
@@ -44,11 +44,11 @@ describe('two pservers, two lanes, three rounds', () => {
     expect(rollbacks).toBe(0);
   });
 
-  it('also when two trainers compute one lane', () => {
+  it('even when two trainers compute one lane', () => {
     expect(run({ workers: [0, 1, 1], confirming: BY_THE_RULE, restarts: 0 }).stuck).toEqual([]);
   });
 
-  it('also when pservers restart with what they applied, or lose it and all go back to the cut', () => {
+  it('even when pservers restart with what they applied, or lose it and all go back to the cut', () => {
     const { stuck, rollbacks } = run({ workers: [0, 1], confirming: BY_THE_RULE, restarts: 2 });
     expect(stuck).toEqual([]);
     expect(rollbacks).toBe(2);

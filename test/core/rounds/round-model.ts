@@ -1,10 +1,10 @@
 /**
- * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (DESIGN §6): which states
- * can be reached, and from which of them the end can be. The pservers decide by the real gate.
+ * All that can happen to the rounds of sync mode, with two pservers, two lanes and three rounds (DESIGN §6): which
+ * states can be reached, and from which of them the end can be. The pservers decide by the real gate.
  *
- * A worker computes one lane; it may die at any time and be replaced by one that knows nothing. What was sent may arrive at
- * any time, any number of times, or never, also when its sender is dead. A pserver may restart with what it had applied, or
- * lose everything: then all go back to the cut, each when it notices.
+ * A worker computes one lane; it may die at any time and be replaced by one that knows nothing. What was sent may
+ * arrive at any time, any number of times, or never, even when its sender is dead. A pserver may restart with what it
+ * had applied, or lose everything: then all go back to the cut, each when it notices.
  */
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
 
@@ -19,13 +19,13 @@ export interface ModelOptions {
   /** The lane of each worker. */
   readonly workers: readonly number[];
   /**
-   * Pservers that have to confirm a version before a lane computed from it is pushed: by the rule all of them, without it
-   * those that have what the lane needs.
+   * Pservers that have to confirm a version before a lane computed from it is pushed: by the rule all of them,
+   * without it those that have what the lane needs.
    */
   readonly confirming: number;
   /** How many restarts of pservers there may be. */
   readonly restarts: number;
-  /** To go on, workers may begin anew where they would have to wait: a way out that nobody should need. */
+  /** Workers may start over where they would have to wait: a way out that none should need. */
   readonly mayBeginAnew?: boolean;
 }
 
@@ -72,7 +72,7 @@ export interface ModelState {
 
 export interface Step {
   readonly to: ModelState;
-  /** Nobody may rely on it. */
+  /** No process may rely on it. */
   readonly isFault: boolean;
 }
 
@@ -101,10 +101,10 @@ export const isEnd = ({ timeline, pservers }: ModelState): boolean =>
 function gateOf({ timeline, version, here, keepsPrevious }: PserverState): RoundGate {
   const gate = createRoundGate({ timeline, version: keepsPrevious ? version - 1 : version, lanes: LANES });
   if (keepsPrevious) {
-    for (let lane = 0; lane < LANES; lane++) gate.took(lane);
+    for (let lane = 0; lane < LANES; lane++) gate.accepted(lane);
     gate.advance();
   }
-  for (let lane = 0; lane < LANES; lane++) if ((here & (1 << lane)) !== 0) gate.took(lane);
+  for (let lane = 0; lane < LANES; lane++) if ((here & (1 << lane)) !== 0) gate.accepted(lane);
   return gate;
 }
 
@@ -151,7 +151,7 @@ function deliver(pserver: PserverState, push: Push): PserverState {
   if (judgeOf(pserver).judgeLane(push) !== 'take') return pserver;
   const gate = gateOf(pserver);
   check(push.timeline === pserver.timeline && push.round === pserver.version, 'a lane of another round is taken');
-  const isComplete = gate.took(push.lane);
+  const isComplete = gate.accepted(push.lane);
   const here = pserver.here | (1 << push.lane);
   if (!isComplete) return { ...pserver, here, keepsPrevious: false };
   check(here === ALL_LANES, 'a round is complete without all its lanes');
@@ -162,7 +162,7 @@ function deliver(pserver: PserverState, push: Push): PserverState {
   return forgetPast({ ...pserver, version: gate.version(), here: 0, folded: pserver.folded | lanes, keepsPrevious });
 }
 
-/** What the worker knows after an answer; undefined when it has to begin anew. */
+/** What the worker knows after an answer; undefined when it has to start over. */
 function pull(worker: WorkerState, pserver: PserverState, at: number, options: ModelOptions): WorkerState | undefined {
   const version = worker.computed ? worker.version + 1 : worker.version;
   const verdict = judgeOf(pserver).judgePull({ timeline: worker.timeline, version });

@@ -1,6 +1,9 @@
-/** What ends an attempt, what of it counts as a failure, and what becomes of a task that fails too often (DESIGN §4). */
+/**
+ * What ends an attempt, what of it counts as a failure, and what becomes of a task that fails too often (DESIGN §4).
+ */
 import { describe, expect, it } from 'vitest';
-import type { AttemptRef, Phase } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { Phase } from '../../../src/core/tasks/events.ts';
 import { DISCARD_TEXT_LENGTH } from '../../../src/core/tasks/state.ts';
 import { QueueRig, type RigOptions, refused } from './queue-rig.ts';
 
@@ -262,7 +265,7 @@ describe('a task that fails once too often', () => {
     expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 2, discarded: 1 });
   });
 
-  it('ends the pass also when it is the last one pending (defect 1)', () => {
+  it('ends the pass even when it is the last one pending (defect 1)', () => {
     const { rig, ref } = oneTask({ passes: 2 });
     rig.fail(ref);
     expect(rig.of('passEnded').map(({ totals }) => [totals.done, totals.discarded])).toEqual([
@@ -333,7 +336,7 @@ describe('a task that fails once too often', () => {
     expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 1, discarded: 2 });
   });
 
-  it('is reported in few words, however many files it lies in', () => {
+  it('is reported in few words, however many files it is in', () => {
     const { rig, ref } = oneTask({ describeTask: () => 'file '.repeat(1_000_000) });
     rig.step({ type: 'fail', ...ref, code: 'X', error: 'e'.repeat(1_000_000), data: true, read: 0, request: 1 });
     const [discarded] = rig.queue.discarded();

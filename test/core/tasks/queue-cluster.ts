@@ -1,11 +1,12 @@
 /**
- * A cluster around a task queue: trainers that believe what they were answered, answers that get lost, masters that restart
- * from exactly what was saved; and after every step all that must hold.
+ * A cluster around a task queue: trainers that believe what they were answered, answers that get lost, masters that
+ * restart from exactly what was saved; and after every step all that must hold.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
-import type { AttemptRef, Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import { configOf, type RigOptions, SavedChanges, sumsOf } from './queue-rig.ts';
 
@@ -159,7 +160,7 @@ export class Cluster {
   }
 
   restart(): void {
-    // Another process: its clock has another zero, and nobody is waiting on it yet.
+    // Another process: its clock has another zero, and no trainer is waiting on it yet.
     this.now = (this.now * 7 + 13) % 5_000;
     this.queue = createTaskQueue(this.config, this.saved.load(), this.now);
     this.#waiting.clear();
@@ -267,10 +268,10 @@ export class Cluster {
     must(Math.min(todo, pending, done, discarded) >= 0, 'no queue has fewer than no tasks');
     must(discarded === this.#discarded.size, 'discarded tasks stay discarded');
     must(done === this.finishedIn(pass), 'done is what was accepted');
-    must(waiting === this.#waiting.size, 'whoever is not answered waits');
+    must(waiting === this.#waiting.size, 'a request that is not answered waits');
     must(new Set(attempts.map(({ task }) => task)).size === pending, 'pending tasks are those with live attempts');
     const holders = attempts.map(({ task, trainer }) => `${task} ${trainer}`);
-    must(new Set(holders).size === holders.length, 'nobody works a task twice at once');
+    must(new Set(holders).size === holders.length, 'no trainer has a task twice at once');
     for (const { task } of attempts) {
       must(attempts.filter((other) => other.task === task).length <= 2, 'a task has one copy at most');
     }
@@ -280,7 +281,7 @@ export class Cluster {
       must(count <= (this.#live.has(trainer) ? LIMITS.tasksHeld : 0), 'only live trainers hold tasks, and few');
       const couldWork = phase === 'train' && !this.hasFailed && todo > 0 && count < LIMITS.tasksHeld;
       const isAsking = [...this.#waiting.values()].includes(trainer);
-      must(!(couldWork && isAsking && active.includes(trainer)), 'nobody waits while there is something to do');
+      must(!(couldWork && isAsking && active.includes(trainer)), 'no trainer waits while there is something to do');
     }
     must(phase === 'ended' || this.hasFailed || todo + pending > 0, 'a pass that is over has ended');
     this.#checks += 1;

@@ -3,14 +3,8 @@
  * do, so that tests read as stories.
  */
 import { expect } from 'vitest';
-import type {
-  AttemptRef,
-  Phase,
-  QueueConfig,
-  QueueEffect,
-  QueueEvent,
-  TaskQueue,
-} from '../../../src/core/tasks/events.ts';
+import { type AttemptRef, trainingTasks } from '../../../src/core/tasks/address.ts';
+import type { Phase, QueueConfig, QueueEffect, QueueEvent, TaskQueue } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import {
   blockSchema,
@@ -82,6 +76,7 @@ export interface RigOptions extends Partial<Omit<QueueConfig, 'taskRecords'>> {
 
 export function configOf({ tasks, ...rest }: RigOptions): QueueConfig {
   return {
+    addressing: trainingTasks,
     taskRecords: new Uint32Array(tasks).fill(10),
     describeTask: (task) => `file records ${10 * task + 1} to ${10 * task + 10}`,
     passes: 1,
@@ -119,11 +114,18 @@ export class QueueRig {
     this.queue = createTaskQueue(this.config, undefined, this.now);
   }
 
-  step(event: QueueEvent): QueueEffect[] {
+  /** All effects; what is to be saved is. */
+  effectsOf(event: QueueEvent): QueueEffect[] {
     const effects = this.queue.step(event, this.now);
     const [first] = effects;
     if (first?.type === 'save') for (const change of first.changes) this.saved.apply(change);
-    const rest = first?.type === 'save' ? effects.slice(1) : effects;
+    return effects;
+  }
+
+  /** All effects but the save. */
+  step(event: QueueEvent): QueueEffect[] {
+    const effects = this.effectsOf(event);
+    const rest = effects[0]?.type === 'save' ? effects.slice(1) : effects;
     if (rest.some((effect) => effect.type === 'save')) throw new Error('a step saves once, before all else');
     this.log.push(...rest);
     return rest;
@@ -131,8 +133,13 @@ export class QueueRig {
 
   /** Another master takes over with what was saved; the trainers named are live. */
   restart(...live: string[]): QueueEffect[] {
-    this.queue = createTaskQueue(this.config, this.saved.load(), this.now);
+    this.takeOver();
     return this.step({ type: 'roster', trainers: live });
+  }
+
+  /** Another master's queue, before that master knows who is alive. */
+  takeOver(): void {
+    this.queue = createTaskQueue(this.config, this.saved.load(), this.now);
   }
 
   joined(...trainers: string[]): void {
@@ -182,8 +189,8 @@ export class QueueRig {
   }
 
   progress(ref: AttemptRef, position: number, phase: Phase = 'compute'): QueueEffect[] {
-    const { trainer, pass, task, attempt } = ref;
-    return this.step({ type: 'progress', trainer, executing: { pass, task, attempt, position }, phase });
+    const { trainer, ...address } = ref;
+    return this.step({ type: 'progress', trainer, executing: { ...address, position }, phase });
   }
 
   /** Moves the clock by `ms` and ticks. */
@@ -207,7 +214,9 @@ export class QueueRig {
   }
 
   live(): AttemptRef[] {
-    return this.queue.attempts().map(({ trainer, pass, task, attempt }) => ({ trainer, pass, task, attempt }));
+    return this.queue
+      .attempts()
+      .map(({ queue, pass, task, attempt, trainer }) => ({ queue, pass, task, attempt, trainer }));
   }
 
   of<T extends QueueEffect['type']>(type: T): Extract<QueueEffect, { type: T }>[] {

@@ -1,7 +1,7 @@
 /** What the queue promises, one story a promise (DESIGN §4; seeds/distributed-training.en.md, "Task Queue"). */
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../../src/base/errors.ts';
-import type { AttemptRef } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, refused, sumsOf } from './queue-rig.ts';
 
 const all = (tasks: number): number[] => Array.from({ length: tasks }, (_, task) => task);
@@ -33,13 +33,13 @@ describe('a pass', () => {
     expect(new QueueRig({ tasks: 50, passes: 2, seed: 8 }).finishAll()).not.toEqual(one);
   });
 
-  it('begins at the very step that ended the one before: whoever waits is dealt a task of it', () => {
+  it('begins at the very step that ended the one before: a trainer that waits is dealt a task of it', () => {
     const rig = new QueueRig({ tasks: 1, passes: 2 });
     rig.joined('ann', 'bob');
     const first = rig.take('ann');
     expect(rig.get('bob')).toBe('waiting');
     rig.finish(first);
-    expect(rig.of('deal').at(-1)?.attempt).toEqual({ trainer: 'bob', pass: 1, task: 0, attempt: 1 });
+    expect(rig.of('deal').at(-1)?.attempt).toEqual({ queue: 'train', pass: 1, task: 0, attempt: 1, trainer: 'bob' });
   });
 
   it('counts nothing twice in the totals once the last one is over', () => {
@@ -59,7 +59,7 @@ describe('a pass', () => {
   });
 });
 
-describe('whoever asks for a task', () => {
+describe('a trainer that asks for a task', () => {
   it('waits when all are dealt, and gets the next that comes back', () => {
     const rig = new QueueRig({ tasks: 4 });
     rig.joined('ann', 'bob', 'cid');
@@ -72,7 +72,7 @@ describe('whoever asks for a task', () => {
     expect(rig.of('deal').at(-1)).toEqual({
       type: 'deal',
       request,
-      attempt: { trainer: 'cid', pass: 0, task: anns[1]!.task, attempt: 2 },
+      attempt: { ...anns[1]!, attempt: 2, trainer: 'cid' },
     });
   });
 
@@ -204,7 +204,7 @@ describe('one door for reports', () => {
     expect(rig.finish({ ...second, pass: 3 })).toEqual(refused('PassAfter'));
   });
 
-  it('refuses the finish of a task that was given to another meanwhile (defect 2)', () => {
+  it('refuses the finish of a task that was given to another in the meantime (defect 2)', () => {
     const rig = new QueueRig({ tasks: 1 });
     rig.joined('ann', 'bob');
     const anns = rig.take('ann');
@@ -242,7 +242,7 @@ describe('one door for reports', () => {
 });
 
 describe('four trainers at once', () => {
-  it('see each of 50 tasks once in each of 10 passes, whoever gets it', () => {
+  it('see each of 50 tasks once in each of 10 passes, whichever trainer gets it', () => {
     const rig = new QueueRig({ tasks: 50, passes: 10 });
     const trainers = ['ann', 'bob', 'cid', 'dot'];
     rig.joined(...trainers);

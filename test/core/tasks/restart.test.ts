@@ -1,7 +1,8 @@
 /** What a master that takes over finds: everything that was answered, from a few small values (DESIGN §4). */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { AttemptRef, QueueEvent } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
+import type { QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
 import {
   BLOCK_TASKS,
@@ -119,7 +120,7 @@ describe('a master that takes over', () => {
     expect(rig.queue.isDone(1, 2)).toBe(true);
   });
 
-  it('believes a discard that was saved without the block it lies in', () => {
+  it('believes a discard that was saved without the block that it is in', () => {
     const rig = new QueueRig({ tasks: 2, maxFailures: 0, maxDiscarded: 2 });
     rig.joined('ann');
     const ref = rig.take('ann');
@@ -162,7 +163,7 @@ describe('several live attempts of one task', () => {
     rig.step({ type: 'roster', trainers: ['ann', 'bob'] });
     return rig;
   };
-  const ref = (trainer: string, attempt: number) => ({ trainer, pass: 0, task: 0, attempt });
+  const ref = (trainer: string, attempt: number) => ({ queue: 'train' as const, pass: 0, task: 0, attempt, trainer });
 
   it('the task goes back when the last one ends', () => {
     const rig = twice();

@@ -1,6 +1,6 @@
 /** Stragglers get help, and the number of trainers stays within its bounds (DESIGN §4 "Speculation", "Elastic"). */
 import { describe, expect, it } from 'vitest';
-import type { AttemptRef } from '../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, type RigOptions, refused } from './queue-rig.ts';
 
 /** Ten tasks that take 500 ms each, but for one that ann does not come to the end of. */
@@ -22,7 +22,9 @@ describe('a task that is far slower than the rest', () => {
   it('is dealt to an idle trainer as well, once nothing is left to do', () => {
     const { rig, slow } = aStraggler();
     expect(rig.get('bob')).toEqual({ ...slow, trainer: 'bob', attempt: 2 });
-    expect(rig.of('speculated')).toEqual([{ type: 'speculated', task: slow.task, slow: 'ann', trainer: 'bob' }]);
+    expect(rig.of('speculated')).toEqual([
+      { type: 'speculated', pass: 0, task: slow.task, slow: 'ann', trainer: 'bob' },
+    ]);
     expect(rig.queue.counts()).toMatchObject({ pending: 1, todo: 0, speculations: 1 });
   });
 
@@ -44,7 +46,7 @@ describe('a task that is far slower than the rest', () => {
     expect(rig.heldBy('bob')).toHaveLength(1);
   });
 
-  it('is done by whoever is first; the other is refused, and both have read it', () => {
+  it('is done by the first to finish; the other is refused, and both have read it', () => {
     const { rig, slow } = aStraggler();
     const copy = rig.take('bob');
     expect(rig.finish(copy)).toBe('accept');

@@ -27,11 +27,11 @@ afterEach(() => {
 const settle = (): Promise<void> => master.clock.advance(0);
 
 function keep(): void {
-  const onEnd = (error: unknown): void => void master.ends.push(error);
-  const view = followPlacement(master.context, { shards: 1, pservers: PSERVERS }, onEnd);
+  const onFatal = (error: unknown): void => void master.ends.push(error);
+  const view = followPlacement(master.context, { shards: 1, pservers: PSERVERS }, onFatal);
   cancels.push(
     view.cancel,
-    keepClusterStatus(master.context, { fence: master.fence, view, pservers: PSERVERS, onEnd }),
+    keepClusterStatus(master.context, { fence: master.fence, view, pservers: PSERVERS, onFatal }),
   );
 }
 
@@ -55,7 +55,7 @@ async function clusterStatus(): Promise<unknown> {
 }
 
 describe('a pserver', () => {
-  it('that is gone is down, also when it went before this master came', async () => {
+  it('that is gone is down, even when it went before this master came', async () => {
     say(0, 'up');
     claim(1);
     say(1, 'up');

@@ -1,4 +1,4 @@
-/** Who is to save the model stands in the store before anybody is told. */
+/** The choice of who saves the model is in the store before any trainer is told. */
 import { beforeEach, expect, it } from 'vitest';
 import { createSignal } from '../../../src/cluster/waiting.ts';
 import { openSaves, type Saves } from '../../../src/roles/master/saves.ts';
@@ -10,9 +10,17 @@ let master: Master;
 let saves: Saves;
 
 async function open(ended: number): Promise<Saves> {
-  const { context, fence, over, ends } = master;
-  const onEnd = (error: unknown): void => void ends.push(error);
-  return openSaves({ context, fence, passes: 5, ended, over: over.signal, changed: createSignal(), onEnd });
+  const { context, fence, stopSignal, ends } = master;
+  const onFatal = (error: unknown): void => void ends.push(error);
+  return openSaves({
+    context,
+    fence,
+    passes: 5,
+    ended,
+    stopSignal: stopSignal.signal,
+    changed: createSignal(),
+    onFatal,
+  });
 }
 
 const stored = async (): Promise<unknown> =>
@@ -24,7 +32,7 @@ beforeEach(async () => {
   saves = await open(1);
 });
 
-it('neither on its first request nor when it asks again meanwhile', async () => {
+it('neither on its first request nor when it asks again in the meantime', async () => {
   master.troubled.hold();
   const answers = [saves.request(ASK), saves.request(ASK)];
   const states = answers.map(stateOf);

@@ -1,7 +1,8 @@
 /**
- * EtcdStore against a real server that is stopped, killed, restarted and wiped. One test at least for each trap of the npm
- * client that it is built on: shared circuit breaker, long watch backoff, lease loss told at twice the TTL, no deadlines,
- * ambiguous retries, watches that die silently, wiped stores that look empty, `close` that does not, pings too often.
+ * EtcdStore against a real server that is stopped, killed, restarted and wiped. One test at least for each trap of the
+ * npm client that it is built on: shared circuit breaker, long watch backoff, lease loss told at twice the TTL, no
+ * deadlines, ambiguous retries, watches that die silently, wiped stores that look empty, `close` that does not, pings
+ * too often.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
@@ -11,7 +12,7 @@ import { openStore } from '../../../src/store/open-store.ts';
 import { settle } from '../../../src/store/settle.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../../etcd-server.ts';
-import { StoreProcess } from '../sqlite/store-process.ts';
+import { StoreProcess } from '../store-process.ts';
 import { create, failureOf, put, RecordingLog, SILENT, WatchRecorder } from '../support.ts';
 
 const reason = whyNoEtcd();
@@ -229,8 +230,8 @@ describe.skipIf(reason !== undefined)(`EtcdStore under faults${reason === undefi
 });
 
 /**
- * A watch with a server of its own on which nothing happens while the other tests run. etcd ends the streams of clients that
- * ping more often than every 5 s; the second ping of ours is due after 12.
+ * A watch with a server of its own on which nothing happens while the other tests run. etcd ends the streams of clients
+ * that ping more often than every 5 s; the second ping of ours is due after 12.
  */
 class IdleWatch {
   readonly log: RecordingLog;

@@ -21,7 +21,7 @@ describe('LeaseObserver', () => {
     expect(observer.observe(1_020, 1_020, undefined)).toMatchObject([{ id: 1n, renewals: 0n }]);
   });
 
-  it('starts again at each renewal, also when another lease changed', () => {
+  it('starts again at each renewal, even when another lease changed', () => {
     const observer = new LeaseObserver();
     observer.observe(0, 0, [lease(0n)]);
     expect(poll(observer, 20, 480)).toBeUndefined();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
 import { openStore } from '../../../src/store/open-store.ts';
+import { StoreProcess } from '../store-process.ts';
 import { put, SILENT } from '../support.ts';
-import { StoreProcess } from './store-process.ts';
 
 const TTL_MS = 1_000;
 let folder = '';

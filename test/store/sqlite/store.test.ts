@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
 import { networkFileSystem } from '../../../src/store/sqlite/file.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/store/sqlite/store.ts';
+import { ROOT } from '../../source-files.ts';
 import { failureOf, put, SILENT, WatchRecorder } from '../support.ts';
 
 const clock = createClock();
@@ -45,7 +46,7 @@ describe('SqliteStore, its file', () => {
     expect(watch.story).toEqual(['/a=1', '/b=2']);
   });
 
-  it('can be opened by many at once when it is not there yet', async () => {
+  it('can be opened by many at once when it does not exist yet', async () => {
     const stores = await Promise.all(Array.from({ length: 8 }, () => open()));
     const identities = await Promise.all(stores.map((store) => store.identity()));
     expect(new Set(identities.map((identity) => identity.clusterId)).size).toBe(1);
@@ -63,11 +64,35 @@ describe('SqliteStore, its file', () => {
       message: expect.stringContaining('another program'),
     });
     rmSync(path);
+  });
+
+  it('refuses a newer layout, naming both versions', async () => {
     await (await open()).close();
     const newer = new DatabaseSync(path);
     newer.exec('PRAGMA user_version = 99');
     newer.close();
-    expect(await failureOf(open())).toMatchObject({ message: expect.stringContaining('format 99') });
+    const message = `store ${path} has layout version 99, this executable reads version 2`;
+    expect(await failureOf(open())).toMatchObject({ code: 'VersionMismatch', message });
+  });
+
+  it('refuses the file of an older paddlet, naming both versions, and leaves it alone', async () => {
+    const golden = readFileSync(join(ROOT, 'test/golden/store/v1-store.db'));
+    writeFileSync(path, golden);
+    expect(await failureOf(open())).toMatchObject({
+      code: 'VersionMismatch',
+      message: `store ${path} has layout version 1, this executable reads version 2`,
+      details: { found: 1, expected: 2 },
+    });
+    expect(readFileSync(path).equals(golden)).toBe(true);
+    expect(readdirSync(folder)).toEqual(['store.db']);
+  });
+
+  it('takes no value of another type, as a program in another language might write', async () => {
+    await (await open()).close();
+    const db = new DatabaseSync(path);
+    const insert = db.prepare("INSERT INTO entry VALUES ('/a', ?, 2, 2, 0)");
+    expect(() => insert.run(Buffer.from('bytes'))).toThrow('cannot store BLOB');
+    db.close();
   });
 
   it('refuses a folder that cannot be made', async () => {
@@ -146,7 +171,7 @@ describe('SqliteStore, its transactions', () => {
     const other = new DatabaseSync(path);
     other.exec('BEGIN IMMEDIATE');
     expect((await failureOf(put(store, '/a', '2'))).code).toBe('StoreUnavailable');
-    // Readers go on meanwhile.
+    // Readers continue.
     expect((await store.get('/a'))?.value).toBe('1');
     const waiting = put(store, '/a', '3');
     other.exec('COMMIT');

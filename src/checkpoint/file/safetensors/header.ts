@@ -1,7 +1,8 @@
 /**
  * The header of a safetensors file, from the format's public description: 8 bytes little-endian length n, then n bytes
- * of JSON (padded with spaces), then the data. The JSON maps each tensor's name to {dtype, shape, data_offsets}, offsets
- * counted from the start of the data; `__metadata__` maps strings to strings. Tensors cover the data without holes.
+ * of JSON (padded with spaces), then the data. The JSON maps each tensor's name to {dtype, shape, data_offsets},
+ * offsets counted from the start of the data; `__metadata__` maps strings to strings. Tensors cover the data without
+ * holes.
  */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
@@ -46,7 +47,7 @@ export interface Header {
 /** The length field before the JSON. */
 export const LENGTH_BYTES = 8;
 /** Object, tensor, shape: JSON that nests deeper is not a header. */
-const MAX_DEPTH = 3;
+const HEADER_DEPTH = 3;
 
 /** The JSON of a header, in UTF-8. */
 export function headerJson(metadata: Metadata, tensors: readonly TensorInfo[]): Uint8Array {
@@ -138,14 +139,14 @@ function parseEntries(json: Uint8Array, file: string): [string, unknown][] {
   return Object.entries(value as object);
 }
 
-/** JSON.parse keeps the last of two equal keys without a word; readers in other languages may keep the first. */
+/** JSON.parse keeps the last of two equal keys silently; readers in other languages may keep the first. */
 function refuseDuplicates(text: string): void {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
     if (char === '{' || char === '[') {
       open.push(char === '{' ? new Set() : undefined);
-      if (open.length > MAX_DEPTH) throw new SyntaxError('it nests too deeply');
+      if (open.length > HEADER_DEPTH) throw new SyntaxError('it nests too deeply');
     } else if (char === '}' || char === ']') {
       open.pop();
     } else if (char === '"') {
@@ -153,7 +154,7 @@ function refuseDuplicates(text: string): void {
       const keys = open.at(-1);
       if (keys !== undefined && isKey(text, end)) {
         const key = JSON.parse(text.slice(at, end)) as string;
-        if (keys.has(key)) throw new SyntaxError(`the name ${JSON.stringify(key)} is there twice`);
+        if (keys.has(key)) throw new SyntaxError(`the name ${JSON.stringify(key)} is given twice`);
         keys.add(key);
       }
       at = end - 1;

@@ -1,4 +1,6 @@
-/** Reads a safetensors file by ranges: nothing but the header is held, and no length is believed before it is checked. */
+/**
+ * Reads a safetensors file by ranges: only the header is held in memory, and no length is trusted before it is checked.
+ */
 import { assert } from '../../../base/assert.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { DiskFile } from '../../../base/seams.ts';
@@ -39,7 +41,7 @@ export async function isHeaderIntact({ file, name, dataStart }: Safetensors): Pr
   return isSealIntact(header);
 }
 
-/** Only the metadata, also of a file whose tensors are torn. Throws `CheckpointCorrupt`. */
+/** Only the metadata, even of a file whose tensors are torn. Throws `CheckpointCorrupt`. */
 export async function readMetadataOnly(file: DiskFile, name: string): Promise<ReadonlyMap<string, string>> {
   const headerBytes = await readHeaderLength(file, name, await file.size());
   const json = new Uint8Array(headerBytes);
@@ -92,7 +94,7 @@ export function expectTensor(source: Safetensors, name: string, dtype: Dtype, sh
 type Elements = Float32Array | Uint32Array | BigUint64Array | Uint8Array;
 
 /**
- * Fills `into` with elements of the tensor from element `first` on. The caller has bounded `into`; the range must lie
+ * Fills `into` with elements of the tensor from element `first` on. The caller has bounded `into`; the range must be
  * within the tensor. Throws `CheckpointCorrupt` when the file ends early or cannot be read.
  */
 export async function readElements<T extends Elements>(
@@ -103,7 +105,7 @@ export async function readElements<T extends Elements>(
 ): Promise<T> {
   const begin = tensor.begin + first * DTYPE_BYTES[tensor.dtype];
   assert(into.BYTES_PER_ELEMENT === DTYPE_BYTES[tensor.dtype], 'elements are read as what they are');
-  assert(first >= 0 && begin + into.byteLength <= tensor.end, `a range of tensor ${tensor.name} lies within it`);
+  assert(first >= 0 && begin + into.byteLength <= tensor.end, `a range of tensor ${tensor.name} is within it`);
   const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
   await readFully(source.file, `${source.name}: ${tensor.name}`, bytes, source.dataStart + begin);
   return into;

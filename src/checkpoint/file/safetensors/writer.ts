@@ -1,7 +1,7 @@
 /**
  * Writes a safetensors file front to back in bounded memory. Room for the header is reserved and filled last, because
- * sizes are known only then; a first header with the metadata and no tensors stands there meanwhile, so that a torn file
- * still says whose it is and never passes for a whole one.
+ * sizes are known only then. Until then a first header has the metadata and no tensors, so that a torn file still names
+ * its owner and never passes for a whole one.
  */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';

@@ -6,18 +6,12 @@ import type { ChunkCutter } from '../../chunk-cutter.ts';
 import { type Content, openContent } from '../../content.ts';
 import type { DataPlace } from '../../place.ts';
 import type { IndexedFile } from '../../source.ts';
-import type { Bounds } from '../text-scanner.ts';
-import { type IdxHeader, IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, readIdxHeader } from './idx.ts';
+import type { FoundFiles, Indexing } from '../format.ts';
+import { type IdxHeader, IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, readIdxHeader } from './header.ts';
 
 const BLOCK_BYTES = 4 << 20;
 
-export async function indexImages(
-  place: DataPlace,
-  found: { readonly paths: readonly string[]; readonly labels: readonly string[] },
-  cutter: ChunkCutter,
-  bounds: Bounds,
-  onBytes: (count: number) => void,
-): Promise<IndexedFile[]> {
+export async function indexImages(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
   const files: IndexedFile[] = [];
   for (const [at, path] of found.paths.entries()) {
     const labelsPath = found.labels[at];
@@ -26,7 +20,7 @@ export async function indexImages(
     try {
       const labels = await openContent(place, labelsPath);
       try {
-        files.push(await indexPair(files.length, { images, labels }, cutter, bounds, onBytes));
+        files.push(await indexPair(files.length, { images, labels }, into));
       } finally {
         await labels.file.close();
       }
@@ -40,9 +34,7 @@ export async function indexImages(
 async function indexPair(
   file: number,
   contents: { readonly images: Content; readonly labels: Content },
-  cutter: ChunkCutter,
-  bounds: Bounds,
-  onBytes: (count: number) => void,
+  { cutter, bounds, onBytes }: Indexing,
 ): Promise<IndexedFile> {
   const { images, labels } = contents;
   const header = await readHeader(images, 'images');

@@ -2,28 +2,25 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { openContent } from '../../content.ts';
 import { absolutePath, compareBytewise, type DataPlace, resolveFiles } from '../../place.ts';
-import { labelsPathOf, readIdxHeader } from './idx.ts';
+import type { WantedFiles } from '../format.ts';
+import { labelsPathOf, readIdxHeader } from './header.ts';
 
 export interface Pair {
   readonly images: string;
   readonly labels: string;
 }
 
-interface Wanted {
-  readonly what: string | readonly string[];
-  readonly labels?: readonly string[];
-}
-
 /**
- * Each file of images with its labels: as listed in `labels`; else by the names of MNIST, listed in `what` or beside the
- * images; or the only two files in `what`. Sorted bytewise by the images' path. Throws `DataMissing`, `DataInvalid`.
+ * Each file of images with its labels: as listed in `labels`; else by the names of MNIST, listed in `what` or beside
+ * the images; or the only two files in `what`. Sorted bytewise by the images' path. Throws `DataMissing`,
+ * `DataInvalid`.
  */
-export async function pairsOf(place: DataPlace, wanted: Wanted): Promise<Pair[]> {
+export async function pairsOf(place: DataPlace, wanted: WantedFiles): Promise<Pair[]> {
   const pairs = wanted.labels?.length ? await listedPairs(place, wanted) : await foundPairs(place, wanted);
   return pairs.sort((a, b) => compareBytewise(a.images, b.images));
 }
 
-async function listedPairs(place: DataPlace, { what, labels = [] }: Wanted): Promise<Pair[]> {
+async function listedPairs(place: DataPlace, { what, labels = [] }: WantedFiles): Promise<Pair[]> {
   const images = typeof what === 'string' ? [what] : what;
   if (images.length !== labels.length) {
     throw new PaddletError('DataInvalid', `${images.length} files of images, but ${labels.length} of labels`);
@@ -45,7 +42,7 @@ async function oneFile(place: DataPlace, path: string): Promise<string> {
   return file;
 }
 
-async function foundPairs(place: DataPlace, { what }: Wanted): Promise<Pair[]> {
+async function foundPairs(place: DataPlace, { what }: WantedFiles): Promise<Pair[]> {
   const images: string[] = [];
   const labels = new Set<string>();
   for (const path of await resolveFiles(place, what)) {

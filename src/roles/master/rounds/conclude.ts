@@ -1,4 +1,7 @@
-/** The end of a job in mode sync: the account from the ledgers, the digests, and the result. The last cut is its checkpoint. */
+/**
+ * The end of a job in sync mode: the records accounted for from the ledgers, the digests, and the result. The last
+ * cut is its checkpoint.
+ */
 
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -6,7 +9,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
 import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
-import { makeResult, type PserverAccount, takeAccounts } from '../tasks/conclude.ts';
+import { makeResult, type PserverAccount, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
 import type { TakenCut } from './cuts.ts';
 
@@ -19,15 +22,15 @@ export interface ConcludeRoundsOptions extends ConcludeOptions {
 }
 
 export async function concludeRounds(options: ConcludeRoundsOptions): Promise<JobResult> {
-  const { record, group, model, over, cut } = options;
+  const { record, group, model, stopSignal, cut } = options;
   const { tasks } = record.train;
   const { passes } = record.job.training;
-  const accounts = await takeAccounts(group, over);
+  const accounts = await takeAccounts(group, stopSignal);
   const complete = await completePasses(options);
   const digests = await digestModel(group, {
     spec: model.parameters,
     shards: record.job.cluster.shards,
-    signal: over,
+    signal: stopSignal,
   });
   const counts = countRecords(accounts, record.train.records, passes);
   const checkpoints = cut.files.map(({ index, uuid, md5, bytes }) => ({ index, uuid, md5, bytes }));
@@ -41,7 +44,7 @@ export async function concludeRounds(options: ConcludeRoundsOptions): Promise<Jo
 }
 
 /** Passes of which every shard has closed every task. */
-async function completePasses({ group, record, over }: ConcludeRoundsOptions): Promise<number> {
+async function completePasses({ group, record, stopSignal }: ConcludeRoundsOptions): Promise<number> {
   const pass = record.job.training.passes - 1;
   const watermarks = await group.withPlacement(
     'complete passes',
@@ -53,14 +56,14 @@ async function completePasses({ group, record, over }: ConcludeRoundsOptions): P
           return reply.header.watermark;
         }),
       ),
-    over,
+    stopSignal,
   );
   return Math.min(...watermarks);
 }
 
 /**
- * Bad records are those that the last pass left out, times the passes: the data is the same in each. What else is missing
- * from the ledgers' count is lost.
+ * Bad records are those that the last pass left out, times the passes: the data is the same in each. What else is
+ * missing from the ledgers' count is lost.
  */
 export function countRecords(accounts: readonly PserverAccount[], indexed: number, passes: number) {
   const applied = Math.min(...accounts.map((one) => one.applied));

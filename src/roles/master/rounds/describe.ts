@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { RoundsInfo } from '../../../cluster/info.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { type Dataset, describeRecords } from '../dataset.ts';
-import type { Parts } from './training.ts';
+import type { RoundsState } from './state.ts';
 
 /** File and records of a lane in a round. */
 export function describeLane(dataset: Dataset, plan: RoundPlan, round: number, lane: number): string {
@@ -15,22 +15,22 @@ export function describeLane(dataset: Dataset, plan: RoundPlan, round: number, l
 }
 
 /** Undefined when all rounds are done. */
-export function waitReason({ options, watch, desk, rounds }: Parts): string | undefined {
-  const missing = desk.missingTrainers();
+export function waitReason({ options, watch, service, rounds }: RoundsState): string | undefined {
+  const missing = service.missingTrainers();
   if (missing > 0) return `${missing} more trainers must join (cluster.minTrainers)`;
   const now = watch.current();
-  if (now === undefined) return 'the pservers are not all there, or are set back to the cut';
+  if (now === undefined) return 'a pserver is missing, or all are being set back to the cut';
   if (now.version >= rounds) return undefined;
   const at = watch.pservers().filter(({ version }) => version === now.version);
   const sinceMs = Math.min(...at.map((one) => one.sinceMs));
   const seconds = ((options.context.host.clock.monotonicMs() - sinceMs) / 1000).toFixed(1);
-  const who = [...new Set(now.missing.flatMap((lane) => desk.owners()[lane] ?? []))];
+  const who = [...new Set(now.missing.flatMap((lane) => service.owners()[lane] ?? []))];
   const where = at.map(({ index }) => index).join(', ');
   return `round ${now.version} waits for lanes ${now.missing.join(', ')} of trainers ${who.join(', ')} at pserver ${where}, for ${seconds} s`;
 }
 
-/** `records` are those that stand in the rounds that are over, bad ones included, to within a round. */
-export function describeRounds({ options, plan, rounds, watch, desk, cuts, followed }: Parts): RoundsInfo {
+/** `records` are those of the completed rounds, bad ones included, to within a round. */
+export function describeRounds({ options, plan, rounds, watch, service, cuts, stored }: RoundsState): RoundsInfo {
   const { record, context } = options;
   const { passes } = record.job.training;
   const at = context.host.clock.monotonicMs();
@@ -38,7 +38,7 @@ export function describeRounds({ options, plan, rounds, watch, desk, cuts, follo
   const place = now && plan.placeOf(now.version);
   const ofPass = place && { round: place.round, rounds: plan.roundsOf(place.pass) };
   const passesDone = place === undefined ? passes : place.pass + place.round / Math.max(1, plan.roundsOf(place.pass));
-  const cut = followed.current()?.cut;
+  const cut = stored.current()?.cut;
   return {
     total: rounds,
     ...(now === undefined
@@ -49,8 +49,8 @@ export function describeRounds({ options, plan, rounds, watch, desk, cuts, follo
           ...(ofPass && { ofPass }),
           records: Math.round(passesDone * record.train.records),
         }),
-    lanes: desk.owners(),
-    helped: desk.helped(),
+    lanes: service.owners(),
+    helped: service.helped(),
     pservers: watch.pservers().map(({ index, timeline, version, missing, sinceMs }) => {
       return { index, timeline, version, missing, waitedMs: Math.round(at - sinceMs) };
     }),
@@ -60,7 +60,7 @@ export function describeRounds({ options, plan, rounds, watch, desk, cuts, follo
   };
 }
 
-export function registerLaneMetrics(registry: Registry, { watch, desk, cuts, followed }: Parts): void {
+export function registerLaneMetrics(registry: Registry, { watch, service, cuts, stored }: RoundsState): void {
   const gauge = (name: string, help: string, value: () => number | undefined): void => {
     new Gauge({
       name,
@@ -72,18 +72,18 @@ export function registerLaneMetrics(registry: Registry, { watch, desk, cuts, fol
       },
     });
   };
-  gauge('paddlet_master_round', 'Mode sync: the round in work, by the pserver that is furthest behind', () => {
+  gauge('paddlet_master_round', 'Sync mode: the current round, by the pserver that is furthest behind', () => {
     return watch.current()?.version;
   });
-  gauge('paddlet_master_missing_lanes', 'Mode sync: lanes that the round in work waits for', () => {
+  gauge('paddlet_master_missing_lanes', 'Sync mode: lanes that the current round waits for', () => {
     return watch.current()?.missing.length;
   });
-  gauge('paddlet_master_timeline', 'Mode sync: how often all pservers were set back', () => {
-    return followed.current()?.cut.timeline;
+  gauge('paddlet_master_timeline', 'Sync mode: how often all pservers were set back', () => {
+    return stored.current()?.cut.timeline;
   });
-  gauge('paddlet_master_cut_round', 'Mode sync: the round of the last complete cut', () => {
-    return followed.current()?.cut.round;
+  gauge('paddlet_master_cut_round', 'Sync mode: the round of the last complete cut', () => {
+    return stored.current()?.cut.round;
   });
-  gauge('paddlet_master_cuts', 'Mode sync: cuts completed by this master', () => cuts.counts().complete);
-  gauge('paddlet_master_helped_lanes', 'Mode sync: lanes that got a second trainer', desk.helped);
+  gauge('paddlet_master_cuts', 'Sync mode: cuts completed by this master', () => cuts.counts().complete);
+  gauge('paddlet_master_helped_lanes', 'Sync mode: lanes that got a second trainer', service.helped);
 }

@@ -1,9 +1,10 @@
-/** What the master answers to trainers of a job in mode sync, and to whoever wants a cut. */
+/** What the master answers to trainers of a job in sync mode, and to `paddlet checkpoint save`. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Outgoing, Session } from '../../../protocol/messages/channel.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/messages.ts';
-import { type Dataset, taskParts } from '../dataset.ts';
-import type { MasterState } from '../serve.ts';
+import { type Dataset, taskChunks } from '../dataset.ts';
+import type { MasterState } from '../state.ts';
+import { whileOpen } from '../while-open.ts';
 import type { LaneTraining } from './training.ts';
 
 type LaneRequest = Extract<
@@ -14,15 +15,15 @@ type Reply = Outgoing<ReplyHeader>;
 
 export async function answerLanes(state: MasterState, header: LaneRequest, session: Session): Promise<Reply> {
   const { training } = state;
-  if (training.mode !== 'sync') throw new PaddletError('BadMessage', 'this job is in mode async: there are no lanes');
+  if (training.mode !== 'sync') throw new PaddletError('BadMessage', 'this job is in async mode: it has no lanes');
   switch (header.type) {
     case 'getLanes':
       return whileOpen(session, async (closed) => {
         const { trainer, known, maxWaitMs } = header;
-        const { number, over, owners } = await training.desk.getLanes({ trainer, known, maxWaitMs, closed });
+        const { number, done, owners } = await training.service.getLanes({ trainer, known, maxWaitMs, closed });
         const saveModel = state.saves?.isWanted() === true ? { saveModel: true as const } : {};
         return {
-          header: { type: 'getLanes', number, over, owners: owners.map((trainers) => [...trainers]), ...saveModel },
+          header: { type: 'getLanes', number, done, owners: owners.map((trainers) => [...trainers]), ...saveModel },
         };
       });
     case 'getPlan':
@@ -30,10 +31,10 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
     case 'getChunks':
       return { header: { type: 'getChunks', ...chunksOf(training.dataset, header.task) } };
     case 'failLane':
-      training.desk.failed(header);
+      training.service.failed(header);
       return { header: { type: 'failLane' } };
     case 'returnLanes':
-      training.desk.tell({ type: 'left', trainer: header.trainer });
+      training.service.tell({ type: 'left', trainer: header.trainer });
       return { header: { type: 'returnLanes' } };
     case 'roundStuck':
       await training.stuck(header);
@@ -52,33 +53,11 @@ async function takeCut({ cuts }: LaneTraining, closed: AbortSignal): Promise<Rep
   return { header: { type: 'checkpoint', outcome: 'saved', cut } };
 }
 
-/** The signal aborts when the connection ends. */
-async function whileOpen(session: Session, run: (closed: AbortSignal) => Promise<Reply>): Promise<Reply> {
-  const closed = new AbortController();
-  const cancel = session.onClosed(() => closed.abort());
-  try {
-    return await run(closed.signal);
-  } finally {
-    cancel();
-  }
-}
-
 function chunksOf(dataset: Dataset, task: number) {
   if (task >= dataset.tasks.length) {
     throw new PaddletError('BadMessage', `task ${task}: a pass has ${dataset.tasks.length}`);
   }
-  return wireParts(dataset, task);
-}
-
-/** The chunks of a task as they travel. */
-export function wireParts(dataset: Dataset, task: number) {
-  const { files, chunks } = taskParts(dataset, task);
-  return {
-    files: files.map(({ path, bytes, records, labels }) => {
-      return { path, bytes, records, ...(labels === undefined ? {} : { labels: { ...labels } }) };
-    }),
-    chunks,
-  };
+  return taskChunks(dataset, task);
 }
 
 const bytesOf = (numbers: Uint32Array): Uint8Array =>

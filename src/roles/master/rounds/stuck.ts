@@ -1,7 +1,7 @@
 /**
- * A round that nobody can compute any more: a pserver wants lanes of it, and another one has gone on and no longer gives the
- * version that they are computed from. That cannot be as long as everybody keeps to the rules; when it is all the same, all
- * go back to the cut, as nothing else helps.
+ * A round that can no longer be computed: a pserver wants lanes of it, and another one is past it and no longer has the
+ * version that they are computed from. That cannot happen as long as all processes follow the protocol. If it does, all
+ * pservers go back to the cut, as nothing else helps.
  */
 
 import { rolledBack } from '../../../checkpoint/registry/cut.ts';
@@ -18,11 +18,11 @@ export interface StuckOptions {
   readonly context: RoleContext;
   readonly group: PserverGroup;
   readonly fence: Fence;
-  readonly cuts: CutView;
-  readonly over: AbortSignal;
+  readonly stored: CutView;
+  readonly stopSignal: AbortSignal;
 }
 
-/** Returns when the report was looked into; reports that come meanwhile wait for the same. */
+/** Returns when the report was checked; reports that come in that time wait for the same check. */
 export function createStuckJudge(options: StuckOptions): (report: Report) => Promise<void> {
   let judging: Promise<void> | undefined;
   return (report) => {
@@ -34,12 +34,16 @@ export function createStuckJudge(options: StuckOptions): (report: Report) => Pro
 }
 
 async function judge(options: StuckOptions, { trainer, timeline, round }: Report): Promise<void> {
-  const { context, group, fence, cuts, over } = options;
-  if (cuts.current()?.cut.timeline !== timeline) return;
-  const found = await group.withPlacement('a round that is stuck', ({ pservers }) => findStuck(group, pservers), over);
+  const { context, group, fence, stored, stopSignal } = options;
+  if (stored.current()?.cut.timeline !== timeline) return;
+  const found = await group.withPlacement(
+    'a round that is stuck',
+    ({ pservers }) => findStuck(group, pservers),
+    stopSignal,
+  );
   if (found === undefined || found.timeline !== timeline) return;
   const { behind, version, oldest } = found;
-  context.host.log.error(`round ${version} cannot be computed any more: all pservers go back to the cut`, {
+  context.host.log.error(`round ${version} can no longer be computed: all pservers go back to the cut`, {
     behind,
     oldest,
     reportedBy: trainer,
@@ -49,8 +53,8 @@ async function judge(options: StuckOptions, { trainer, timeline, round }: Report
 }
 
 /**
- * A version is given up when everybody has the next one. So those that are behind are asked once more, after the others
- * have said what they gave up: had it been in order, they would have come that far before.
+ * A version is given up when every pserver has the next one. So those that are behind are asked once more, after the
+ * others have said what they gave up: if all is well, they have that version by then.
  */
 async function findStuck(group: PserverGroup, pservers: readonly PlacedPserver[]) {
   const first = await ask(group, pservers);

@@ -1,193 +1,154 @@
 /**
- * Mode sync: lanes are dealt to the live trainers, who work round after round; the passes are over when every pserver has
- * the version after the last round and a cut of it is complete (DESIGN §6). Nothing of it is saved by the master: where the
- * rounds stand is what the pservers say, and the cut is in the store.
+ * Sync mode: lanes are handed to the live trainers, who work round after round; the passes are over when every
+ * pserver has the version after the last round and a cut of it is complete (DESIGN §6). The master saves nothing of
+ * it: the pservers say which round they have, and the cut is in the store.
  */
-import { assert } from '../../../base/assert.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { ReadCut } from '../../../checkpoint/registry/cut.ts';
 import { type CutView, followCut } from '../../../cluster/placement/cut-view.ts';
-import { createRoundPlan, type RoundPlan } from '../../../core/rounds/plan.ts';
+import { abortOnChange, type ChangeAbort } from '../../../cluster/waiting.ts';
+import { createRoundPlan } from '../../../core/rounds/plan.ts';
 import type { RequestHeader } from '../../../protocol/messages/messages.ts';
 import type { Dataset } from '../dataset.ts';
-import { takeAccounts } from '../tasks/conclude.ts';
-import { ignoreWhen, type Trained, type Training, type TrainingOptions } from '../training.ts';
+import { takeAccounts } from '../result.ts';
+import type { Trained, Training, TrainingOptions } from '../training.ts';
 import { concludeRounds } from './conclude.ts';
 import { type Cuts, createCuts, type LastCut } from './cuts.ts';
 import { describeLane, describeRounds, registerLaneMetrics, waitReason } from './describe.ts';
+import { createPassReport, type PassReport, passAt } from './pass-report.ts';
 import { createLaneService, type LaneService } from './service.ts';
+import type { RoundsState } from './state.ts';
 import { createStuckJudge } from './stuck.ts';
 import { type RoundsWatch, watchRounds } from './watch.ts';
 
-/** What the rounds are directed with. */
-export interface Parts {
-  readonly options: TrainingOptions;
-  readonly plan: RoundPlan;
-  /** All of them. */
-  readonly rounds: number;
-  readonly watch: RoundsWatch;
-  readonly desk: LaneService;
-  readonly cuts: Cuts;
-  readonly followed: CutView;
-}
-
 export interface LaneTraining extends Training {
   readonly mode: 'sync';
-  readonly desk: LaneService;
+  readonly service: LaneService;
   readonly dataset: Dataset;
   readonly cuts: Cuts;
-  /** A trainer finds that a round cannot go on; returns when that was looked into. */
+  /** A trainer finds that a round cannot be completed; returns when that was looked into. */
   stuck(report: Extract<RequestHeader, { type: 'roundStuck' }>): Promise<void>;
 }
 
 export async function openLaneTraining(options: TrainingOptions, isSaveWanted: () => boolean): Promise<LaneTraining> {
-  const { context, record, dataset, over, fail } = options;
-  const { training, cluster } = record.job;
-  const plan = createRoundPlan({ taskRecords: dataset.taskRecords, ...training });
-  const rounds = plan.firstOf(training.passes);
-  const followed = followCut(context, fail);
+  const { context, record, dataset, stopSignal, onFatal } = options;
+  const plan = createRoundPlan({ taskRecords: dataset.taskRecords, ...record.job.training });
+  const stored = followCut(context, onFatal);
   try {
-    await followed.changed.until(() => followed.current(), over);
+    await stored.changed.until(() => stored.current(), stopSignal);
   } catch (error) {
-    followed.cancel();
+    stored.cancel();
     throw error;
   }
+  const passes = createPassReport(options, plan);
+  const state = openRounds(options, { plan, stored, passes, isSaveWanted });
+  const { watch, service, cuts } = state;
+  registerLaneMetrics(context.registry, state);
+  return {
+    mode: 'sync',
+    service,
+    dataset,
+    cuts,
+    stuck: createStuckJudge({ ...options, stored }),
+    trained: () => waitUntilTrained(state),
+    tell(event) {
+      // A master that was cut off learns the position of the rounds with the next reply of a pserver.
+      if (event.type !== 'resumed') service.tell(event);
+    },
+    passesEnded: passes.ended,
+    applied: async () => {
+      const accounts = await takeAccounts(options.group, stopSignal);
+      return Math.min(...accounts.map(({ applied }) => applied));
+    },
+    waitReason: () => waitReason(state),
+    pass: () => {
+      const now = watch.current();
+      return now && passAt(plan, now.version, record.job.training.passes);
+    },
+    describe: () => ({ mode: 'sync', rounds: describeRounds(state) }),
+    wake: service.wake,
+    close() {
+      watch.cancel();
+      stored.cancel();
+      service.close();
+    },
+  };
+}
+
+interface RoundsNeed extends Pick<RoundsState, 'plan' | 'stored'> {
+  readonly passes: PassReport;
+  readonly isSaveWanted: () => boolean;
+}
+
+/** The service of the lanes, the cuts, and the watch that tells both where the rounds are. */
+function openRounds(options: TrainingOptions, { plan, stored, passes, isSaveWanted }: RoundsNeed): RoundsState {
+  const { record, dataset } = options;
+  const rounds = plan.firstOf(record.job.training.passes);
   const watched: { watch?: RoundsWatch } = {};
-  const desk = createLaneService({
+  const service = createLaneService({
     ...options,
     describe: (round, lane) => describeLane(dataset, plan, round, lane),
     isWanted: isSaveWanted,
     look: () => watched.watch?.look(),
   });
-  const cuts = createCuts({ ...options, cuts: followed, plan, onEnd: fail });
-  const passes = createPassReport(options, plan);
+  const cuts = createCuts({ ...options, stored, plan });
   const watch = watchRounds({
     ...options,
-    cuts: followed,
-    pservers: cluster.pservers,
-    onEnd: fail,
-    onStanding: (standing) => {
-      passes.saw(standing.version);
-      desk.setOver(standing.version >= rounds);
-      desk.tell({ type: 'rounds', ...standing });
-      cuts.saw(standing.highest);
+    stored,
+    pservers: record.job.cluster.pservers,
+    onPosition: (position) => {
+      passes.observe(position.version);
+      service.setDone(position.version >= rounds);
+      service.tell({ type: 'rounds', ...position });
+      cuts.observe(position.highest);
     },
   });
   watched.watch = watch;
-  const stuck = createStuckJudge({ ...options, cuts: followed });
-  const parts: Parts = { options, plan, rounds, watch, desk, cuts, followed };
-  registerLaneMetrics(context.registry, parts);
-
-  return {
-    mode: 'sync',
-    desk,
-    dataset,
-    cuts,
-    stuck,
-    async trained() {
-      for (;;) {
-        await watch.changed.until(() => ((watch.current()?.version ?? 0) >= rounds ? true : undefined), over);
-        const cut = await takeLast(parts);
-        if (cut !== undefined) return trainedAt(parts, cut);
-      }
-    },
-    tell(event) {
-      // Who was cut off hears where the rounds stand with the next answer of a pserver.
-      if (event.type !== 'resumed') desk.tell(event);
-    },
-    passesEnded: passes.ended,
-    applied: async () => {
-      const accounts = await takeAccounts(options.group, over);
-      return Math.min(...accounts.map(({ applied }) => applied));
-    },
-    waitReason: () => waitReason(parts),
-    pass: () => {
-      const now = watch.current();
-      return now && passAt(plan, now.version, training.passes);
-    },
-    describe: () => ({ mode: 'sync', rounds: describeRounds(parts) }),
-    wake: desk.wake,
-    close() {
-      watch.cancel();
-      followed.cancel();
-      desk.close();
-    },
-  };
+  return { options, plan, rounds, watch, service, cuts, stored };
 }
 
-const passAt = (plan: RoundPlan, round: number, passes: number): number => plan.placeOf(round)?.pass ?? passes;
-
-/** The cut of the end; undefined when all were set back meanwhile. */
-async function takeLast({ options, cuts, followed, desk }: Parts): Promise<LastCut | undefined> {
-  const { over } = options;
-  const { timeline } = followed.current()!.cut;
-  const watch = watchCut(followed, ({ cut }) => cut.timeline !== timeline, over);
-  try {
-    return await cuts.last(AbortSignal.any([over, watch.overtaken]));
-  } catch (error) {
-    if (over.aborted || !isPaddletError(error, 'Interrupted')) throw error;
-    desk.setOver(false);
-    return undefined;
-  } finally {
-    watch.release();
+async function waitUntilTrained(state: RoundsState): Promise<Trained> {
+  const { options, rounds, watch } = state;
+  for (;;) {
+    const isOver = (): true | undefined => ((watch.current()?.version ?? 0) >= rounds ? true : undefined);
+    await watch.changed.until(isOver, options.stopSignal);
+    const cut = await takeLast(state);
+    if (cut !== undefined) return trainedAt(state, cut);
   }
 }
 
-function trainedAt({ options, followed, desk }: Parts, cut: LastCut): Trained {
-  const watch = watchCut(followed, ({ modRevision }) => modRevision > cut.modRevision, options.over);
-  watch.overtaken.addEventListener('abort', () => desk.setOver(false), { once: true });
+/** The cut of the end; undefined when all were set back in the meantime. */
+async function takeLast({ options, cuts, stored, service }: RoundsState): Promise<LastCut | undefined> {
+  const { stopSignal } = options;
+  const { timeline } = stored.current()!.cut;
+  const setBack = abortOnCut(stored, ({ cut }) => cut.timeline !== timeline, stopSignal);
+  try {
+    return await cuts.last(AbortSignal.any([stopSignal, setBack.signal]));
+  } catch (error) {
+    if (stopSignal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    service.setDone(false);
+    return undefined;
+  } finally {
+    setBack.release();
+  }
+}
+
+function trainedAt({ options, stored, service }: RoundsState, cut: LastCut): Trained {
+  const later = abortOnCut(stored, ({ modRevision }) => modRevision > cut.modRevision, options.stopSignal);
+  later.signal.addEventListener('abort', () => service.setDone(false), { once: true });
   return {
-    ...watch,
+    restores: cut.timeline,
+    overtaken: later.signal,
+    release: later.release,
     unchanged: { key: options.context.keys.cut, modRevision: cut.modRevision },
     conclude: (ending) => concludeRounds({ ...options, ...ending, cut }),
   };
 }
 
-function watchCut(followed: CutView, isOther: (now: ReadCut) => boolean, over: AbortSignal) {
-  const overtaken = new AbortController();
-  const stop = new AbortController();
-  const look = (): true | undefined => {
-    const now = followed.current();
-    return now !== undefined && isOther(now) ? true : undefined;
+function abortOnCut(stored: CutView, isOther: (now: ReadCut) => boolean, stopSignal: AbortSignal): ChangeAbort {
+  const hasChanged = (): boolean => {
+    const now = stored.current();
+    return now !== undefined && isOther(now);
   };
-  followed.changed.until(look, AbortSignal.any([over, stop.signal])).then(
-    () => overtaken.abort(),
-    (error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'waiting ends by an interruption only'),
-  );
-  return { overtaken: overtaken.signal, release: () => stop.abort() };
-}
-
-/** Says what each pass that ends came to, from the sums that the pservers keep. */
-function createPassReport(options: TrainingOptions, plan: RoundPlan) {
-  const { context, record, group, over } = options;
-  const { passes } = record.job.training;
-  let ended: number | undefined;
-  let reporting: Promise<void> = Promise.resolve();
-
-  async function report(pass: number): Promise<void> {
-    const reply = await group.withPlacement('account', ({ pservers }) => group.ask(pservers[0]!, 'account', {}), over);
-    reply.free();
-    const sums = reply.header.rounds?.metrics.find((one) => one.pass === pass);
-    const records = sums?.records;
-    const loss = sums === undefined || sums.records === 0 ? undefined : sums.loss / sums.records;
-    options.onPassEnded({ pass, loss, records, facts: records === undefined ? {} : { records } });
-  }
-
-  return {
-    ended: () => ended ?? 0,
-    saw(version: number): void {
-      const pass = passAt(plan, version, passes);
-      if (ended === undefined) {
-        if (version > 0)
-          context.host.log.info(`going on in pass ${Math.min(pass + 1, passes)} of ${passes}`, { round: version });
-        ended = pass;
-      }
-      for (; ended < pass; ended++) {
-        const one = ended;
-        reporting = reporting.then(() => report(one));
-      }
-      reporting.catch(ignoreWhen(over, options.fail));
-      options.onPassesEnded(ended);
-    },
-  };
+  return abortOnChange(stored.changed, hasChanged, stopSignal);
 }

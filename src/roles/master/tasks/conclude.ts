@@ -1,19 +1,17 @@
 /**
- * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints published, the
- * account taken from the shards' ledgers, the digests, and the result.
+ * The end of a job whose passes are over and whose discarded tasks are closed everywhere: final checkpoints
+ * published, the records accounted for from the shards' ledgers, the digests, and the result.
  */
 import { assert } from '../../../base/assert.ts';
-import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
-import { elapsedSeconds, type JobRecord } from '../../../cluster/job/job-record.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
-import type { DiscardedTask } from '../../../core/tasks/state.ts';
-import { addSums, noSums } from '../../../core/tasks/state.ts';
-import { finishMetrics } from '../../../model/metrics.ts';
-import type { MetricSums, Model } from '../../../model/model.ts';
-import type { ReplyHeader } from '../../../protocol/messages/messages.ts';
+import { type DiscardedTask, totalSums } from '../../../core/tasks/state.ts';
+import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
+import { makeResult, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
 import type { TaskService } from './service.ts';
 
@@ -22,19 +20,16 @@ export interface ConcludeTasksOptions extends ConcludeOptions {
   readonly record: JobRecord;
   readonly model: Model;
   readonly group: PserverGroup;
-  readonly desk: TaskService;
+  readonly service: TaskService;
   /** The recovery number under which all tasks are done. */
   readonly recovery: number;
 }
-
-/** What one message may name. */
-const CLOSED_AT_ONCE = 10_000;
 
 /** A checkpoint of many gigabytes takes its time. */
 const CHECKPOINT_TIMEOUT_MS = 3_600_000;
 
 export async function conclude(options: ConcludeTasksOptions): Promise<JobResult> {
-  const { record, group, model, over } = options;
+  const { record, group, model, stopSignal } = options;
   const checkpoints = await group.withPlacement(
     'final checkpoint',
     (placement) =>
@@ -53,18 +48,18 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
           return { index: pserver.index, ...saved };
         }),
       ),
-    over,
+    stopSignal,
   );
-  const accounts = await takeAccounts(group, over);
+  const accounts = await takeAccounts(group, stopSignal);
   const digests = await digestModel(group, {
     spec: model.parameters,
     shards: record.job.cluster.shards,
-    signal: over,
+    signal: stopSignal,
   });
   // Of the pserver that applied least: a record counts when every shard has it.
   const { applied, discarded } = accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
-  const { ended } = options.desk.queue.totals();
-  const sums = ended.map((totals) => totals.sums).reduce(addSums, noSums());
+  const { ended } = options.service.queue.totals();
+  const sums = totalSums(ended.map((totals) => totals.sums));
   const { passes, staleness } = record.job.training;
   const lost = passes * record.train.records - applied - sums.bad - discarded;
   return makeResult(options, {
@@ -93,8 +88,8 @@ export async function closeDiscarded(
   const tasks = discarded.flatMap(({ task, pass, records }) =>
     Array.from({ length: passes - pass }, (_, i) => ({ pass: pass + i, task, records })),
   );
-  for (let first = 0; first < tasks.length; first += CLOSED_AT_ONCE) {
-    const some = tasks.slice(first, first + CLOSED_AT_ONCE);
+  for (let first = 0; first < tasks.length; first += LIMITS.closedTasksAtOnce) {
+    const some = tasks.slice(first, first + LIMITS.closedTasksAtOnce);
     await group.withPlacement(
       'closing discarded tasks',
       (placement) =>
@@ -105,29 +100,6 @@ export async function closeDiscarded(
     );
   }
 }
-
-export type PserverAccount = Extract<ReplyHeader, { type: 'account' }>;
-
-export async function takeAccounts(group: PserverGroup, signal: AbortSignal): Promise<PserverAccount[]> {
-  return group.withPlacement(
-    'account',
-    (placement) =>
-      allSettledOrThrow(
-        placement.pservers.map(async (pserver) => {
-          const reply = await group.ask(pserver, 'account', {});
-          reply.free();
-          return reply.header;
-        }),
-      ),
-    signal,
-  );
-}
-
-const shownWarmStart = ({ from, job, loaded }: WarmPlan): JobResult['warmStart'] => ({
-  from,
-  job,
-  loaded: loaded.map(({ name, rows, bytes }) => ({ name, rows, bytes })),
-});
 
 function mergedStaleness(counts: readonly { counted: number; sum: number; max: number; refused: number }[]) {
   const total = (pick: (one: (typeof counts)[number]) => number): number =>
@@ -142,37 +114,5 @@ function mergedStaleness(counts: readonly { counted: number; sum: number; max: n
     mean: Math.round(100 * mean) / 100,
     max: Math.max(...counts.map((one) => one.max)),
     refused: total((one) => one.refused),
-  };
-}
-
-/** What differs between the modes, and what was made of the model. */
-export interface ResultParts
-  extends Pick<JobResult, 'tasks' | 'records' | 'staleness' | 'modelDigest' | 'stateDigest' | 'checkpoints'> {
-  /** Of the last pass. */
-  readonly train: MetricSums | undefined;
-}
-
-export function makeResult(
-  options: Pick<ConcludeTasksOptions, 'context' | 'record' | 'model' | 'testMetrics' | 'recordsPerSecond'>,
-  parts: ResultParts,
-): JobResult {
-  const { context, record, model, testMetrics } = options;
-  const { tasks, records, staleness, modelDigest, stateDigest, checkpoints } = parts;
-  const none = new Float32Array(0);
-  const train = parts.train && finishMetrics(model.task, parts.train, none, none);
-  return {
-    job: record.job.name,
-    mode: record.job.training.mode,
-    passes: record.job.training.passes,
-    tasks,
-    records,
-    metrics: { ...(train && { train }), ...(testMetrics && { test: testMetrics }) },
-    ...(staleness === undefined ? {} : { staleness }),
-    ...(record.warmStart === undefined ? {} : { warmStart: shownWarmStart(record.warmStart) }),
-    modelDigest,
-    stateDigest,
-    recordsPerSecond: options.recordsPerSecond,
-    elapsedSeconds: elapsedSeconds(record, context.host.clock.wallSeconds()),
-    checkpoints,
   };
 }

@@ -1,4 +1,4 @@
-/** Where the task queue's small values lie in the store, and how a master that takes over reads them. */
+/** Where the task queue's small values are in the store, and how a master that takes over reads them. */
 import {
   blockSchema,
   type DiscardedTask,

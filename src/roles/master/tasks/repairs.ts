@@ -1,159 +1,140 @@
 /**
- * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from the
- * ledgers themselves, and has them worked again, whatever their pass. The restored shards apply them, the others drop
- * them as duplicates (DESIGN §5, "Recovery"). Nothing of it is saved but the number that has been reconciled: another
- * master finds the same again.
+ * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
+ * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
+ * them as duplicates (DESIGN §5, "Recovery"). Only the recovery number that has been reconciled is saved: another
+ * master finds the same tasks again.
  */
-import { assert } from '../../../base/assert.ts';
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel } from '../../../base/seams.ts';
-import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
-import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
-import type { PlacedPserver } from '../../../cluster/placement/placement-view.ts';
 import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
-import { createSignal, type Signal } from '../../../cluster/waiting.ts';
-import { bitmapFromText } from '../../../core/bitmap.ts';
+import { abortOnChange, orAborted, unlessStopped } from '../../../cluster/waiting.ts';
+import { type PassTask, repairTasks } from '../../../core/tasks/address.ts';
 import { createTaskQueue } from '../../../core/tasks/queue.ts';
 import type { DiscardedTask } from '../../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
 import { closeDiscarded } from './conclude.ts';
+import { type FindUnclosed, findUnclosed } from './find-unclosed.ts';
 import { createTaskService, type TaskService } from './service.ts';
 
-export interface PassTask {
-  readonly pass: number;
-  readonly task: number;
-}
-
-/** Tasks being worked again. The desk knows them by their number in `items`. */
+/** Tasks that are replayed together. */
 export interface RepairBatch {
-  readonly desk: TaskService;
-  readonly items: readonly PassTask[];
-  itemOf(ref: PassTask): number | undefined;
+  readonly service: TaskService;
+  readonly tasks: readonly PassTask[];
 }
 
 export interface Repairs {
-  round(): RepairBatch | undefined;
+  batch(): RepairBatch | undefined;
   /** The highest recovery number whose losses have been repaired. */
   reconciled(): number;
   readonly cancel: Cancel;
 }
 
-export interface RepairsOptions {
+export interface RepairsOptions extends FindUnclosed {
   readonly context: RoleContext;
-  readonly record: JobRecord;
   readonly fence: Fence;
-  readonly group: PserverGroup;
-  readonly training: TaskService;
   readonly taskRecords: Uint32Array;
   readonly describeTask: (task: number) => string;
   readonly recoveries: RecoveryView;
-  /** Live trainers, for a new desk. */
+  /** Live trainers, for a new batch. */
   readonly roster: () => readonly string[];
   readonly reconciled: number;
-  readonly over: AbortSignal;
   readonly isHeld: () => boolean;
   readonly onFailed: (discarded: DiscardedTask) => void;
-  readonly onEnd: (error: unknown) => void;
-  /** A round began or ended, or a number is reconciled. */
+  readonly onFatal: (error: unknown) => void;
+  /** A batch began or ended, or a number is reconciled. */
   readonly onChanged: () => void;
 }
 
 export function startRepairs(options: RepairsOptions): Repairs {
-  const { context, recoveries, over } = options;
-  const changed = createSignal();
-  let round: RepairBatch | undefined;
-  let reconciled = options.reconciled;
+  const repairs = new RepairLoop(options);
+  repairs.run().catch(unlessStopped(options.stopSignal, options.onFatal));
+  return {
+    batch: () => repairs.batch,
+    reconciled: () => repairs.reconciled,
+    cancel: () => repairs.batch?.service.close(),
+  };
+}
 
-  async function repair(number: number): Promise<void> {
-    const items = await findUnclosed(options, number);
-    failPoint('repair.found');
-    await closeDiscarded(options.group, options.record, options.training.queue.discarded(), over);
-    if (items.length > 0) await workAgain(items, number);
-    if ((recoveries.current()?.number ?? 0) > number) return;
-    failPoint('repair.done');
-    await retryStore(
-      context,
-      () =>
-        fencedTxn(context.store, options.fence, {
-          then: [{ put: context.keys.tasksReconciled, value: String(number) }],
-        }),
-      over,
-    );
-    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired: items.length });
-    reconciled = number;
+class RepairLoop {
+  batch: RepairBatch | undefined;
+  reconciled: number;
+  readonly #options: RepairsOptions;
+
+  constructor(options: RepairsOptions) {
+    this.#options = options;
+    this.reconciled = options.reconciled;
   }
 
-  /** Returns when all are closed, or when another pserver was restored meanwhile. */
-  async function workAgain(items: readonly PassTask[], number: number): Promise<void> {
-    context.host.log.warn(`recovery ${number}: ${items.length} tasks that were done are worked again`, {
-      firstPass: items[0]!.pass + 1,
-      lastPass: items.at(-1)!.pass + 1,
-    });
-    let ended = false;
-    const desk = openDesk(options, items, () => {
-      ended = true;
-      changed.notify();
-    });
-    const byName = new Map(items.map(({ pass, task }, item) => [`${pass}/${task}`, item]));
-    round = { desk, items, itemOf: ({ pass, task }) => byName.get(`${pass}/${task}`) };
-    desk.tell({ type: 'roster', trainers: options.roster() });
-    // Trainers that wait for training tasks are to ask again and find these.
-    options.training.release();
-    options.onChanged();
-    const stopListening = forward(recoveries, changed, over);
-    try {
-      await changed.until(() => (ended || (recoveries.current()?.number ?? 0) > number ? true : undefined), over);
-    } finally {
-      stopListening();
-      round = undefined;
-      desk.release();
-      desk.close();
-      options.onChanged();
-    }
-  }
-
-  const loop = async (): Promise<void> => {
+  async run(): Promise<never> {
+    const { recoveries, stopSignal, onChanged } = this.#options;
     for (;;) {
       const number = await recoveries.changed.until(() => {
         const now = recoveries.current()?.number ?? 0;
-        return now > reconciled ? now : undefined;
-      }, over);
-      await repair(number);
-      options.onChanged();
+        return now > this.reconciled ? now : undefined;
+      }, stopSignal);
+      await this.#repair(number);
+      onChanged();
     }
-  };
-  loop().catch((error: unknown) => {
-    if (!over.aborted || !isPaddletError(error, 'Interrupted')) options.onEnd(error);
-  });
-  return {
-    round: () => round,
-    reconciled: () => reconciled,
-    cancel: () => round?.desk.close(),
-  };
+  }
+
+  async #repair(number: number): Promise<void> {
+    const { context, fence, group, record, training, stopSignal } = this.#options;
+    const tasks = await findUnclosed(this.#options, number);
+    failPoint('repair.found');
+    await closeDiscarded(group, record, training.queue.discarded(), stopSignal);
+    if (tasks.length > 0) await this.#replay(tasks, number);
+    if (this.#isOvertaken(number)) return;
+    failPoint('repair.done');
+    const { store, keys } = context;
+    const put = { put: keys.tasksReconciled, value: String(number) };
+    await retryStore(context, () => fencedTxn(store, fence, { then: [put] }), stopSignal);
+    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired: tasks.length });
+    this.reconciled = number;
+  }
+
+  /** Another pserver was restored since. */
+  #isOvertaken(number: number): boolean {
+    return (this.#options.recoveries.current()?.number ?? 0) > number;
+  }
+
+  /** Returns when all are closed, or when another pserver was restored in the meantime. */
+  async #replay(tasks: readonly PassTask[], number: number): Promise<void> {
+    const { context, recoveries, training, roster, stopSignal, onChanged } = this.#options;
+    context.host.log.warn(`recovery ${number}: replaying ${tasks.length} tasks that were done`, {
+      firstPass: tasks[0]!.pass + 1,
+      lastPass: tasks.at(-1)!.pass + 1,
+    });
+    const ended = Promise.withResolvers<void>();
+    const service = openRepairService(this.#options, tasks, ended.resolve);
+    this.batch = { service, tasks };
+    service.tell({ type: 'roster', trainers: roster() });
+    // Trainers that wait for training tasks are to ask again and find these.
+    training.release();
+    onChanged();
+    const overtaken = abortOnChange(recoveries.changed, () => this.#isOvertaken(number), stopSignal);
+    try {
+      await orAborted(ended.promise, AbortSignal.any([overtaken.signal, stopSignal])).catch((error: unknown) => {
+        if (stopSignal.aborted || !overtaken.signal.aborted) throw error;
+      });
+    } finally {
+      overtaken.release();
+      this.batch = undefined;
+      service.release();
+      service.close();
+      onChanged();
+    }
+  }
 }
 
-/** Wakes those who wait on `to` when the recovery number changes. */
-function forward(recoveries: RecoveryView, to: Signal, over: AbortSignal): Cancel {
-  const stop = new AbortController();
-  const before = recoveries.current()?.number;
-  recoveries.changed
-    .until(() => (recoveries.current()?.number === before ? undefined : true), AbortSignal.any([over, stop.signal]))
-    .then(
-      () => to.notify(),
-      (error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'waiting ends by an interruption only'),
-    );
-  return () => stop.abort();
-}
-
-function openDesk(options: RepairsOptions, items: readonly PassTask[], onEnded: () => void): TaskService {
+function openRepairService(options: RepairsOptions, tasks: readonly PassTask[], onEnded: () => void): TaskService {
   const { context, record, taskRecords, describeTask } = options;
   const queue = createTaskQueue(
     {
-      taskRecords: Uint32Array.from(items, ({ task }) => taskRecords[task]!),
-      describeTask: (item) => describeTask(items[item]!.task),
+      addressing: repairTasks(tasks),
+      taskRecords: Uint32Array.from(tasks, ({ task }) => taskRecords[task]!),
+      describeTask: (number) => describeTask(tasks[number]!.task),
       passes: 1,
       seed: record.job.training.seed,
       ...record.job.tasks,
@@ -176,51 +157,4 @@ function openDesk(options: RepairsOptions, items: readonly PassTask[], onEnded: 
     onDiscarded: () => {},
     onPassEnded: () => {},
   });
-}
-
-/** Tasks that the queue holds for done and that some shard lacks, oldest pass first. */
-async function findUnclosed(options: RepairsOptions, number: number): Promise<PassTask[]> {
-  const { record, group, training, over } = options;
-  const { tasks } = record.train;
-  return group.withPlacement(
-    `recovery ${number}`,
-    async (placement) => {
-      const found: PassTask[] = [];
-      const { pass: current } = training.queue.counts();
-      for (let pass = await lowestWatermark(options, placement.pservers, number); pass <= current; pass++) {
-        const done = Array.from({ length: tasks }, (_, task) => task).filter((task) =>
-          training.queue.isDone(pass, task),
-        );
-        const answers = await allSettledOrThrow(placement.pservers.map((one) => askClosed(options, one, pass, number)));
-        const ledgers = answers.flatMap(({ ledgers }) => ledgers);
-        for (const task of done) if (ledgers.some((ledger) => !ledger.has(task))) found.push({ pass, task });
-      }
-      return found;
-    },
-    over,
-  );
-}
-
-async function lowestWatermark(options: RepairsOptions, pservers: readonly PlacedPserver[], number: number) {
-  const answers = await allSettledOrThrow(pservers.map((one) => askClosed(options, one, 0, number)));
-  return Math.min(...answers.map(({ watermark }) => watermark));
-}
-
-async function askClosed({ group, record }: RepairsOptions, pserver: PlacedPserver, pass: number, number: number) {
-  if (pass >= record.job.training.passes) return { watermark: pass, ledgers: [] };
-  const reply = await group.ask(pserver, 'closed', { pass });
-  reply.free();
-  const { recovery, watermark, ledgers } = reply.header;
-  if (recovery < number) {
-    throw new PaddletError('NotReady', `pserver ${pserver.index} has not seen recovery ${number} yet`);
-  }
-  const bitmaps = ledgers.map((text) => bitmapFromText(text, record.train.tasks));
-  return {
-    watermark,
-    ledgers: bitmaps.map((bitmap) => {
-      if (bitmap === undefined)
-        throw new PaddletError('BadMessage', `pserver ${pserver.index}: a bitmap of another size`);
-      return bitmap;
-    }),
-  };
 }

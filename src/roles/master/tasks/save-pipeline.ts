@@ -1,9 +1,9 @@
 /**
- * Writes the queue's changes and lets answers go only after what they rest on is saved. While one transaction is on its
- * way the next one gathers: a value changed twice is written once.
+ * Writes the queue's changes, and releases replies only after what they rest on is saved. While one transaction is on
+ * its way the changes for the next one are collected: a value changed twice is written once.
  *
- * A try that was given up may still land later. So every transaction writes `/tasks/state` on condition that it is as the
- * one before left it: each lands once at most, in order, and a late one cannot undo what came after it.
+ * A try that was abandoned may still land later. So every transaction writes `/tasks/state` on condition that it is
+ * as the one before left it: each lands once at most, in order, and a late one cannot undo what came after it.
  */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -24,9 +24,9 @@ export interface SavePipelineOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
   /** Ends waiting for the store. */
-  readonly over: AbortSignal;
-  /** The token is gone, or the process is to end: nothing more is saved. */
-  readonly onEnd: (error: unknown) => void;
+  readonly stopSignal: AbortSignal;
+  /** The lock is lost, or the process is to end: nothing more is saved. */
+  readonly onFatal: (error: unknown) => void;
 }
 
 /** Room for the state, the compares and the read of the fence. */
@@ -35,7 +35,7 @@ const BYTES_A_TXN = LIMITS.storeTxnBytes - 8 * LIMITS.storeKeyBytes;
 
 /**
  * The order in which changes are written when they need more than one transaction: whatever part of them another master
- * finds, it finds each pass either going on or ended, and no task both discarded and dealt.
+ * finds, it finds each pass either running or ended, and no task both discarded and dealt.
  */
 const RANKS: Readonly<Record<QueueChange['kind'], number>> = {
   discarded: 0,
@@ -56,7 +56,7 @@ interface Tail {
   readonly revision: bigint;
 }
 
-export function createSavePipeline({ context, fence, over, onEnd }: SavePipelineOptions): SavePipeline {
+export function createSavePipeline({ context, fence, stopSignal, onFatal }: SavePipelineOptions): SavePipeline {
   const { keys, store } = context;
   let pending = new Map<string, Pending>();
   let thens: (() => void)[] = [];
@@ -86,12 +86,12 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
       }
       running = false;
     } catch (error) {
-      onEnd(error);
+      onFatal(error);
     }
   }
 
   async function write(ops: readonly QueueOp[]): Promise<void> {
-    tail ??= await retryStore(context, readTail, over);
+    tail ??= await retryStore(context, readTail, stopSignal);
     const before = tail;
     const state = ops.find((op) => 'put' in op && op.put === keys.tasksState);
     const value = state !== undefined && 'put' in state ? state.value : before.value;
@@ -101,7 +101,7 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
       const found = await readTail();
       if (found.revision === before.revision) return undefined;
       if (found.value === value) return found;
-      throw new PaddletError('StoreInvalid', `${keys.tasksState} was changed by another than the master`);
+      throw new PaddletError('StoreInvalid', `${keys.tasksState} was changed by another process than the master`);
     };
     let isDoubtful = false;
     tail = await retryStore(
@@ -118,15 +118,15 @@ export function createSavePipeline({ context, fence, over, onEnd }: SavePipeline
         assert(late !== undefined, 'a compare fails when the value has changed');
         return late;
       },
-      over,
+      stopSignal,
     );
   }
 
   /** Under the fence: what is found then was written by this master, or before it. */
   async function readTail(): Promise<Tail> {
     const answer = await fencedTxn(store, fence, { then: [{ get: keys.tasksState }] });
-    const there = answer.results[0];
-    return { value: there?.value ?? INITIAL_STATE, revision: there?.modRevision ?? 0n };
+    const found = answer.results[0];
+    return { value: found?.value ?? INITIAL_STATE, revision: found?.modRevision ?? 0n };
   }
 
   return {

@@ -1,12 +1,13 @@
 /**
- * The shell around one task queue: turns requests into events and effects into answers, times, log lines and saves.
- * Training has one desk whose queue is saved; evaluation has another whose queue lives in memory only.
+ * The shell around one task queue: turns requests into events and effects into replies, times, log lines and saves. The
+ * queue of training is saved; those of repairs and of the evaluation are in memory only.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
-import type { AttemptRef, QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
+import type { AttemptRef, TaskAddress } from '../../../core/tasks/address.ts';
+import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
 import type { DiscardedTask, PassTotals, TaskSums } from '../../../core/tasks/state.ts';
 import type { SavePipeline } from './save-pipeline.ts';
 
@@ -15,25 +16,32 @@ export type TaskAnswer = { readonly attempt: AttemptRef } | 'wait' | 'none';
 export interface TaskService {
   readonly queue: TaskQueue;
   /** Answers `wait` when there is no task within `maxWaitMs`, `none` when there will be none. */
-  getTask(trainer: string, held: readonly AttemptRef[], maxWaitMs: number, closed: AbortSignal): Promise<TaskAnswer>;
+  getTask(trainer: string, held: readonly TaskAddress[], maxWaitMs: number, closed: AbortSignal): Promise<TaskAnswer>;
   finish(ref: AttemptRef, sums: TaskSums): Promise<void>;
-  fail(ref: AttemptRef, report: { code: string; error: string; data: boolean; read: number }): Promise<void>;
+  fail(ref: AttemptRef, report: FailureReport): Promise<void>;
   giveBack(ref: AttemptRef, read: number): Promise<void>;
-  /** Events that nobody waits for an answer to. */
+  /** Events that need no answer. */
   tell(event: Extract<QueueEvent, { type: 'roster' | 'joined' | 'gone' | 'progress' | 'resumed' }>): void;
   /** Answers `wait` to all who wait: they are to ask again. */
   release(): void;
-  /** Nothing is decided any more; whoever is not answered yet, or asks later, is told `NotReady`. */
+  /** Ends all decisions: requests that are not answered yet, or come later, get `NotReady`. */
   close(): void;
 }
 
-export interface TaskDeskOptions {
+export interface FailureReport {
+  readonly code: string;
+  readonly error: string;
+  readonly data: boolean;
+  readonly read: number;
+}
+
+export interface TaskServiceOptions {
   readonly context: RoleContext;
   readonly name: string;
   readonly queue: TaskQueue;
   /** Undefined for a queue that is not saved. */
   readonly pipeline: SavePipeline | undefined;
-  /** False while the master is cut off from the store: then no time counts against anyone. */
+  /** False while the master is cut off from the store: then no time counts against a trainer. */
   readonly isHeld: () => boolean;
   readonly onEnded: () => void;
   readonly onFailed: (discarded: DiscardedTask) => void;
@@ -47,52 +55,126 @@ interface Asker {
   readonly refuse: (error: PaddletError) => void;
 }
 
-/** A tick so late means that this process stood still, and heard nothing of what trainers did meanwhile. */
-const STOOD_STILL_MS = 1_000;
+/** A tick so late means that this process was suspended, and heard nothing of what trainers did in that time. */
+const SUSPENDED_MS = 1_000;
+
+/** No request of a trainer: the answer to one that was cancelled. */
+const CANCELLED = 0;
 
 const ending = (): PaddletError => new PaddletError('NotReady', 'this master is ending; another one takes over');
 
-export function createTaskService(options: TaskDeskOptions): TaskService {
-  const { context, queue, pipeline, name } = options;
-  const { clock, log } = context.host;
-  const askers = new Map<number, Asker>();
-  /** Requests that the queue has not answered yet: an answer that waits for its save can no longer be cancelled. */
-  const cancellable = new Set<number>();
-  let lastRequest = 0;
-  let cancelTick: Cancel = () => {};
-  let tickDueMs = Number.POSITIVE_INFINITY;
-  let closed = false;
-  const waiting = new Set<() => void>();
+export const createTaskService = (options: TaskServiceOptions): TaskService => new Service(options);
 
-  function submit(event: QueueEvent): void {
-    if (closed) return;
-    const now = clock.monotonicMs();
-    if (now > tickDueMs + STOOD_STILL_MS) run({ type: 'resumed' }, now);
-    run(event, now);
-    armTick();
+class Service implements TaskService {
+  readonly queue: TaskQueue;
+  readonly #options: TaskServiceOptions;
+  readonly #askers = new Map<number, Asker>();
+  /** Requests that the queue has not answered yet: an answer that waits for its save can no longer be cancelled. */
+  readonly #cancellable = new Set<number>();
+  /** How those that wait for a task are told to ask again. */
+  readonly #waiting = new Set<() => void>();
+  #lastRequest = 0;
+  #cancelTick: Cancel = () => {};
+  #tickDueMs = Number.POSITIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(options: TaskServiceOptions) {
+    this.#options = options;
+    this.queue = options.queue;
   }
 
-  function run(event: QueueEvent, now: number): void {
-    const effects = queue.step(event, now);
-    const thens = effects.map((effect) => thenOf(effect)).filter((then) => then !== undefined);
+  async getTask(
+    trainer: string,
+    held: readonly TaskAddress[],
+    maxWaitMs: number,
+    sessionClosed: AbortSignal,
+  ): Promise<TaskAnswer> {
+    let request = CANCELLED;
+    const giveUp = (): void => {
+      if (!this.#cancellable.delete(request)) return;
+      this.#submit({ type: 'cancel', request });
+      this.#answer(request, { type: 'none', request: CANCELLED });
+    };
+    if (sessionClosed.aborted) return 'wait';
+    const asked = this.#ask((number) => {
+      request = number;
+      return { type: 'get', trainer, held, request };
+    });
+    this.#waiting.add(giveUp);
+    const cancelTimer = this.#options.context.host.clock.after(maxWaitMs, giveUp);
+    sessionClosed.addEventListener('abort', giveUp, { once: true });
+    try {
+      const effect = await asked;
+      if (effect.type === 'deal') return { attempt: effect.attempt };
+      assert(effect.type === 'none', 'a request for a task is dealt one or none');
+      return effect.request === CANCELLED ? 'wait' : 'none';
+    } finally {
+      this.#waiting.delete(giveUp);
+      cancelTimer();
+      sessionClosed.removeEventListener('abort', giveUp);
+    }
+  }
+
+  finish(ref: AttemptRef, sums: TaskSums): Promise<void> {
+    return this.#report((request) => ({ type: 'finish', ...ref, sums, request }));
+  }
+
+  fail(ref: AttemptRef, report: FailureReport): Promise<void> {
+    return this.#report((request) => ({ type: 'fail', ...ref, ...report, request }));
+  }
+
+  giveBack(ref: AttemptRef, read: number): Promise<void> {
+    return this.#report((request) => ({ type: 'return', ...ref, read, request }));
+  }
+
+  tell(event: QueueEvent): void {
+    this.#submit(event);
+  }
+
+  release(): void {
+    for (const giveUp of [...this.#waiting]) giveUp();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelTick();
+    for (const asker of this.#askers.values()) asker.refuse(ending());
+    this.#askers.clear();
+  }
+
+  #submit(event: QueueEvent): void {
+    if (this.#isClosed) return;
+    const now = this.#options.context.host.clock.monotonicMs();
+    if (now > this.#tickDueMs + SUSPENDED_MS) this.#step({ type: 'resumed' }, now);
+    this.#step(event, now);
+    this.#armTick();
+  }
+
+  #step(event: QueueEvent, now: number): void {
+    const { pipeline } = this.#options;
+    const effects = this.queue.step(event, now);
+    const thens = effects.map((effect) => this.#thenOf(effect)).filter((then) => then !== undefined);
     const save = effects[0]?.type === 'save' ? effects[0].changes : [];
     if (pipeline === undefined) for (const then of thens) then();
     else if (save.length > 0 || thens.length > 0) pipeline.save(save, thens);
   }
 
-  function armTick(): void {
-    cancelTick();
-    const due = queue.nextDeadline();
-    tickDueMs = due ?? Number.POSITIVE_INFINITY;
-    if (due === undefined || closed) return;
-    cancelTick = clock.after(Math.max(0, due - clock.monotonicMs()), () => {
+  #armTick(): void {
+    const { clock } = this.#options.context.host;
+    this.#cancelTick();
+    const due = this.queue.nextDeadline();
+    this.#tickDueMs = due ?? Number.POSITIVE_INFINITY;
+    if (due === undefined || this.#isClosed) return;
+    this.#cancelTick = clock.after(Math.max(0, due - clock.monotonicMs()), () => {
       // Once the store answers again, `resumed` comes and the next tick is set.
-      if (options.isHeld()) submit({ type: 'tick' });
+      if (this.#options.isHeld()) this.#submit({ type: 'tick' });
     });
   }
 
-  /** What to do once the effect's foundation is saved. */
-  function thenOf(effect: QueueEffect): (() => void) | undefined {
+  /** What to do once the changes that the effect rests on are saved. */
+  #thenOf(effect: QueueEffect): (() => void) | undefined {
+    const { name, context, onDiscarded, onPassEnded, onEnded, onFailed } = this.#options;
+    const { log } = context.host;
     switch (effect.type) {
       case 'save':
         return undefined;
@@ -100,94 +182,51 @@ export function createTaskService(options: TaskDeskOptions): TaskService {
       case 'none':
       case 'accept':
       case 'refuse':
-        cancellable.delete(effect.request);
-        return () => answer(effect.request, effect);
-      case 'speculated': {
-        const { task, slow, trainer } = effect;
-        log.info(`${name}: ${trainer} gets a copy of task ${task}, which ${slow} takes long for`);
+        this.#cancellable.delete(effect.request);
+        return () => this.#answer(effect.request, effect);
+      case 'speculated':
+        log.info(`${name}: task ${effect.task} is copied to ${effect.trainer}: ${effect.slow} is slow`, {
+          pass: effect.pass,
+        });
         return undefined;
-      }
       case 'requeued':
-        log.info(`${name}: task ${effect.task} goes back: ${effect.why}`);
+        log.info(`${name}: task ${effect.task} is returned to the queue: ${effect.why}`, { pass: effect.pass });
         return undefined;
       case 'discarded': {
         const { task, where, code, error } = effect.task;
         log.error(`${name}: task ${task} (${where}) discarded: ${code}: ${error}`);
-        return () => options.onDiscarded(effect.task);
+        return () => onDiscarded(effect.task);
       }
       case 'passEnded':
-        return () => options.onPassEnded(effect.pass, effect.totals);
+        return () => onPassEnded(effect.pass, effect.totals);
       case 'ended':
-        return () => options.onEnded();
+        return onEnded;
       case 'failed':
-        return () => options.onFailed(effect.discarded);
+        return () => onFailed(effect.discarded);
       default:
         return unreachable(effect);
     }
   }
 
-  function ask(makeEvent: (request: number) => QueueEvent): Promise<QueueEffect> {
-    if (closed) return Promise.reject(ending());
+  #ask(makeEvent: (request: number) => QueueEvent): Promise<QueueEffect> {
+    if (this.#isClosed) return Promise.reject(ending());
     return new Promise((resolve, reject) => {
-      lastRequest += 1;
-      const request = lastRequest;
-      askers.set(request, { answer: resolve, refuse: reject });
-      cancellable.add(request);
-      submit(makeEvent(request));
+      this.#lastRequest += 1;
+      const request = this.#lastRequest;
+      this.#askers.set(request, { answer: resolve, refuse: reject });
+      this.#cancellable.add(request);
+      this.#submit(makeEvent(request));
     });
   }
 
-  function answer(request: number, effect: QueueEffect): void {
-    askers.get(request)?.answer(effect);
-    askers.delete(request);
+  #answer(request: number, effect: QueueEffect): void {
+    this.#askers.get(request)?.answer(effect);
+    this.#askers.delete(request);
   }
 
-  async function accepted(effect: Promise<QueueEffect>): Promise<void> {
-    const answer = await effect;
+  async #report(makeEvent: (request: number) => QueueEvent): Promise<void> {
+    const answer = await this.#ask(makeEvent);
     if (answer.type === 'refuse') throw new PaddletError(answer.code, answer.message);
     assert(answer.type === 'accept', 'a report is accepted or refused');
   }
-
-  return {
-    queue,
-    async getTask(trainer, held, maxWaitMs, sessionClosed) {
-      let request = 0;
-      const giveUp = (): void => {
-        if (!cancellable.delete(request)) return;
-        submit({ type: 'cancel', request });
-        answer(request, { type: 'none', request: 0 });
-      };
-      if (sessionClosed.aborted) return 'wait';
-      const asked = ask((number) => {
-        request = number;
-        return { type: 'get', trainer, held, request };
-      });
-      waiting.add(giveUp);
-      const cancelTimer = clock.after(maxWaitMs, giveUp);
-      sessionClosed.addEventListener('abort', giveUp, { once: true });
-      try {
-        const effect = await asked;
-        if (effect.type === 'deal') return { attempt: effect.attempt };
-        assert(effect.type === 'none', 'a request for a task is dealt one or none');
-        return effect.request === 0 ? 'wait' : 'none';
-      } finally {
-        waiting.delete(giveUp);
-        cancelTimer();
-        sessionClosed.removeEventListener('abort', giveUp);
-      }
-    },
-    finish: (ref, sums) => accepted(ask((request) => ({ type: 'finish', ...ref, sums, request }))),
-    fail: (ref, report) => accepted(ask((request) => ({ type: 'fail', ...ref, ...report, request }))),
-    giveBack: (ref, read) => accepted(ask((request) => ({ type: 'return', ...ref, read, request }))),
-    tell: submit,
-    release() {
-      for (const giveUp of [...waiting]) giveUp();
-    },
-    close() {
-      closed = true;
-      cancelTick();
-      for (const asker of askers.values()) asker.refuse(ending());
-      askers.clear();
-    },
-  };
 }

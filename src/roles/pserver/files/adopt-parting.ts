@@ -7,7 +7,7 @@ import { type Generation, generationsOf, readEntry } from '../../../checkpoint/r
 import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { retryWhileAway, sayWaiting } from '../../../store/retry-store.ts';
+import { retryUntilAnswered, storeWaitLogger } from '../../../store/retry-until-answered.ts';
 
 export interface AdoptOptions {
   readonly context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>;
@@ -26,10 +26,10 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
   const { store, keys, stop } = context;
   const { disk, clock, log } = context.host;
   const key = keys.checkpoint(index);
-  const { entry } = await retryWhileAway({ clock, log, store, signal: stop }, () => readEntry(store, key));
+  const { entry } = await retryUntilAnswered({ clock, log, store, signal: stop }, () => readEntry(store, key));
   // An owner before this one adopted it, and may have saved since.
   if (entry !== undefined && generationsOf(entry).some(({ uuid }) => uuid === snapshot.uuid)) return;
-  const onWaiting = sayWaiting({ clock, log, store });
+  const onWaiting = storeWaitLogger({ clock, log, store });
   const { complaint, dropped } = await publish({
     ...{ store, clock, onWaiting, signal: stop, fence, key, keep, generation: snapshot },
   });

@@ -4,7 +4,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import { markOpened } from '../../../checkpoint/registry/publish.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { sayWaiting } from '../../../store/retry-store.ts';
+import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 
 export interface FirstUpdateOptions {
   readonly context: RoleContext;
@@ -27,7 +27,7 @@ export function beforeUpdates(options: FirstUpdateOptions, isClean: boolean): ()
     opening ??= markOpened({
       store,
       clock: host.clock,
-      onWaiting: sayWaiting({ ...host, store }),
+      onWaiting: storeWaitLogger({ ...host, store }),
       fence,
       key: keys.checkpoint(index),
     }).then(

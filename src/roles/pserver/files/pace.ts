@@ -1,7 +1,8 @@
 /** Limits a writer to so many bytes a second, measured over everything that it writes. */
+
+import { pause } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
 import type { Pace } from '../../../checkpoint/file/safetensors/writer.ts';
-import { pause } from '../../../store/backoff.ts';
 
 /** The limit ends when `unlimited` aborts: this process waits for the writer in order to stop. */
 export function createPace(clock: Clock, maxBytesPerSecond: number, unlimited: AbortSignal): Pace {

@@ -10,19 +10,19 @@ import {
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
-import { saveCheckpoint } from '../../../checkpoint/save.ts';
+import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { sayWaiting } from '../../../store/retry-store.ts';
-import type { ParameterSpec } from '../../../tensor/spec.ts';
+import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
+import type { TrainedSpec } from '../../../tensor/spec.ts';
 import type { OwnedShards } from '../shards.ts';
 import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
-  readonly spec: ParameterSpec;
+  readonly spec: TrainedSpec;
   readonly fence: Fence;
   readonly index: number;
   readonly folder: string;
@@ -73,7 +73,7 @@ export class Snapshots {
       store,
       clock,
       signal: this.#abandoned.signal,
-      onWaiting: sayWaiting({ clock, log, store }),
+      onWaiting: storeWaitLogger({ clock, log, store }),
       fence,
       key: keys.checkpoint(index),
       keep: record.job.checkpoint.keep,
@@ -107,7 +107,7 @@ export class Snapshots {
     });
     const file = await this.#onDisk(writing);
     const generation = generationOf(file, meta);
-    const onWaiting = sayWaiting({ clock, log, store });
+    const onWaiting = storeWaitLogger({ clock, log, store });
     await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
     failPoint('checkpoint.parted');
     log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
@@ -148,7 +148,6 @@ export class Snapshots {
       clean,
       createdAt: context.host.clock.wallSeconds(),
       parameters: spec,
-      optimizer: job.optimizer,
       seed: job.training.seed,
       shards: job.cluster.shards,
     };

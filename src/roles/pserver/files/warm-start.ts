@@ -21,9 +21,9 @@ export async function warmUp(options: WarmStartOptions, shards: readonly number[
   const { context, expected, into, warmStart } = options;
   if (warmStart === undefined || shards.length === 0) return [];
   const { disk, log, clock } = context.host;
-  const { parameters: spec, optimizer, shards: shardCount } = expected;
+  const { parameters: spec, shards: shardCount } = expected;
   const startedMs = clock.monotonicMs();
-  const loaded = await loadWarmStart({ disk, plan: warmStart, spec, optimizer, shardCount, shards, into });
+  const loaded = await loadWarmStart({ disk, plan: warmStart, spec, shardCount, shards, into });
   for (const { name, rows, bytes } of loaded) {
     log.info(`warm start: ${name}`, { rows, bytes, job: warmStart.job, from: warmStart.from });
   }

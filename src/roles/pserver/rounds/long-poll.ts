@@ -1,7 +1,7 @@
 /** Waits of requests for a change, limited in time. */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { Clock } from '../../../base/seams.ts';
-import type { Signal } from '../../../cluster/waiting.ts';
+import { type Signal, untilOrLate } from '../../../cluster/waiting.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 
 export interface LongPollOptions {
@@ -20,15 +20,15 @@ export async function longPoll<T>(look: () => T | undefined, options: LongPollOp
   const { clock, changed, session, maxWaitMs, done } = options;
   const found = look();
   if (found !== undefined || maxWaitMs === 0) return found;
-  const late = new AbortController();
-  const cancels = [clock.after(maxWaitMs, () => late.abort()), session.onClosed(() => late.abort())];
+  const closed = new AbortController();
+  const cancel = session.onClosed(() => closed.abort());
   try {
-    return await changed.until(look, AbortSignal.any([late.signal, done]));
+    return await untilOrLate(changed, look, { clock, maxWaitMs, signal: AbortSignal.any([closed.signal, done]) });
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
     if (done.aborted) throw options.doneError();
     return undefined;
   } finally {
-    for (const cancel of cancels) cancel();
+    cancel();
   }
 }

@@ -105,7 +105,7 @@ export class Rounds {
     failPoint('lane.taken');
     // This lane proves that every pserver has the current version: no trainer pulls the one before it any more.
     this.#previous = undefined;
-    if (gate.took(header.lane)) this.#applyRound();
+    if (gate.accepted(header.lane)) this.#applyRound();
     return { header: { type: 'pushLane', outcome: 'taken', version: gate.version() } };
   }
 

@@ -26,17 +26,17 @@ export interface RoundServiceOptions extends TimelineOptions {
 
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
-  const { cluster, training, optimizer } = record.job;
+  const { cluster, training } = record.job;
   const { shards, pservers } = cluster;
   const { seed } = training;
   const me = { index, token: fence.token.toString() };
   const heads = await readPlannedHeads(context, { index, pservers, shards });
   const loading: LoadRoundsOptions = {
     ...{ context, fence, index, folder },
-    expected: { jobId: record.id, parameters: spec, optimizer, seed, shards },
+    expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
     shards: heads.map(({ shard }) => shard),
-    makeParameters: () => createParameters({ spec, optimizer, seed, shards }),
+    makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const loaded = await loadAtStart(loading, formerOwners(heads, me), cut);

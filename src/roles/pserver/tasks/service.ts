@@ -22,12 +22,12 @@ export interface TaskServiceOptions extends ShardServiceOptions {
 
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder } = options;
-  const { cluster, training, optimizer, checkpoint } = record.job;
+  const { cluster, training, checkpoint } = record.job;
   const { shards, pservers } = cluster;
   const me = { index, token: fence.token.toString() };
   const heads = await readPlannedHeads(context, { index, pservers, shards });
-  const parameters = createParameters({ spec, optimizer, seed: training.seed, shards });
-  const expected = { jobId: record.id, parameters: spec, optimizer, seed: training.seed, shards };
+  const parameters = createParameters({ spec, seed: training.seed, shards });
+  const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { warmStart } = record;
   const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters, warmStart });
   failPoint('pserver.loaded');

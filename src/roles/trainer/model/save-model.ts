@@ -6,7 +6,7 @@
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Disk, DiskFile, Random } from '../../../base/seams.ts';
-import type { ColumnSink, ExportColumn } from '../../../checkpoint/export/export.ts';
+import { type ColumnSink, type ExportColumn, MODEL_FORMAT_VERSION } from '../../../checkpoint/export/export.ts';
 import { createSafetensorsSink } from '../../../checkpoint/export/safetensors.ts';
 import { makeDurableFolder, withFile } from '../../../checkpoint/file/files.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
@@ -15,6 +15,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Placement } from '../../../cluster/placement/placement-view.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import { blockShards } from '../../../tensor/blocks.ts';
+import { trainedSpec } from '../../../tensor/optimizer.ts';
 import type { DenseSpec, ParameterSpec, SparseSpec } from '../../../tensor/spec.ts';
 
 const PAGE_BYTES = 1024 * 1024;
@@ -108,11 +109,10 @@ async function writeModel(
       const columns = [...tables.map(({ ids }) => ids), ...tables.map(({ values }) => values), ...dense];
       const metadata = {
         format: 'paddlet.model',
-        formatVersion: '1',
+        formatVersion: MODEL_FORMAT_VERSION,
         jobId: record.id,
         jobName: record.job.name,
-        parameters: JSON.stringify(spec),
-        optimizer: JSON.stringify(record.job.optimizer),
+        parameters: JSON.stringify(trainedSpec(spec, record.job)),
         seed: String(record.job.training.seed),
         state: 'false',
         shards: String(record.job.cluster.shards),

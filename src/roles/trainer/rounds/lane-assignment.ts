@@ -45,13 +45,13 @@ export function followLaneAssignment(options: LaneAssignmentOptions): LaneAssign
   let isDone = false;
   let change = new AbortController();
 
-  function observe(next: { over: boolean; owners: Owners }): void {
+  function observe(next: { done: boolean; owners: Owners }): void {
     owners = next.owners;
     const lanes = owners.flatMap((trainers, lane) => (trainers.includes(id) ? [lane] : []));
-    const isSame = next.over === isDone && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
+    const isSame = next.done === isDone && lanes.length === mine.length && lanes.every((lane, i) => lane === mine[i]);
     if (isSame) return;
     mine = lanes;
-    isDone = next.over;
+    isDone = next.done;
     change.abort();
     change = new AbortController();
     changed.notify();

@@ -5,6 +5,7 @@
  * the rounds, and pushes the lanes that it keeps again.
  */
 import { unreachable } from '../../../base/assert.ts';
+import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { abortAfter } from '../../../cluster/abort.ts';
 import { type LaneDelivery, laneOfError } from '../../../cluster/client/lane-sender.ts';
@@ -16,7 +17,6 @@ import { orAborted, pauseOrAborted, throwIfAborted } from '../../../cluster/wait
 import { createLaneWork, type LaneStep, type LaneWork } from '../../../core/rounds/lane-work.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
-import { backoffMs } from '../../../store/backoff.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import type { LaneAssignment } from './lane-assignment.ts';

@@ -1,10 +1,11 @@
 /** Computes lanes of a round from pulled values, and starts to push each to every pserver. */
+
+import { pause } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { Clock } from '../../../base/seams.ts';
 import type { LaneDelivery } from '../../../cluster/client/lane-sender.ts';
 import type { VersionClient } from '../../../cluster/client/version-client.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
-import { pause } from '../../../store/backoff.ts';
 import type { Activity } from '../activity.ts';
 import { computeLane, type LaneBatches } from './lane-batches.ts';
 

@@ -2,6 +2,8 @@
  * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is
  * reported for its attempt; only an error of the whole job, or a stop, ends the loop.
  */
+
+import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
@@ -11,11 +13,11 @@ import type { ParameterClient } from '../../../cluster/client/parameter-client.t
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
+import type { TaskAddress } from '../../../core/tasks/address.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/messages.ts';
-import { backoffMs } from '../../../store/backoff.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
@@ -78,7 +80,7 @@ function quietly<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-const refOf = ({ pass, task, attempt }: DealtTask) => ({ pass, task, attempt });
+const addressOf = ({ queue, pass, task, attempt }: DealtTask): TaskAddress => ({ queue, pass, task, attempt });
 
 /** Undefined when the job needs no more work. */
 async function nextTask(
@@ -94,7 +96,7 @@ async function nextTask(
           type: 'getTask',
           ...jobFields(record),
           trainer: id,
-          held: held.map(({ dealt }) => refOf(dealt)),
+          held: held.map(({ dealt }) => addressOf(dealt)),
           maxWaitMs: LONG_POLL_MS,
         },
       },
@@ -114,7 +116,7 @@ async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
   const { dealt, records } = task;
   const { activity, context, stopSignal } = options;
   const { log } = context.host;
-  const notLive = activity.begin(refOf(dealt));
+  const notLive = activity.begin(addressOf(dealt));
   options.report();
   const until = AbortSignal.any([stopSignal, notLive]);
   const before = activity.report().records;
@@ -122,7 +124,7 @@ async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
     activity.enter('read');
     const parsed = await records;
     for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
-    await (dealt.kind === 'train' ? train(options, dealt, parsed, until) : evaluate(options, dealt, parsed, until));
+    await (dealt.queue === 'evaluate' ? evaluate(options, dealt, parsed, until) : train(options, dealt, parsed, until));
   } catch (error) {
     task.read = activity.report().records - before;
     if (!isPaddletError(error)) throw error;
@@ -164,7 +166,7 @@ async function train(options: TaskLoopOptions, dealt: DealtTask, records: Record
     failPoint('trainer.finishing');
     const { recovery, good } = trained;
     const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
-    const header = { type: 'finishTask' as const, ...jobFields(record), trainer: id, ...refOf(dealt), ...sums };
+    const header = { type: 'finishTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), ...sums };
     try {
       (await master.request({ header }, { signal })).free();
       failPoint('trainer.finished');
@@ -191,7 +193,7 @@ async function evaluate(
     type: 'finishEvaluation' as const,
     ...jobFields(record),
     trainer: id,
-    ...refOf(dealt),
+    ...addressOf(dealt),
     bad: records.bad.length,
     metrics,
   };
@@ -206,7 +208,7 @@ async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask
     type: 'failTask' as const,
     ...jobFields(record),
     trainer: id,
-    ...refOf(dealt),
+    ...addressOf(dealt),
     code: error.code,
     error: error.message.slice(0, LIMITS.failureCharacters),
     data: DATA_CODES.has(error.code),
@@ -227,5 +229,5 @@ async function returnTasks(options: TaskLoopOptions, held: readonly HeldTask[]):
 }
 
 function returned({ record, id }: TaskLoopOptions, { dealt, read }: HeldTask) {
-  return { header: { type: 'returnTask' as const, ...jobFields(record), trainer: id, ...refOf(dealt), read } };
+  return { header: { type: 'returnTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), read } };
 }

@@ -1,6 +1,9 @@
 // The hash that places rows. `src/tensor/shard-hash.ts` documents it and has the plain form.
 
-/** The finalizer of splitmix64 (Steele, Lea & Flood 2014): a bijection in which every input bit moves every output bit. */
+/**
+ * The finalizer of splitmix64 (Steele, Lea & Flood 2014): a bijection in which every input bit moves every output
+ * bit.
+ */
 @inline export function mix64(value: u64): u64 {
   let x = value;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,15 +1,15 @@
-// Putting in rows that are known to be new, in ascending order of their ids, as files have them: nothing has to be looked for,
-// and the rows lie one after the other.
+// Putting in rows that are known to be new, in ascending order of their ids, as files have them: no row is
+// looked up, and the rows are stored one after the other.
 
 import { shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';
-import { hashIn, widthOf } from './table';
+import { hashIn, optimizerOf, widthOf } from './table';
 import { addRow, expectRow } from './table-growth';
 import { P_TABLE, ROW_VALUES, T_SHARDS } from './table-layout';
 
 /**
- * Expects n rows of the part's shard, whose ids must ascend; the first must be above `last` unless `isFirst`. The place of
- * the first id that is not so, or -1.
+ * Expects n rows of the part's shard, whose ids must ascend; the first must be above `last` unless `isFirst`. The place
+ * of the first id that is not so, or -1.
  */
 export function expectAscending(part: u32, shard: u32, ids: usize, n: u32, last: u64, isFirst: bool): i32 {
   const table = load<u32>(part, P_TABLE);
@@ -28,7 +28,9 @@ export function expectAscending(part: u32, shard: u32, ids: usize, n: u32, last:
 export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void {
   const table = load<u32>(part, P_TABLE);
   const width = widthOf(table);
-  const floats: u32 = 1 + slotCount();
+  const optimizer = optimizerOf(table);
+  const floats: u32 = 1 + slotCount(optimizer);
+  const counts = countsSteps(optimizer);
   const columnBytes = n * (width << 2);
   const steps = fields + floats * columnBytes;
   for (let i: u32 = 0; i < n; i++) {
@@ -40,7 +42,7 @@ export function addAscending(part: u32, ids: usize, n: u32, fields: usize): void
       to += width << 2;
       from += columnBytes;
     }
-    if (countsSteps()) store<u32>(to, load<u32>(steps + (i << 2)));
+    if (counts) store<u32>(to, load<u32>(steps + (i << 2)));
   }
 }
 

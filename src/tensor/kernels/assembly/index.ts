@@ -4,16 +4,15 @@ export { philox } from './philox';
 export { fillRow, fillDense } from './initializer';
 export { firstNotFinite } from './scan';
 export {
-  useSgd,
-  useMomentum,
-  useAdagrad,
-  useAdam,
-  useAdamw,
-  useFtrl,
+  createSgd,
+  createMomentum,
+  createAdagrad,
+  createAdam,
+  createAdamw,
+  createFtrl,
   scaleRate,
-  startSlots,
-  update,
-} from './optimizer';
+} from './optimizer-descriptor';
+export { startSlots, update } from './optimizer';
 export {
   createTable,
   addPart,

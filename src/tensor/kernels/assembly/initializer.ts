@@ -1,5 +1,5 @@
-// First values. Element (id, column) of a table and element i of a dense parameter depend on the key (made of the job's seed
-// and the name) and on nothing else; each counter of Philox serves four elements that stand together.
+// First values. Element (id, column) of a table and element i of a dense parameter depend on the key (made of the job's
+// seed and the name) and on nothing else; each counter of Philox serves four adjacent elements.
 
 import { cos, log, sin } from './math';
 import { philox, philox4 } from './philox';
@@ -46,7 +46,9 @@ function uniformFromWords(out: usize, count: u32, low: f32, range: f32): void {
   }
 }
 
-/** Box & Muller 1958 in f64: words 2k and 2k + 1 give elements 2k and 2k + 1; the first word's fraction is in (0, 1]. */
+/**
+ * Box & Muller 1958 in f64: words 2k and 2k + 1 give elements 2k and 2k + 1; the first word's fraction is in (0, 1].
+ */
 function normalFromWords(out: usize, count: u32, mean: f64, deviation: f64): void {
   for (let i: u32 = 0; i < count; i += 2) {
     const u = (<f64>load<u32>(words + (i << 2)) + 1.0) * 2.3283064365386963e-10;

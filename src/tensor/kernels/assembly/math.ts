@@ -1,6 +1,7 @@
-// Elementary functions in f64. They rest on AssemblyScript's own library (musl's algorithms), which is compiled into this
-// module: additions, multiplications, divisions, square roots and bit operations in a fixed order, so that the result is
-// the same on every machine and under every version of the JavaScript engine. `Math.exp` of JavaScript is not.
+// Elementary functions in f64. They rest on AssemblyScript's own library (musl's algorithms), which is compiled into
+// this module: additions, multiplications, divisions, square roots and bit operations in a fixed order, so that the
+// result is the same on every machine and under every version of the JavaScript engine. `Math.exp` of JavaScript is
+// not.
 
 export function exp(x: f64): f64 {
   return NativeMath.exp(x);

@@ -1,153 +1,102 @@
-// Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in f32
-// except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the same order:
-// test/tensor/reference.ts has them in plain form.
+// Optimizers over a span of n floats: values, then its slots of n floats each, as rows and blocks lay them out. All in
+// f32 except the step sizes of Adam. Four at a time and, for the tail, one at a time, in the same operations in the
+// same order: test/tensor/reference.ts has them in plain form.
+//
+// Each table and dense parameter has an optimizer of its own, a descriptor in memory (optimizer-layout.ts) whose
+// address every function takes as `o`. Each loop reads what it needs of it beforehand: for all that the engine knows, a
+// store may change it.
 
-export const SGD: u32 = 0;
-export const MOMENTUM: u32 = 1;
-export const ADAGRAD: u32 = 2;
-export const ADAM: u32 = 3;
-export const ADAMW: u32 = 4;
-export const FTRL: u32 = 5;
-
-let kind: u32 = SGD;
-/** As the job has it; what follows from it is scaled for one push. */
-let fullRate: f64 = 0;
-let weightDecay: f64 = 0;
-let learningRate: f64 = 0;
-let rate: f32 = 0;
-let l2: f32 = 0;
-let momentum: f32 = 0;
-let initialAccumulator: f32 = 0;
-let epsilon: f32 = 0;
-let beta1: f64 = 0;
-let beta2: f64 = 0;
-let keep: f32 = 1;
-let inverseAlpha: f32 = 0;
-let ftrlBeta: f32 = 0;
-let lambda1: f32 = 0;
-let lambda2: f32 = 0;
-
-function useRate(rate_: f64, weightDecay_: f64): void {
-  fullRate = rate_;
-  weightDecay = weightDecay_;
-  scaleRate(1);
-}
-
-/** Multiplies the learning rate until the next call. FTRL has none. */
-export function scaleRate(scale: f64): void {
-  learningRate = fullRate * scale;
-  rate = <f32>learningRate;
-  keep = <f32>(1.0 - learningRate * weightDecay);
-}
-
-export function useSgd(rate_: f64, l2_: f64): void {
-  kind = SGD;
-  useRate(rate_, 0);
-  l2 = <f32>l2_;
-}
-
-export function useMomentum(rate_: f64, momentum_: f64, l2_: f64): void {
-  kind = MOMENTUM;
-  useRate(rate_, 0);
-  momentum = <f32>momentum_;
-  l2 = <f32>l2_;
-}
-
-export function useAdagrad(rate_: f64, initial: f64, epsilon_: f64, l2_: f64): void {
-  kind = ADAGRAD;
-  useRate(rate_, 0);
-  initialAccumulator = <f32>initial;
-  epsilon = <f32>epsilon_;
-  l2 = <f32>l2_;
-}
-
-function useMoments(beta1_: f64, beta2_: f64, epsilon_: f64): void {
-  beta1 = beta1_;
-  beta2 = beta2_;
-  epsilon = <f32>epsilon_;
-}
-
-export function useAdam(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, l2_: f64): void {
-  kind = ADAM;
-  useRate(rate_, 0);
-  useMoments(beta1_, beta2_, epsilon_);
-  l2 = <f32>l2_;
-}
-
-export function useAdamw(rate_: f64, beta1_: f64, beta2_: f64, epsilon_: f64, weightDecay_: f64): void {
-  kind = ADAMW;
-  useRate(rate_, weightDecay_);
-  useMoments(beta1_, beta2_, epsilon_);
-  l2 = 0;
-}
-
-export function useFtrl(alpha: f64, beta: f64, lambda1_: f64, lambda2_: f64): void {
-  kind = FTRL;
-  inverseAlpha = <f32>(1.0 / alpha);
-  ftrlBeta = <f32>beta;
-  lambda1 = <f32>lambda1_;
-  lambda2 = <f32>lambda2_;
-}
+import {
+  ADAGRAD,
+  ADAM,
+  ADAMW,
+  FTRL,
+  MOMENTUM,
+  O_BETA1,
+  O_BETA2,
+  O_EPSILON,
+  O_FTRL_BETA,
+  O_INITIAL_ACCUMULATOR,
+  O_INVERSE_ALPHA,
+  O_KEEP,
+  O_KIND,
+  O_L2,
+  O_LAMBDA1,
+  O_LAMBDA2,
+  O_LEARNING_RATE,
+  O_MOMENTUM,
+  O_RATE,
+  O_SLOTS,
+  O_STEPS,
+  SGD,
+} from './optimizer-layout';
 
 /** Slots of n floats that follow the values. */
-export function slotCount(): u32 {
-  if (kind == SGD) return 0;
-  return kind == MOMENTUM || kind == ADAGRAD ? 1 : 2;
+@inline export function slotCount(o: usize): u32 {
+  return load<u32>(o, O_SLOTS);
 }
 
 /** Whether rows and blocks count their updates. */
-export function countsSteps(): bool {
-  return kind == ADAM || kind == ADAMW;
+@inline export function countsSteps(o: usize): bool {
+  return load<u32>(o, O_STEPS) != 0;
 }
 
 /** Sets the slots of fresh values. */
-export function startSlots(values: usize, n: u32): void {
-  const slots = slotCount();
+export function startSlots(o: usize, values: usize, n: u32): void {
+  const slots = slotCount(o);
   if (slots == 0) return;
   const bytes = n << 2;
   const first = values + bytes;
+  const kind = load<u32>(o, O_KIND);
   if (kind == ADAGRAD) {
-    for (let i: u32 = 0; i < n; i++) store<f32>(first + (i << 2), initialAccumulator);
+    const initial = load<f32>(o, O_INITIAL_ACCUMULATOR);
+    for (let i: u32 = 0; i < n; i++) store<f32>(first + (i << 2), initial);
     return;
   }
   memory.fill(first, 0, slots * bytes);
-  if (kind == FTRL) startFtrl(values, first, n);
+  if (kind == FTRL) startFtrl(o, values, first, n);
 }
 
 /**
- * FTRL derives the value from z. A value that starts away from 0 gets the z that gives it, so that the initializer counts;
- * the paper's start (value 0, z 0) is the special case.
+ * FTRL derives the value from z. A value that starts away from 0 gets the z that gives it, so that the initializer
+ * counts; the paper's start (value 0, z 0) is the special case.
  */
-function startFtrl(values: usize, z: usize, n: u32): void {
-  const scale = ftrlBeta * inverseAlpha + lambda2;
+function startFtrl(o: usize, values: usize, z: usize, n: u32): void {
+  const scale = load<f32>(o, O_FTRL_BETA) * load<f32>(o, O_INVERSE_ALPHA) + load<f32>(o, O_LAMBDA2);
+  const lambda1 = load<f32>(o, O_LAMBDA1);
   for (let i: u32 = 0; i < n; i++) {
     const value = load<f32>(values + (i << 2));
     if (value != 0) store<f32>(z + (i << 2), -(value * scale + copysign<f32>(lambda1, value)));
   }
 }
 
-/** One update of n values at `w` and their slots by the gradient at `g`; `step` holds the count of updates, if they count. */
-export function update(w: usize, g: usize, n: u32, step: usize): void {
-  switch (kind) {
+/**
+ * One update of n values at `w` and their slots by the gradient at `g`; `step` holds the count of updates, if they
+ * count.
+ */
+export function update(o: usize, w: usize, g: usize, n: u32, step: usize): void {
+  switch (load<u32>(o, O_KIND)) {
     case SGD:
-      sgd(w, g, n);
+      sgd(o, w, g, n);
       break;
     case MOMENTUM:
-      heavyBall(w, g, n);
+      heavyBall(o, w, g, n);
       break;
     case ADAGRAD:
-      adagrad(w, g, n);
+      adagrad(o, w, g, n);
       break;
     case ADAM:
     case ADAMW:
-      adam(w, g, n, step);
+      adam(o, w, g, n, step);
       break;
     default:
-      ftrl(w, g, n);
+      ftrl(o, w, g, n);
   }
 }
 
-@inline function sgd(w: usize, g: usize, n: u32): void {
+@inline function sgd(o: usize, w: usize, g: usize, n: u32): void {
+  const rate = load<f32>(o, O_RATE);
+  const l2 = load<f32>(o, O_L2);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
   let i: u32 = 0;
@@ -165,8 +114,13 @@ export function update(w: usize, g: usize, n: u32, step: usize): void {
   }
 }
 
-/** Polyak 1964 in the form of PyTorch and Paddle: velocity = momentum × velocity + gradient; value −= rate × velocity. */
-@inline function heavyBall(w: usize, g: usize, n: u32): void {
+/**
+ * Polyak 1964 in the form of PyTorch and Paddle: velocity = momentum × velocity + gradient; value −= rate × velocity.
+ */
+@inline function heavyBall(o: usize, w: usize, g: usize, n: u32): void {
+  const rate = load<f32>(o, O_RATE);
+  const l2 = load<f32>(o, O_L2);
+  const momentum = load<f32>(o, O_MOMENTUM);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
   const momenta = f32x4.splat(momentum);
@@ -191,7 +145,10 @@ export function update(w: usize, g: usize, n: u32, step: usize): void {
 }
 
 /** Duchi, Hazan & Singer 2011: accumulator += gradient²; value −= rate × gradient / (√accumulator + ε). */
-@inline function adagrad(w: usize, g: usize, n: u32): void {
+@inline function adagrad(o: usize, w: usize, g: usize, n: u32): void {
+  const rate = load<f32>(o, O_RATE);
+  const l2 = load<f32>(o, O_L2);
+  const epsilon = load<f32>(o, O_EPSILON);
   const rates = f32x4.splat(rate);
   const l2s = f32x4.splat(l2);
   const epsilons = f32x4.splat(epsilon);
@@ -228,10 +185,17 @@ function power(base: f64, exponent: u32): f64 {
 }
 
 /**
- * Kingma & Ba 2015 with bias correction, in the form of its section 2: the corrections of both moments go into the step size
- * and into the root. AdamW (Loshchilov & Hutter 2019) first shrinks the value by rate × weight decay; `keep` is 1 in Adam.
+ * Kingma & Ba 2015 with bias correction, in the form of its section 2: the corrections of both moments go into the step
+ * size and into the root. AdamW (Loshchilov & Hutter 2019) first shrinks the value by rate × weight decay; `keep` is 1
+ * in Adam.
  */
-@inline function adam(w: usize, g: usize, n: u32, step: usize): void {
+@inline function adam(o: usize, w: usize, g: usize, n: u32, step: usize): void {
+  const learningRate = load<f64>(o, O_LEARNING_RATE);
+  const beta1 = load<f64>(o, O_BETA1);
+  const beta2 = load<f64>(o, O_BETA2);
+  const l2 = load<f32>(o, O_L2);
+  const epsilon = load<f32>(o, O_EPSILON);
+  const keep = load<f32>(o, O_KEEP);
   const count = load<u32>(step);
   const t = count + <u32>(count != u32.MAX_VALUE);
   store<u32>(step, t);
@@ -241,7 +205,7 @@ function power(base: f64, exponent: u32): f64 {
   const b2 = <f32>beta2;
   const a1 = <f32>(1.0 - beta1);
   const a2 = <f32>(1.0 - beta2);
-  // Taken out of the loop by hand: the engine reads globals and fills vectors anew each time round.
+  // Filled outside of the loop by hand: the engine would fill the vectors again in each turn.
   const l2s = f32x4.splat(l2);
   const b1s = f32x4.splat(b1);
   const b2s = f32x4.splat(b2);
@@ -282,7 +246,11 @@ function power(base: f64, exponent: u32): f64 {
  * FTRL-proximal (McMahan et al. 2013, algorithm 1): σ = (√(n + g²) − √n) / α; z += g − σ w; n += g²;
  * w = 0 where |z| ≤ λ1, else −(z − sign(z) λ1) / ((β + √n) / α + λ2). Slots: z, then n.
  */
-@inline function ftrl(w: usize, g: usize, count: u32): void {
+@inline function ftrl(o: usize, w: usize, g: usize, count: u32): void {
+  const inverseAlpha = load<f32>(o, O_INVERSE_ALPHA);
+  const lambda1 = load<f32>(o, O_LAMBDA1);
+  const ftrlBeta = load<f32>(o, O_FTRL_BETA);
+  const lambda2 = load<f32>(o, O_LAMBDA2);
   const inverse = f32x4.splat(inverseAlpha);
   const threshold = f32x4.splat(lambda1);
   const betas = f32x4.splat(ftrlBeta);

@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): random words as a pure
-// function of a counter and a key.
+// Philox4x32-10 (Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): random words as a
+// pure function of a counter and a key.
 
 const MULTIPLIER_0: u32 = 0xd2511f53;
 const MULTIPLIER_1: u32 = 0xcd9e8d57;
@@ -57,7 +57,7 @@ export function philox4(out: usize, key: u64, first: v128, second: v128, third: 
     k0 = i32x4.add(k0, i32x4.splat(WEYL_0));
     k1 = i32x4.add(k1, i32x4.splat(WEYL_1));
   }
-  // Lanes are counters: turned, so that each counter's four words stand together.
+  // Lanes are counters: turned, so that the four words of a counter are adjacent.
   const low01 = v128.shuffle<i32>(c0, c1, 0, 4, 1, 5);
   const high01 = v128.shuffle<i32>(c0, c1, 2, 6, 3, 7);
   const low23 = v128.shuffle<i32>(c2, c3, 0, 4, 1, 5);

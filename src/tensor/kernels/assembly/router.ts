@@ -3,8 +3,9 @@
 import { mix64, rowHash, shardOfHash } from './hash';
 
 /**
- * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for `size`
- * u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; answers their number.
+ * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for
+ * `size` u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; returns their
+ * number.
  */
 export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32): u32 {
   memory.fill(index, 0, size << 2);
@@ -30,8 +31,9 @@ export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, inde
 }
 
 /**
- * The owner of each of n ids, to `owners` (u32 each), and the number of ids of each owner, added to `counts`. `placement` has
- * the owner of each shard, an i32, negative where there is none. Index of the first id whose shard has no owner, or -1.
+ * The owner of each of n ids, to `owners` (u32 each), and the number of ids of each owner, added to `counts`.
+ * `placement` has the owner of each shard, an i32, negative where there is none. Index of the first id whose shard has
+ * no owner, or -1.
  */
 export function countOwners(
   hash: u64,
@@ -54,8 +56,8 @@ export function countOwners(
 }
 
 /**
- * Deals n ids to their owners: `next` has for each owner the place where its ids begin. Writes positions (u32) and ids (u64)
- * grouped by owner, in each group in the order they came.
+ * Deals n ids to their owners: `next` has for each owner the place where its ids begin. Writes positions (u32) and ids
+ * (u64) grouped by owner, in each group in the order they came.
  */
 export function deal(ids: usize, n: u32, owners: usize, next: usize, positions: usize, dealt: usize): void {
   for (let i: u32 = 0; i < n; i++) {

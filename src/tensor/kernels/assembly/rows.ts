@@ -1,5 +1,5 @@
-// Batches of rows. Each loop works in three strides over a few ids at a time (index entry, row id, row), so that the memory
-// accesses of one stride are independent and overlap.
+// Batches of rows. Each loop works in three strides over a few ids at a time (index entry, row id, row), so that the
+// memory accesses of one stride are independent and overlap.
 
 import { update } from './optimizer';
 import {
@@ -8,6 +8,7 @@ import {
   hashIn,
   initialValues,
   isRow,
+  optimizerOf,
   partOf,
   rowOfCandidate,
   shardIn,
@@ -85,8 +86,9 @@ export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
 }
 
 /**
- * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or SKIPPED for each.
- * `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or -1.
+ * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or
+ * SKIPPED for each. `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or
+ * -1.
  */
 export function locateRows(table: u32, ids: usize, n: u32, actions: usize, located: usize): i32 {
   for (let start: u32 = 0; start < n; start += STRIDE) {
@@ -117,6 +119,7 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
   const width = widthOf(table);
   const bytes = width << 2;
   const step = stepOffset(table);
+  const optimizer = optimizerOf(table);
   for (let start: u32 = 0; start < n; start += STRIDE) {
     const count = min(STRIDE, n - start);
     const some = ids + (start << 3);
@@ -126,17 +129,20 @@ export function applyRows(table: u32, ids: usize, n: u32, gradients: usize, loca
       let row = load<u32>(rows + (i << 2));
       if (row != SKIPPED) {
         if (row == ABSENT) row = materialize(table, some, i);
-        update(row + ROW_VALUES, gradients, width, row + step);
+        update(optimizer, row + ROW_VALUES, gradients, width, row + step);
       }
       gradients += bytes;
     }
   }
 }
 
-/** What was read ahead of need: kept, so that no compiler leaves the reading out. */
+/** What was read ahead: kept, so that no compiler removes the reading. */
 let touched: u32 = 0;
 
-/** Reads the ends of each row, and for absent ones the place in the index, so that they come to the cache side by side. */
+/**
+ * Reads the ends of each row, and for absent ones the place in the index, so that the cache loads them in
+ * parallel.
+ */
 function touch(table: u32, ids: usize, count: u32, rows: usize, step: u32): void {
   let sum: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
@@ -183,7 +189,7 @@ export function readField(located: usize, n: u32, offset: u32, bytes: u32, out: 
   }
 }
 
-/** Copies one field of each located row in; rows that were skipped are passed over. */
+/** Copies one field of each located row in; skipped rows are left as they are. */
 export function writeField(located: usize, n: u32, offset: u32, bytes: u32, from: usize): void {
   for (let i: u32 = 0; i < n; i++) {
     const row = load<u32>(located + (i << 2));

@@ -1,8 +1,9 @@
-// Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added, which cannot.
+// Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added,
+// which cannot.
 
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { hashIn, initialValues, isRow, rowOfCandidate } from './table';
+import { hashIn, initialValues, isRow, optimizerOf, rowOfCandidate } from './table';
 import {
   EMPTY_INDEX,
   P_BYTES,
@@ -121,7 +122,7 @@ function growIndex(part: u32, size: u32): bool {
   return true;
 }
 
-/** Goes through the rows as they lie, which is the order that memory is read fastest in; the old index has them in none. */
+/** Visits the rows in the order of their addresses, which memory is read fastest in; the old index is in no order. */
 function placeAllRows(part: u32, index: u32, mask: u32): void {
   const table = load<u32>(part, P_TABLE);
   const stride = load<u32>(table, T_STRIDE);
@@ -143,7 +144,7 @@ function placeAllRows(part: u32, index: u32, mask: u32): void {
   store<u32>(index + (position << 2), entry);
 }
 
-/** The row, added at its initial values and slots if it is not there; room was reserved. */
+/** The row, added with its initial values and slots if it is missing; room was reserved. */
 export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   const index = load<u32>(part, P_INDEX);
   const mask = load<u32>(part, P_MASK);
@@ -158,12 +159,13 @@ export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   store<u64>(row, id);
   store<u32>(index + (position << 2), row | (<u32>hash >> TAG_SHIFT));
   initialValues(table, id, row + ROW_VALUES);
-  startSlots(row + ROW_VALUES, load<u32>(table, T_WIDTH));
-  if (countsSteps()) store<u32>(row + load<u32>(table, T_STEP), 0);
+  const optimizer = optimizerOf(table);
+  startSlots(optimizer, row + ROW_VALUES, load<u32>(table, T_WIDTH));
+  if (countsSteps(optimizer)) store<u32>(row + load<u32>(table, T_STEP), 0);
   return row;
 }
 
-/** Adds a row that is not there; room was reserved. The id is set, nothing else. */
+/** Adds a row that is missing; room was reserved. Sets the id, nothing else. */
 export function addRow(part: u32, hash: u64, id: u64): u32 {
   const row = takeRow(part, load<u32>(load<u32>(part, P_TABLE), T_STRIDE));
   store<u64>(row, id);

@@ -1,9 +1,10 @@
-// Sparse tables. A table is cut into shards; each present shard has a small hash table of its own, a part, so that growth copies
-// the index of one shard of one table and moves no row.
+// Sparse tables. A table is cut into shards; each present shard has a small hash table of its own, a part, so that
+// growth copies the index of one shard of one table and moves no row.
 //
-// A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted; padded to 8.
-// An index entry: address of the row (a multiple of 8) with 3 bits of the hash in its low bits; 0 is free. Linear probing,
-// at most 3/4 full. So a row of 16 floats under SGD takes 72 bytes and 5.3 to 10.7 of index.
+// A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted; its size is
+// a multiple of 8.
+// An index entry: address of the row (a multiple of 8) with 3 bits of the hash in its low bits; 0 is free. Linear
+// probing, at most 3/4 full. So a row of 16 floats under SGD takes 72 bytes and 5.3 to 10.7 of index.
 
 /** All sizes in bytes. Offsets in a table's descriptor: */
 export const T_HASH: usize = 0; // u64
@@ -16,7 +17,8 @@ export const T_STRIDE: usize = 40;
 export const T_STEP: usize = 44; // offset of the step in a row
 export const T_SHARDS: usize = 48;
 export const T_DIRECTORY: usize = 52; // u32[shards]: the part, 0 when the shard is absent
-export const T_SIZE: u32 = 56;
+export const T_OPTIMIZER: usize = 56; // descriptor (optimizer-layout.ts)
+export const T_SIZE: u32 = 64;
 
 /** Offsets in a part, one shard of one table: */
 export const P_INDEX: usize = 0;

@@ -23,6 +23,7 @@ import {
   T_HASH,
   T_KEY,
   T_KIND,
+  T_OPTIMIZER,
   T_SHARDS,
   T_SIZE,
   T_STEP,
@@ -38,6 +39,10 @@ import {
   return load<u32>(table, T_STEP);
 }
 
+@inline export function optimizerOf(table: u32): u32 {
+  return load<u32>(table, T_OPTIMIZER);
+}
+
 @inline export function hashIn(table: u32, id: u64): u64 {
   return rowHash(load<u64>(table, T_HASH), id);
 }
@@ -51,8 +56,17 @@ import {
   return shardOfHash(hash, load<u32>(table, T_SHARDS));
 }
 
-/** Makes a table without shards; 0 when there is no room. */
-export function createTable(hash: u64, key: u64, kind: u32, a: f64, b: f64, width: u32, shards: u32): u32 {
+/** Makes a table without shards, updated by the optimizer; 0 when there is no room. */
+export function createTable(
+  hash: u64,
+  key: u64,
+  kind: u32,
+  a: f64,
+  b: f64,
+  width: u32,
+  shards: u32,
+  optimizer: u32,
+): u32 {
   const directory = allocate(shards << 2);
   if (directory == 0) return 0;
   const table = allocate(T_SIZE);
@@ -61,17 +75,18 @@ export function createTable(hash: u64, key: u64, kind: u32, a: f64, b: f64, widt
     return 0;
   }
   memory.fill(directory, 0, shards << 2);
-  const step = ROW_VALUES + ((width * (1 + slotCount())) << 2);
+  const step = ROW_VALUES + ((width * (1 + slotCount(optimizer))) << 2);
   store<u64>(table, hash, T_HASH);
   store<u64>(table, key, T_KEY);
   store<f64>(table, a, T_A);
   store<f64>(table, b, T_B);
   store<u32>(table, kind, T_KIND);
   store<u32>(table, width, T_WIDTH);
-  store<u32>(table, (step + (countsSteps() ? 4 : 0) + 7) & ~7, T_STRIDE);
+  store<u32>(table, (step + (countsSteps(optimizer) ? 4 : 0) + 7) & ~7, T_STRIDE);
   store<u32>(table, step, T_STEP);
   store<u32>(table, shards, T_SHARDS);
   store<u32>(table, directory, T_DIRECTORY);
+  store<u32>(table, optimizer, T_OPTIMIZER);
   return table;
 }
 
@@ -154,7 +169,7 @@ export function findRow(part: u32, hash: u64, id: u64): u32 {
   );
 }
 
-/** Writes up to `room` ids of the part from index position `from` on; answers where to go on, 0 at the end. */
+/** Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. */
 export function collectIds(part: u32, from: u32, out: usize, room: u32): u32 {
   const index = load<u32>(part, P_INDEX);
   const size: u32 = index == <u32>EMPTY_INDEX ? 0 : load<u32>(part, P_MASK) + 1;

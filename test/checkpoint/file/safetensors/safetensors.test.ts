@@ -83,7 +83,7 @@ describe('the safetensors reader', () => {
     [
       'names a tensor twice',
       fileOf(`{"a":${tensor(0, 1)},"a":${tensor(0, 1)}}`, new Uint8Array(1)),
-      /"a" is there twice/,
+      /"a" is given twice/,
     ],
     [
       'names it twice, once escaped',

@@ -1,8 +1,8 @@
-/** The account of a job in mode sync. */
+/** Record accounting of a job in sync mode. */
 import { describe, expect, it } from 'vitest';
 import { describeRecords } from '../../../../src/roles/master/dataset.ts';
+import type { PserverAccount } from '../../../../src/roles/master/result.ts';
 import { countRecords } from '../../../../src/roles/master/rounds/conclude.ts';
-import type { PserverAccount } from '../../../../src/roles/master/tasks/conclude.ts';
 
 const account = (applied: number, lastPass: number, duplicate = 0): PserverAccount =>
   ({
@@ -36,7 +36,7 @@ describe('records of three passes over 100', () => {
     });
   });
 
-  it('are not called bad when nobody can say so', () => {
+  it('are not called bad when no pserver can say so', () => {
     expect(countRecords([{ ...account(284, 0), rounds: undefined }], 100, 3).records).toMatchObject({
       bad: 0,
       lost: 16,

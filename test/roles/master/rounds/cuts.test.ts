@@ -5,38 +5,38 @@ import { rolledBack } from '../../../../src/checkpoint/registry/cut.ts';
 import { raiseTimeline } from '../../../../src/cluster/placement/cut-view.ts';
 import { type Cuts, createCuts } from '../../../../src/roles/master/rounds/cuts.ts';
 import { stateOf } from '../tasks/service-rig.ts';
-import { RoundsDesk } from './service-rig.ts';
+import { RoundsRig } from './service-rig.ts';
 
 const never = new AbortController().signal;
-let desk: RoundsDesk;
-afterEach(() => expect(desk.master.ends).toEqual([]));
+let rig: RoundsRig;
+afterEach(() => expect(rig.master.ends).toEqual([]));
 
 async function begin(checkpoint: Record<string, unknown> = {}): Promise<Cuts> {
-  desk = new RoundsDesk(checkpoint);
-  await desk.master.clock.advance(0);
-  return cutsOf(desk);
+  rig = new RoundsRig(checkpoint);
+  await rig.master.clock.advance(0);
+  return cutsOf(rig);
 }
 
-const cutsOf = ({ master, cuts, plan, record, group }: RoundsDesk): Cuts =>
+const cutsOf = ({ master, cuts, plan, record, group }: RoundsRig): Cuts =>
   createCuts({
     context: master.context,
     fence: master.fence,
-    over: master.over.signal,
-    onEnd: (error) => master.ends.push(error),
-    cuts,
+    stopSignal: master.stopSignal.signal,
+    onFatal: (error) => master.ends.push(error),
+    stored: cuts,
     plan,
     record,
     group,
   });
 
-const later = (ms: number): Promise<void> => desk.master.clock.advance(ms);
-const stored = (): Promise<Cut | undefined> => desk.stored() as Promise<Cut | undefined>;
+const later = (ms: number): Promise<void> => rig.master.clock.advance(ms);
+const stored = (): Promise<Cut | undefined> => rig.stored() as Promise<Cut | undefined>;
 
 /** Rounds go on, one every 50 ms. */
 async function goOn(cuts: Cuts, from: number, to: number): Promise<void> {
   for (let round = from; round <= to; round++) {
     await later(50);
-    cuts.saw(round);
+    cuts.observe(round);
   }
   await later(0);
 }
@@ -54,9 +54,9 @@ describe('a cut', () => {
     expect(cuts.counts()).toEqual({ complete: 2, givenUp: 0 });
   });
 
-  it('that a pserver has passed is announced anew, further ahead', async () => {
+  it('that a pserver has passed is announced again, further ahead', async () => {
     const cuts = await begin({ intervalMs: 500 });
-    const [first, second] = desk.pservers;
+    const [first, second] = rig.pservers;
     second!.cutAnswers.push('declined');
     await goOn(cuts, 0, 9);
     expect(await stored()).toBeUndefined();
@@ -69,10 +69,10 @@ describe('a cut', () => {
 
   it('whose answer is lost is asked for again, and is the same', async () => {
     const cuts = await begin({ intervalMs: 500 });
-    desk.pservers[1]!.cutAnswers.push('lost');
+    rig.pservers[1]!.cutAnswers.push('lost');
     await goOn(cuts, 0, 11);
     await later(100);
-    const asked = desk.pservers[0]!.cutsAsked;
+    const asked = rig.pservers[0]!.cutsAsked;
     expect(asked).toHaveLength(2);
     expect(asked[0]).toEqual(asked[1]);
     expect(await stored()).toMatchObject({ round: asked[0]!.round });
@@ -80,10 +80,10 @@ describe('a cut', () => {
 
   it('that a disk does not take is tried again at the next occasion', async () => {
     const cuts = await begin({ intervalMs: 500 });
-    desk.pservers[1]!.cutAnswers.push('notWritten');
+    rig.pservers[1]!.cutAnswers.push('notWritten');
     await goOn(cuts, 0, 11);
     expect(await stored()).toBeUndefined();
-    expect(desk.master.log.messages.join('\n')).toMatch(/the cut of round \d+ was not written: pserver 1: disk full/);
+    expect(rig.master.log.messages.join('\n')).toMatch(/the cut of round \d+ was not written: pserver 1: disk full/);
     await goOn(cuts, 12, 18);
     expect(await stored()).toBeUndefined();
     await goOn(cuts, 19, 24);
@@ -92,7 +92,7 @@ describe('a cut', () => {
 
   it('whose completion has an unknown outcome is looked for', async () => {
     const cuts = await begin({ intervalMs: 500 });
-    desk.master.troubled.next('unknownLanded');
+    rig.master.troubled.next('unknownLanded');
     await goOn(cuts, 0, 12);
     await later(100);
     expect(await stored()).toBeDefined();
@@ -104,7 +104,7 @@ describe('a cut planned before the last one has come back from the store', () =>
   it('is complete, and so are those after it', async () => {
     const cuts = await begin();
     await goOn(cuts, 0, 5);
-    const view = desk.cuts;
+    const view = rig.cuts;
     const first = view.current();
     const behind = vi.spyOn(view, 'current').mockImplementation(() => first);
     const one = await cuts.request(never);
@@ -121,16 +121,16 @@ describe('a cut planned before the last one has come back from the store', () =>
 });
 
 describe('when all are set back', () => {
-  it('a cut that is being taken is given up, and taken anew on the other timeline', async () => {
+  it('a cut that is being taken is abandoned, and taken again on the other timeline', async () => {
     const cuts = await begin({ intervalMs: 500 });
-    desk.pservers[1]!.cutAnswers.push('wait');
+    rig.pservers[1]!.cutAnswers.push('wait');
     await goOn(cuts, 0, 11);
     expect(cuts.running()).toBeDefined();
-    await raiseTimeline(desk.master.context, desk.master.fence, rolledBack);
+    await raiseTimeline(rig.master.context, rig.master.fence, rolledBack);
     await later(0);
     expect(cuts.running()).toBeUndefined();
     expect(await stored()).toEqual({ timeline: 1, round: 0, files: [] });
-    for (const pserver of desk.pservers) pserver.set({ timeline: 1 });
+    for (const pserver of rig.pservers) pserver.set({ timeline: 1 });
     await goOn(cuts, 1, 11);
     expect(await stored()).toMatchObject({ timeline: 1, files: [{ index: 0 }, { index: 1 }] });
   });
@@ -138,11 +138,11 @@ describe('when all are set back', () => {
   it('files of before do not become the cut, whenever it is heard of', async () => {
     const cuts = await begin({ intervalMs: 500 });
     // The rollback lands between the last file and the completion, which is on its way.
-    desk.master.troubled.hold();
+    rig.master.troubled.hold();
     await goOn(cuts, 0, 11);
     const value = JSON.stringify({ timeline: 1, round: 0, files: [] });
-    desk.master.troubled.data.txn({ if: [], then: [{ put: desk.master.context.keys.cut, value }] });
-    desk.master.troubled.releaseHold();
+    rig.master.troubled.data.txn({ if: [], then: [{ put: rig.master.context.keys.cut, value }] });
+    rig.master.troubled.releaseHold();
     await later(0);
     expect(await stored()).toEqual({ timeline: 1, round: 0, files: [] });
     expect(cuts.counts()).toEqual({ complete: 0, givenUp: 1 });
@@ -150,7 +150,7 @@ describe('when all are set back', () => {
 });
 
 describe('on demand', () => {
-  it('answers with the files; another one meanwhile is ignored', async () => {
+  it('answers with the files; another one in that time is ignored', async () => {
     const cuts = await begin();
     await goOn(cuts, 0, 5);
     const asked = cuts.request(never);
@@ -165,7 +165,7 @@ describe('on demand', () => {
   it('says that it was not written', async () => {
     const cuts = await begin();
     await goOn(cuts, 0, 5);
-    desk.pservers[0]!.cutAnswers.push('notWritten');
+    rig.pservers[0]!.cutAnswers.push('notWritten');
     expect(await stateOf(cuts.request(never))).toBe('refused: CheckpointNotWritten');
   });
 
@@ -184,10 +184,10 @@ describe('on demand', () => {
 describe('the last cut', () => {
   it('is of the last round, tried until the disks take it', async () => {
     const cuts = await begin();
-    desk.pservers[0]!.cutAnswers.push('notWritten', 'notWritten');
+    rig.pservers[0]!.cutAnswers.push('notWritten', 'notWritten');
     const last = cuts.last(never);
     await later(1_000);
-    const rounds = desk.plan.firstOf(2);
+    const rounds = rig.plan.firstOf(2);
     expect(await last).toMatchObject({ round: rounds, files: [{ index: 0 }, { index: 1 }] });
     expect(await stored()).toMatchObject({ round: rounds });
   });
@@ -195,18 +195,18 @@ describe('the last cut', () => {
   it('asked for again, as by the next master, changes nothing', async () => {
     const first = await (await begin()).last(never);
     await later(100);
-    const again = await cutsOf(desk).last(never);
+    const again = await cutsOf(rig).last(never);
     expect(again.modRevision).toBe(first.modRevision);
     expect(again.files).toEqual(first.files);
   });
 
   it('ends when all are set back', async () => {
     const cuts = await begin();
-    desk.pservers[0]!.cutAnswers.push('wait');
+    rig.pservers[0]!.cutAnswers.push('wait');
     const last = cuts.last(never);
     last.catch(() => {});
     await later(0);
-    await raiseTimeline(desk.master.context, desk.master.fence, rolledBack);
+    await raiseTimeline(rig.master.context, rig.master.fence, rolledBack);
     await later(0);
     expect(await stateOf(last)).toBe('refused: Interrupted');
   });
@@ -215,17 +215,17 @@ describe('the last cut', () => {
 describe('raising the timeline', () => {
   it('counts once when its outcome is unknown', async () => {
     await begin();
-    desk.master.troubled.next('unknownLanded');
-    const raised = raiseTimeline(desk.master.context, desk.master.fence, rolledBack);
+    rig.master.troubled.next('unknownLanded');
+    const raised = raiseTimeline(rig.master.context, rig.master.fence, rolledBack);
     await later(1_000);
     expect((await raised).cut.timeline).toBe(1);
     expect(await stored()).toMatchObject({ timeline: 1 });
   });
 
-  it('asks again what is to be done when the cut has changed meanwhile', async () => {
+  it('asks again what is to be done when the cut has changed in the meantime', async () => {
     await begin();
     const seen: number[] = [];
-    const { master } = desk;
+    const { master } = rig;
     const raised = await raiseTimeline(master.context, master.fence, (cut) => {
       seen.push(cut.timeline);
       if (cut.timeline > 0) return undefined;

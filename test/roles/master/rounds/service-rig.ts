@@ -1,4 +1,4 @@
-/** A master of a job in mode sync among pservers that are made of a few lines, on a store in memory. */
+/** A master of a job in sync mode among pservers that are made of a few lines, on a store in memory. */
 import { type Action, PaddletError } from '../../../../src/base/errors.ts';
 import type { PserverGroup, PserverRequest, RequestFields } from '../../../../src/cluster/client/pserver-group.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
@@ -70,7 +70,7 @@ export class FakePserver {
 const PASSING: readonly Action[] = ['retry', 'refresh'];
 
 /** Two pservers, whose answers take no time. */
-export class RoundsDesk {
+export class RoundsRig {
   readonly master: Master;
   readonly pservers = [new FakePserver(0), new FakePserver(1)];
   readonly cuts: CutView;

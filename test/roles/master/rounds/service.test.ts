@@ -5,10 +5,10 @@ import type { Dataset } from '../../../../src/roles/master/dataset.ts';
 import { describeLane } from '../../../../src/roles/master/rounds/describe.ts';
 import { createLaneService, type LaneService } from '../../../../src/roles/master/rounds/service.ts';
 import { stateOf } from '../tasks/service-rig.ts';
-import { RoundsDesk } from './service-rig.ts';
+import { RoundsRig } from './service-rig.ts';
 
-let rig: RoundsDesk;
-let desk: LaneService;
+let rig: RoundsRig;
+let service: LaneService;
 let looks: number;
 let failures: PaddletError[];
 let isWanted: boolean;
@@ -25,14 +25,14 @@ const dataset = {
 } as unknown as Dataset;
 
 beforeEach(() => {
-  rig = new RoundsDesk();
+  rig = new RoundsRig();
   looks = 0;
   failures = [];
   isWanted = false;
-  desk = anotherDesk();
+  service = anotherService();
 });
 
-const anotherDesk = (): LaneService =>
+const anotherService = (): LaneService =>
   createLaneService({
     context: rig.master.context,
     record: rig.record,
@@ -42,25 +42,25 @@ const anotherDesk = (): LaneService =>
     look: () => {
       looks += 1;
     },
-    fail: (error) => failures.push(error),
+    onFatal: (error) => failures.push(error),
   });
 
-beforeEach(() => desk.tell({ type: 'roster', trainers: [] }));
+beforeEach(() => service.tell({ type: 'roster', trainers: [] }));
 
 const later = (ms: number): Promise<void> => rig.master.clock.advance(ms);
 const ask = (known: number, closed = new AbortController().signal, maxWaitMs = 10_000) =>
-  desk.getLanes({ trainer: 'a', known, maxWaitMs, closed });
+  service.getLanes({ trainer: 'a', known, maxWaitMs, closed });
 const rounds = (version: number, missing: number[] = [0, 1]): void =>
-  desk.tell({ type: 'rounds', timeline: 0, version, missing });
+  service.tell({ type: 'rounds', timeline: 0, version, missing });
 
 describe('who asks for lanes', () => {
   it('hears at once what it does not know, and then when it changes', async () => {
     const { number } = await ask(0);
     const waiting = ask(number);
     expect(await stateOf(waiting)).toBe('open');
-    desk.tell({ type: 'joined', trainer: 'a' });
+    service.tell({ type: 'joined', trainer: 'a' });
     const answer = await waiting;
-    expect(answer).toMatchObject({ over: false, owners: [['a'], ['a']] });
+    expect(answer).toMatchObject({ done: false, owners: [['a'], ['a']] });
     expect(answer.number).not.toBe(number);
   });
 
@@ -78,26 +78,26 @@ describe('who asks for lanes', () => {
   it('hears that all rounds are done, and that they are not when all were set back', async () => {
     const { number } = await ask(0);
     const waiting = ask(number);
-    desk.setOver(true);
-    const over = await waiting;
-    expect(over.over).toBe(true);
-    const again = ask(over.number);
-    desk.setOver(true);
+    service.setDone(true);
+    const answer = await waiting;
+    expect(answer.done).toBe(true);
+    const again = ask(answer.number);
+    service.setDone(true);
     expect(await stateOf(again)).toBe('open');
-    desk.setOver(false);
-    expect(await again).toMatchObject({ over: false });
+    service.setDone(false);
+    expect(await again).toMatchObject({ done: false });
   });
 
   it('hears that it is wanted for something else', async () => {
     const { number } = await ask(0);
     const waiting = ask(number);
     isWanted = true;
-    desk.wake();
+    service.wake();
     expect(await waiting).toMatchObject({ number });
   });
 
   it('is not told to lay down its lanes before the live trainers are known', async () => {
-    const next = anotherDesk();
+    const next = anotherService();
     const waiting = next.getLanes({ trainer: 'a', known: 3, maxWaitMs: 1_000, closed: new AbortController().signal });
     const late = next.getLanes({ trainer: 'a', known: 3, maxWaitMs: 100, closed: new AbortController().signal });
     late.catch(() => {});
@@ -111,14 +111,14 @@ describe('who asks for lanes', () => {
     const { number } = await ask(0);
     const waiting = ask(number);
     waiting.catch(() => {});
-    desk.close();
+    service.close();
     expect(await stateOf(waiting)).toBe('refused: NotReady');
   });
 });
 
 describe('late lanes', () => {
   const late = async (): Promise<void> => {
-    desk.tell({ type: 'roster', trainers: ['a', 'b'] });
+    service.tell({ type: 'roster', trainers: ['a', 'b'] });
     for (let version = 0; version < 5; version++) {
       rounds(version);
       await later(100);
@@ -131,8 +131,8 @@ describe('late lanes', () => {
     await later(600);
     expect(looks).toBe(1);
     rounds(5, [1]);
-    expect(desk.owners()[1]).toEqual(['b', 'a']);
-    expect(desk.helped()).toBe(1);
+    expect(service.owners()[1]).toEqual(['b', 'a']);
+    expect(service.helped()).toBe(1);
   });
 
   it('are none while the master is cut off', async () => {
@@ -145,7 +145,7 @@ describe('late lanes', () => {
 
 describe('a lane that fails', () => {
   const failed = (data: boolean, trainer = 'a'): void =>
-    desk.failed({
+    service.failed({
       type: 'failLane',
       job: '',
       batchPlanId: '',
@@ -163,7 +163,7 @@ describe('a lane that fails', () => {
   };
 
   beforeEach(() => {
-    desk.tell({ type: 'roster', trainers: ['a', 'b'] });
+    service.tell({ type: 'roster', trainers: ['a', 'b'] });
     rounds(3);
   });
 
@@ -185,17 +185,17 @@ describe('a lane that fails', () => {
   });
 
   it('with its trainer counts when it is missing then; the round that is over forgets it', () => {
-    desk.tell({ type: 'gone', trainer: 'b' });
+    service.tell({ type: 'gone', trainer: 'b' });
     expect(looks).toBe(1);
     rounds(3);
-    desk.tell({ type: 'joined', trainer: 'c' });
+    service.tell({ type: 'joined', trainer: 'c' });
     rounds(4);
     rounds(4, [1]);
-    const owner = desk.owners()[1]![0]!;
-    desk.tell({ type: 'gone', trainer: owner });
+    const owner = service.owners()[1]![0]!;
+    service.tell({ type: 'gone', trainer: owner });
     rounds(4, [1]);
     expect(failures).toEqual([]);
-    desk.tell({ type: 'gone', trainer: desk.owners()[1]![0]! });
+    service.tell({ type: 'gone', trainer: service.owners()[1]![0]! });
     rounds(4, [1]);
     expect(failures[0]!.code).toBe('LaneFailed');
     expect(failures[0]!.message).toContain('the trainer left or died');
@@ -203,7 +203,7 @@ describe('a lane that fails', () => {
 
   it('that the job does not have is refused', () => {
     expect(() =>
-      desk.failed({
+      service.failed({
         type: 'failLane',
         job: '',
         batchPlanId: '',

@@ -3,35 +3,36 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { rolledBack } from '../../../../src/checkpoint/registry/cut.ts';
 import { raiseTimeline } from '../../../../src/cluster/placement/cut-view.ts';
 import { createStuckJudge } from '../../../../src/roles/master/rounds/stuck.ts';
-import { type RoundsStanding, type RoundsWatch, watchRounds } from '../../../../src/roles/master/rounds/watch.ts';
-import { RoundsDesk } from './service-rig.ts';
+import { type RoundPosition, type RoundsWatch, watchRounds } from '../../../../src/roles/master/rounds/watch.ts';
+import { RoundsRig } from './service-rig.ts';
 
-let desk: RoundsDesk;
+let rig: RoundsRig;
 let watch: RoundsWatch;
-let heard: RoundsStanding[];
+let heard: RoundPosition[];
 
 beforeEach(() => {
-  desk = new RoundsDesk();
+  rig = new RoundsRig();
   heard = [];
   watch = watchRounds({
-    ...desk,
-    context: desk.master.context,
+    ...rig,
+    context: rig.master.context,
+    stored: rig.cuts,
     pservers: 2,
-    onStanding: (standing) => heard.push(standing),
-    onEnd: (error) => desk.master.ends.push(error),
+    onPosition: (position) => heard.push(position),
+    onFatal: (error) => rig.master.ends.push(error),
   });
 });
 
-const later = (ms: number): Promise<void> => desk.master.clock.advance(ms);
+const later = (ms: number): Promise<void> => rig.master.clock.advance(ms);
 const [first, second] = [0, 1] as const;
 
 describe('where the rounds stand', () => {
   it('is the lowest version, with the lanes that those who have it wait for', async () => {
-    desk.pservers[first]!.set({ version: 4, missing: [1] });
-    desk.pservers[second]!.set({ version: 5, missing: [0, 1] });
+    rig.pservers[first]!.set({ version: 4, missing: [1] });
+    rig.pservers[second]!.set({ version: 5, missing: [0, 1] });
     await later(100);
     expect(watch.current()).toEqual({ timeline: 0, version: 4, highest: 5, missing: [1] });
-    desk.pservers[first]!.set({ version: 5, missing: [0] });
+    rig.pservers[first]!.set({ version: 5, missing: [0] });
     await later(100);
     expect(watch.current()).toEqual({ timeline: 0, version: 5, highest: 5, missing: [0, 1] });
     expect(heard.at(-1)).toEqual(watch.current());
@@ -39,23 +40,23 @@ describe('where the rounds stand', () => {
 
   it('is heard of as soon as a version is there, and a pserver is not asked all the time', async () => {
     await later(10_000);
-    const { asked } = desk.pservers[first]!;
+    const { asked } = rig.pservers[first]!;
     expect(asked).toBeLessThan(15);
-    desk.all({ version: 1 });
+    rig.all({ version: 1 });
     await later(0);
     expect(watch.current()).toMatchObject({ version: 1 });
     for (let version = 2; version < 1_000; version++) {
-      desk.all({ version });
+      rig.all({ version });
       await later(1);
     }
-    expect(desk.pservers[first]!.asked - asked).toBeLessThan(40);
+    expect(rig.pservers[first]!.asked - asked).toBeLessThan(40);
     await later(100);
     expect(watch.current()).toMatchObject({ version: 999 });
   });
 
   it('has the lanes that are missing now when somebody looks', async () => {
     await later(100);
-    desk.all({ missing: [1] });
+    rig.all({ missing: [1] });
     await later(0);
     expect(watch.current()).toMatchObject({ missing: [0, 1] });
     watch.look();
@@ -65,33 +66,33 @@ describe('where the rounds stand', () => {
 
   it('is not known while a pserver does not answer', async () => {
     await later(100);
-    desk.pservers[second]!.set({ isThere: false });
+    rig.pservers[second]!.set({ isThere: false });
     await later(2_000);
     expect(watch.current()).toBeUndefined();
     expect(watch.pservers()).toHaveLength(1);
-    desk.pservers[second]!.set({ isThere: true });
+    rig.pservers[second]!.set({ isThere: true });
     await later(2_000);
     expect(watch.current()).toMatchObject({ version: 0 });
   });
 
   it('goes back only with another owner of an index', async () => {
-    desk.all({ version: 7 });
+    rig.all({ version: 7 });
     await later(100);
-    desk.startAnew(second, { version: 6 });
+    rig.startAnew(second, { version: 6 });
     await later(100);
     expect(watch.current()).toMatchObject({ version: 6, highest: 7 });
   });
 
   it('is not known until all are on the timeline of the store', async () => {
-    desk.all({ version: 7 });
+    rig.all({ version: 7 });
     await later(100);
-    await raiseTimeline(desk.master.context, desk.master.fence, rolledBack);
+    await raiseTimeline(rig.master.context, rig.master.fence, rolledBack);
     await later(100);
     expect(watch.current()).toBeUndefined();
-    desk.pservers[first]!.set({ timeline: 1, version: 0 });
+    rig.pservers[first]!.set({ timeline: 1, version: 0 });
     await later(2_000);
     expect(watch.current()).toBeUndefined();
-    desk.pservers[second]!.set({ timeline: 1, version: 0 });
+    rig.pservers[second]!.set({ timeline: 1, version: 0 });
     await later(2_000);
     expect(watch.current()).toMatchObject({ timeline: 1, version: 0 });
   });
@@ -108,35 +109,36 @@ describe('a round that is said to be stuck', () => {
   });
   const judge = (...[round, timeline]: Parameters<typeof report>): Promise<void> =>
     createStuckJudge({
-      ...desk,
-      context: desk.master.context,
-      fence: desk.master.fence,
-      over: desk.master.over.signal,
+      ...rig,
+      context: rig.master.context,
+      stored: rig.cuts,
+      fence: rig.master.fence,
+      stopSignal: rig.master.stopSignal.signal,
     })(report(round, timeline));
 
   it('is so when a pserver is behind what another one can still give: all go back', async () => {
-    desk.pservers[first]!.set({ version: 5, oldest: 5 });
-    desk.pservers[second]!.set({ version: 4, oldest: 4 });
+    rig.pservers[first]!.set({ version: 5, oldest: 5 });
+    rig.pservers[second]!.set({ version: 4, oldest: 4 });
     await later(100);
     await judge(4);
-    expect(await desk.stored()).toMatchObject({ timeline: 1 });
+    expect(await rig.stored()).toMatchObject({ timeline: 1 });
     await later(100);
     // The same report once more is of the timeline before.
     await judge(4);
-    expect(await desk.stored()).toMatchObject({ timeline: 1 });
+    expect(await rig.stored()).toMatchObject({ timeline: 1 });
   });
 
   it('is not so while the version is still there', async () => {
-    desk.pservers[first]!.set({ version: 5, oldest: 4 });
-    desk.pservers[second]!.set({ version: 4, oldest: 4 });
+    rig.pservers[first]!.set({ version: 5, oldest: 4 });
+    rig.pservers[second]!.set({ version: 4, oldest: 4 });
     await later(100);
     await judge(4);
-    expect(await desk.stored()).toBeUndefined();
+    expect(await rig.stored()).toBeUndefined();
   });
 
   it('is not so when the one that was behind has come along since', async () => {
-    desk.pservers[first]!.set({ version: 5, oldest: 5 });
-    const behind = desk.pservers[second]!;
+    rig.pservers[first]!.set({ version: 5, oldest: 5 });
+    const behind = rig.pservers[second]!;
     behind.set({ version: 4, oldest: 4 });
     await later(100);
     const answer = behind.rounds.bind(behind);
@@ -146,6 +148,6 @@ describe('a round that is said to be stuck', () => {
       return standing;
     };
     await judge(4);
-    expect(await desk.stored()).toBeUndefined();
+    expect(await rig.stored()).toBeUndefined();
   });
 });

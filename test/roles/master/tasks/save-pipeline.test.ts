@@ -218,7 +218,7 @@ describe('a store that is away', () => {
     master.troubled.isAway = true;
     save('one', block(0, 1));
     await master.clock.advance(1_000);
-    master.over.abort();
+    master.stopSignal.abort();
     await master.clock.advance(1_000);
     expect(master.ends).toMatchObject([{ code: 'Interrupted' }]);
     expect(released).toEqual([]);
@@ -292,7 +292,7 @@ describe('a master that lost the lock', () => {
 });
 
 describe('a value that another changes under the master', () => {
-  it('is refused loudly: nobody but the master writes it', async () => {
+  it('is refused loudly: no process but the master writes it', async () => {
     const { master, released, save } = aMaster();
     save('one', block(0, 1));
     await settled();

@@ -1,4 +1,7 @@
-/** A master's desk and its pipeline on a store in memory whose transactions can be held back, refused or left in doubt. */
+/**
+ * A master's service and its pipeline on a store in memory whose transactions can be held back, refused or left in
+ * doubt.
+ */
 import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Host } from '../../../../src/base/seams.ts';
@@ -17,7 +20,7 @@ import { FakeClock, RecordingLog } from '../../../store/support.ts';
 
 type Trouble = 'unavailable' | 'unknownLanded' | 'unknownLost' | 'unknownLate';
 
-const away = (): PaddletError => new PaddletError('StoreUnavailable', 'the store is away');
+const away = (): PaddletError => new PaddletError('StoreUnavailable', 'the store is unreachable');
 const doubtful = (): PaddletError => new PaddletError('StoreUnknownOutcome', 'no answer in time');
 
 /** Writes (transactions that put or delete) can be held back; reads never are. */
@@ -105,7 +108,7 @@ export class Master {
   readonly troubled: TroubledStore;
   readonly context: RoleContext;
   readonly fence: Fence;
-  readonly over = new AbortController();
+  readonly stopSignal = new AbortController();
   readonly ends: unknown[] = [];
   readonly events: string[] = [];
   readonly pipeline: SavePipeline;
@@ -115,7 +118,7 @@ export class Master {
     this.clock = clock;
     this.troubled = new TroubledStore(data);
     const unused = (): never => {
-      throw new Error('the desk does not use this');
+      throw new Error('the service does not use this');
     };
     const disk = new Proxy({} as Host['disk'], { get: unused });
     this.context = {
@@ -136,19 +139,19 @@ export class Master {
     this.pipeline = createSavePipeline({
       context: this.context,
       fence: this.fence,
-      over: this.over.signal,
-      onEnd: (error) => this.ends.push(error),
+      stopSignal: this.stopSignal.signal,
+      onFatal: (error) => this.ends.push(error),
     });
   }
 
   /** With the queue that is saved, or a new one. */
-  async desk(options: RigOptions): Promise<TaskService> {
+  async service(options: RigOptions): Promise<TaskService> {
     const saved = await loadQueue(this.context.store, this.context.keys);
     const queue = createTaskQueue(configOf(options), saved, this.clock.monotonicMs());
-    return this.deskOf(queue, this.pipeline);
+    return this.serviceOf(queue, this.pipeline);
   }
 
-  deskOf(queue: TaskQueue, pipeline: SavePipeline | undefined): TaskService {
+  serviceOf(queue: TaskQueue, pipeline: SavePipeline | undefined): TaskService {
     return createTaskService({
       context: this.context,
       name: 'test',
@@ -163,7 +166,7 @@ export class Master {
   }
 }
 
-/** Takes the lock from whoever has it. */
+/** Takes the lock from the master that has it. */
 function lock(data: MemoryStoreData, { keys }: RoleContext): Fence {
   data.txn({ if: [], then: [{ delete: keys.masterLock }] });
   const { revision } = data.txn({ if: [], then: [{ put: keys.masterLock, value: 'a master' }] });

@@ -1,7 +1,7 @@
 /** What trainers are answered, and when (DESIGN §4). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AttemptRef } from '../../../../src/core/tasks/events.ts';
+import type { AttemptRef } from '../../../../src/core/tasks/address.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { noSums } from '../../../../src/core/tasks/state.ts';
 import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
@@ -12,72 +12,72 @@ const OPEN = new AbortController().signal;
 const FAILURE = { code: 'X', error: 'it broke', data: true, read: 0 };
 const WAIT_MS = 20_000;
 
-async function aDesk(options: RigOptions): Promise<{ master: Master; desk: TaskService }> {
+async function aService(options: RigOptions): Promise<{ master: Master; service: TaskService }> {
   const { clock, data } = aStore();
   const master = new Master(clock, data);
-  const desk = await master.desk(options);
-  desk.tell({ type: 'roster', trainers: ['ann', 'bob'] });
-  return { master, desk };
+  const service = await master.service(options);
+  service.tell({ type: 'roster', trainers: ['ann', 'bob'] });
+  return { master, service };
 }
 
-async function take(desk: TaskService, trainer: string, held: AttemptRef[] = []): Promise<AttemptRef> {
-  const answer = await desk.getTask(trainer, held, WAIT_MS, OPEN);
+async function take(service: TaskService, trainer: string, held: AttemptRef[] = []): Promise<AttemptRef> {
+  const answer = await service.getTask(trainer, held, WAIT_MS, OPEN);
   if (typeof answer === 'string') throw new Error(`${trainer} got no task: ${answer}`);
   return answer.attempt;
 }
 
-const execute = (desk: TaskService, { trainer, ...ref }: AttemptRef, position = 0): void =>
-  desk.tell({ type: 'progress', trainer, executing: { ...ref, position }, phase: 'compute' });
+const execute = (service: TaskService, { trainer, ...ref }: AttemptRef, position = 0): void =>
+  service.tell({ type: 'progress', trainer, executing: { ...ref, position }, phase: 'compute' });
 
 describe('a report', () => {
   it('is accepted after it is saved', async () => {
-    const { master, desk } = await aDesk({ tasks: 2 });
-    const ref = await take(desk, 'ann');
+    const { master, service } = await aService({ tasks: 2 });
+    const ref = await take(service, 'ann');
     master.troubled.hold();
-    const finished = desk.finish(ref, noSums());
+    const finished = service.finish(ref, noSums());
     expect(await stateOf(finished)).toBe('open');
     master.troubled.releaseHold();
     expect(await stateOf(finished)).toBe('done');
   });
 
   it('is refused with its code, after what the refusal rests on is saved', async () => {
-    const { master, desk } = await aDesk({ tasks: 2 });
-    const ref = await take(desk, 'ann');
+    const { master, service } = await aService({ tasks: 2 });
+    const ref = await take(service, 'ann');
     master.troubled.hold();
-    const finished = desk.finish(ref, noSums());
-    const again = desk.finish(ref, noSums());
+    const finished = service.finish(ref, noSums());
+    const again = service.finish(ref, noSums());
     expect(await stateOf(again)).toBe('open');
     master.troubled.releaseHold();
     expect(await stateOf(finished)).toBe('done');
     expect(await stateOf(again)).toBe('refused: AttemptNotLive');
-    expect(await stateOf(desk.fail({ ...ref, pass: 1 }, FAILURE))).toBe('refused: PassAfter');
-    expect(await stateOf(desk.giveBack(ref, 0))).toBe('refused: AttemptNotLive');
+    expect(await stateOf(service.fail({ ...ref, pass: 1 }, FAILURE))).toBe('refused: PassAfter');
+    expect(await stateOf(service.giveBack(ref, 0))).toBe('refused: AttemptNotLive');
   });
 
   it('is heard through an outage of the store, and answered after it', async () => {
-    const { master, desk } = await aDesk({ tasks: 2 });
-    const ref = await take(desk, 'ann');
+    const { master, service } = await aService({ tasks: 2 });
+    const ref = await take(service, 'ann');
     master.troubled.isAway = true;
-    const finished = desk.finish(ref, noSums());
+    const finished = service.finish(ref, noSums());
     await master.clock.advance(60_000);
     expect(await stateOf(finished)).toBe('open');
     master.troubled.isAway = false;
     await master.clock.advance(2_000);
     expect(await stateOf(finished)).toBe('done');
-    expect(desk.queue.counts()).toMatchObject({ done: 1, discarded: 0 });
+    expect(service.queue.counts()).toMatchObject({ done: 1, discarded: 0 });
   });
 
   it('of which the save fails for good is never accepted', async () => {
-    const { master, desk } = await aDesk({ tasks: 2 });
-    const ref = await take(desk, 'ann');
+    const { master, service } = await aService({ tasks: 2 });
+    const ref = await take(service, 'ann');
     const next = new Master(master.clock, master.troubled.data);
-    const finished = desk.finish(ref, noSums());
+    const finished = service.finish(ref, noSums());
     await settled();
     expect(master.ends).toMatchObject([{ code: 'LeaseGone' }]);
     expect(await stateOf(finished)).toBe('open');
-    desk.close();
+    service.close();
     expect(await stateOf(finished)).toBe('refused: NotReady');
-    const other = await next.desk({ tasks: 2 });
+    const other = await next.service({ tasks: 2 });
     other.tell({ type: 'roster', trainers: ['ann'] });
     expect(await stateOf(other.finish(ref, noSums()))).toBe('done');
   });
@@ -85,119 +85,119 @@ describe('a report', () => {
 
 describe('a request for a task', () => {
   it('is dealt one after the deal is saved', async () => {
-    const { master, desk } = await aDesk({ tasks: 2 });
+    const { master, service } = await aService({ tasks: 2 });
     master.troubled.hold();
-    const asked = desk.getTask('ann', [], WAIT_MS, OPEN);
+    const asked = service.getTask('ann', [], WAIT_MS, OPEN);
     expect(await stateOf(asked)).toBe('open');
     master.troubled.releaseHold();
     expect(await stateOf(asked)).toMatchObject({ attempt: { trainer: 'ann', pass: 0, attempt: 1 } });
   });
 
   it('waits for so long, and is then told to ask again', async () => {
-    const { master, desk } = await aDesk({ tasks: 1 });
-    await take(desk, 'ann');
-    const asked = desk.getTask('bob', [], 5_000, OPEN);
+    const { master, service } = await aService({ tasks: 1 });
+    await take(service, 'ann');
+    const asked = service.getTask('bob', [], 5_000, OPEN);
     await master.clock.advance(4_999);
     expect(await stateOf(asked)).toBe('open');
-    expect(desk.queue.counts().waiting).toBe(1);
+    expect(service.queue.counts().waiting).toBe(1);
     await master.clock.advance(1);
     expect(await stateOf(asked)).toBe('wait');
-    expect(desk.queue.counts().waiting).toBe(0);
+    expect(service.queue.counts().waiting).toBe(0);
   });
 
   it('is dealt what comes back while it waits, and its waiting is over', async () => {
-    const { master, desk } = await aDesk({ tasks: 1 });
-    const ref = await take(desk, 'ann');
-    const asked = desk.getTask('bob', [], 5_000, OPEN);
-    await desk.giveBack(ref, 0);
+    const { master, service } = await aService({ tasks: 1 });
+    const ref = await take(service, 'ann');
+    const asked = service.getTask('bob', [], 5_000, OPEN);
+    await service.giveBack(ref, 0);
     expect(await stateOf(asked)).toEqual({ attempt: { ...ref, trainer: 'bob', attempt: 2 } });
     await master.clock.advance(5_000);
-    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(service.queue.attempts()).toHaveLength(1);
     expect(master.clock.pendingTimers).toBe(0);
   });
 
-  it('is given up when its connection ends: no task is dealt to nobody', async () => {
-    const { desk } = await aDesk({ tasks: 1 });
-    const ref = await take(desk, 'ann');
+  it('is given up when its connection ends: no task is dealt to a closed connection', async () => {
+    const { service } = await aService({ tasks: 1 });
+    const ref = await take(service, 'ann');
     const session = new AbortController();
-    const asked = desk.getTask('bob', [], WAIT_MS, session.signal);
+    const asked = service.getTask('bob', [], WAIT_MS, session.signal);
     session.abort();
     expect(await stateOf(asked)).toBe('wait');
-    await desk.giveBack(ref, 0);
-    expect(desk.queue.counts()).toMatchObject({ todo: 1, pending: 0, waiting: 0 });
+    await service.giveBack(ref, 0);
+    expect(service.queue.counts()).toMatchObject({ todo: 1, pending: 0, waiting: 0 });
   });
 
   it('whose connection has ended already is dealt nothing', async () => {
-    const { desk } = await aDesk({ tasks: 1 });
-    expect(await stateOf(desk.getTask('ann', [], WAIT_MS, AbortSignal.abort()))).toBe('wait');
-    expect(desk.queue.counts()).toMatchObject({ todo: 1, waiting: 0 });
+    const { service } = await aService({ tasks: 1 });
+    expect(await stateOf(service.getTask('ann', [], WAIT_MS, AbortSignal.abort()))).toBe('wait');
+    expect(service.queue.counts()).toMatchObject({ todo: 1, waiting: 0 });
   });
 
   it('can no longer be given up when its deal is being saved; the deal comes back by the next request', async () => {
-    const { master, desk } = await aDesk({ tasks: 1 });
+    const { master, service } = await aService({ tasks: 1 });
     master.troubled.hold();
     const session = new AbortController();
-    const asked = desk.getTask('ann', [], 5_000, session.signal);
+    const asked = service.getTask('ann', [], 5_000, session.signal);
     session.abort();
     await master.clock.advance(5_000);
-    desk.release();
+    service.release();
     expect(await stateOf(asked)).toBe('open');
-    expect(desk.queue.counts().pending).toBe(1);
+    expect(service.queue.counts().pending).toBe(1);
     master.troubled.releaseHold();
     expect(await stateOf(asked)).toMatchObject({ attempt: { attempt: 1 } });
-    expect(await take(desk, 'ann', [])).toMatchObject({ attempt: 2 });
+    expect(await take(service, 'ann', [])).toMatchObject({ attempt: 2 });
   });
 
   it('is told none when all is done, after the end is saved', async () => {
-    const { master, desk } = await aDesk({ tasks: 1 });
-    const ref = await take(desk, 'ann');
-    const waiting = desk.getTask('bob', [], WAIT_MS, OPEN);
+    const { master, service } = await aService({ tasks: 1 });
+    const ref = await take(service, 'ann');
+    const waiting = service.getTask('bob', [], WAIT_MS, OPEN);
     await settled();
     master.troubled.hold();
-    void desk.finish(ref, noSums());
+    void service.finish(ref, noSums());
     expect(await stateOf(waiting)).toBe('open');
     expect(master.events).toEqual([]);
     master.troubled.releaseHold();
     expect(await stateOf(waiting)).toBe('none');
     expect(master.events).toEqual(['pass 0 ended', 'ended']);
-    expect(await stateOf(desk.getTask('ann', [], WAIT_MS, OPEN))).toBe('none');
+    expect(await stateOf(service.getTask('ann', [], WAIT_MS, OPEN))).toBe('none');
   });
 
-  it('is told to ask again when the desk lets all go', async () => {
-    const { desk } = await aDesk({ tasks: 1 });
-    const ref = await take(desk, 'ann');
-    const asked = [desk.getTask('bob', [], WAIT_MS, OPEN), desk.getTask('ann', [ref], WAIT_MS, OPEN)];
-    desk.release();
+  it('is told to ask again when the service lets all go', async () => {
+    const { service } = await aService({ tasks: 1 });
+    const ref = await take(service, 'ann');
+    const asked = [service.getTask('bob', [], WAIT_MS, OPEN), service.getTask('ann', [ref], WAIT_MS, OPEN)];
+    service.release();
     expect(await Promise.all(asked.map(stateOf))).toEqual(['wait', 'wait']);
   });
 
-  it('is told that the master is ending by a desk that is closed, before or after', async () => {
-    const { master, desk } = await aDesk({ tasks: 1 });
-    const ref = await take(desk, 'ann');
-    const asked = desk.getTask('bob', [], WAIT_MS, OPEN);
-    desk.close();
+  it('is told that the master is ending by a service that is closed, before or after', async () => {
+    const { master, service } = await aService({ tasks: 1 });
+    const ref = await take(service, 'ann');
+    const asked = service.getTask('bob', [], WAIT_MS, OPEN);
+    service.close();
     expect(await stateOf(asked)).toBe('refused: NotReady');
-    expect(await stateOf(desk.getTask('bob', [], WAIT_MS, OPEN))).toBe('refused: NotReady');
-    expect(await stateOf(desk.finish(ref, noSums()))).toBe('refused: NotReady');
-    desk.tell({ type: 'gone', trainer: 'ann' });
-    expect(desk.queue.counts().pending).toBe(1);
+    expect(await stateOf(service.getTask('bob', [], WAIT_MS, OPEN))).toBe('refused: NotReady');
+    expect(await stateOf(service.finish(ref, noSums()))).toBe('refused: NotReady');
+    service.tell({ type: 'gone', trainer: 'ann' });
+    expect(service.queue.counts().pending).toBe(1);
     expect(master.clock.pendingTimers).toBe(0);
   });
 });
 
 describe('what the job is told', () => {
   it('of discards, ended passes and failure comes after it is saved', async () => {
-    const { master, desk } = await aDesk({ tasks: 2, passes: 2, maxFailures: 0, maxDiscarded: 1 });
-    const ref = await take(desk, 'ann');
+    const { master, service } = await aService({ tasks: 2, passes: 2, maxFailures: 0, maxDiscarded: 1 });
+    const ref = await take(service, 'ann');
     master.troubled.hold();
-    const failed = desk.fail(ref, FAILURE);
+    const failed = service.fail(ref, FAILURE);
     expect(await stateOf(failed)).toBe('open');
     expect(master.events).toEqual([]);
     master.troubled.releaseHold();
     await failed;
     expect(master.events).toEqual([`discarded task ${ref.task}`]);
-    await desk.finish(await take(desk, 'ann'), noSums());
-    await desk.fail(await take(desk, 'ann'), FAILURE);
+    await service.finish(await take(service, 'ann'), noSums());
+    await service.fail(await take(service, 'ann'), FAILURE);
     expect(master.events).toEqual([
       `discarded task ${ref.task}`,
       'pass 0 ended',
@@ -211,9 +211,9 @@ describe('a queue that is not saved', () => {
   it('is answered at once', async () => {
     const { clock, data } = aStore();
     const master = new Master(clock, data);
-    const desk = master.deskOf(createTaskQueue(configOf({ tasks: 1 }), undefined, 0), undefined);
-    desk.tell({ type: 'roster', trainers: ['ann'] });
-    await desk.finish(await take(desk, 'ann'), noSums());
+    const service = master.serviceOf(createTaskQueue(configOf({ tasks: 1 }), undefined, 0), undefined);
+    service.tell({ type: 'roster', trainers: ['ann'] });
+    await service.finish(await take(service, 'ann'), noSums());
     expect(master.events).toEqual(['pass 0 ended', 'ended']);
     expect(master.troubled.writes).toEqual([]);
   });
@@ -223,51 +223,51 @@ describe('the time that a task may take', () => {
   const OPTIONS = { tasks: 1, timeoutMs: 5_000, maxFailures: 0, maxDiscarded: 1 };
 
   it('runs by the clock', async () => {
-    const { master, desk } = await aDesk(OPTIONS);
-    execute(desk, await take(desk, 'ann'));
+    const { master, service } = await aService(OPTIONS);
+    execute(service, await take(service, 'ann'));
     await master.clock.advance(4_999);
-    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(service.queue.attempts()).toHaveLength(1);
     await master.clock.advance(1);
     expect(master.events).toContain('discarded task 0');
   });
 
   it('does not run while the master is cut off from the store, however long', async () => {
-    const { master, desk } = await aDesk(OPTIONS);
-    const ref = await take(desk, 'ann');
-    execute(desk, ref);
+    const { master, service } = await aService(OPTIONS);
+    const ref = await take(service, 'ann');
+    execute(service, ref);
     await master.clock.advance(3_000);
-    execute(desk, ref);
+    execute(service, ref);
     master.isHeld = false;
     master.troubled.isAway = true;
     await master.clock.advance(60_000);
     master.isHeld = true;
     master.troubled.isAway = false;
-    desk.tell({ type: 'resumed' });
+    service.tell({ type: 'resumed' });
     await master.clock.advance(1_900);
-    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(service.queue.attempts()).toHaveLength(1);
     await master.clock.advance(200);
-    expect(desk.queue.attempts()).toHaveLength(0);
+    expect(service.queue.attempts()).toHaveLength(0);
   });
 
   it('does not run while the master itself stands still', async () => {
-    const { master, desk } = await aDesk(OPTIONS);
-    const ref = await take(desk, 'ann');
-    execute(desk, ref);
+    const { master, service } = await aService(OPTIONS);
+    const ref = await take(service, 'ann');
+    execute(service, ref);
     master.clock.jump(60_000);
     await master.clock.advance(0);
-    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(service.queue.attempts()).toHaveLength(1);
     await master.clock.advance(5_000);
     expect(master.events).toContain('discarded task 0');
   });
 
   it('does not run then either when a message is the first thing that is heard', async () => {
-    const { master, desk } = await aDesk(OPTIONS);
-    const ref = await take(desk, 'ann');
-    execute(desk, ref);
+    const { master, service } = await aService(OPTIONS);
+    const ref = await take(service, 'ann');
+    execute(service, ref);
     master.clock.jump(60_000);
-    execute(desk, ref);
+    execute(service, ref);
     await master.clock.advance(4_999);
-    expect(desk.queue.attempts()).toHaveLength(1);
+    expect(service.queue.attempts()).toHaveLength(1);
   });
 });
 
@@ -292,50 +292,50 @@ describe('masters that die at any moment, on a store that fails at any moment', 
         const begin = async (): Promise<TaskService> => {
           const master = new Master(clock, data);
           all.push(master);
-          const desk = await master.desk(options);
+          const service = await master.service(options);
           for (const name of acknowledged) {
             const [pass, task] = name.split('/').map(Number) as [number, number];
-            expect(desk.queue.isDone(pass, task)).toBe(true);
+            expect(service.queue.isDone(pass, task)).toBe(true);
           }
-          desk.tell({ type: 'roster', trainers: ['ann'] });
-          return desk;
+          service.tell({ type: 'roster', trainers: ['ann'] });
+          return service;
         };
-        const work = async (desk: TaskService): Promise<void> => {
-          const answer = await desk.getTask('ann', [], 5_000, OPEN);
+        const work = async (service: TaskService): Promise<void> => {
+          const answer = await service.getTask('ann', [], 5_000, OPEN);
           if (typeof answer === 'string') return;
           const { pass, task } = answer.attempt;
-          await desk.finish(answer.attempt, { ...noSums(), read: 1 });
+          await service.finish(answer.attempt, { ...noSums(), read: 1 });
           expect(acknowledged).not.toContain(`${pass}/${task}`);
           acknowledged.add(`${pass}/${task}`);
         };
-        /** Its master died, or it asked again meanwhile, naming no task that it holds. */
+        /** Its master died, or it asked again, naming no task that it holds. */
         const expected = ['NotReady', 'AttemptNotLive', 'PassBefore'];
         const faults: unknown[] = [];
-        const quietly = (desk: TaskService): void =>
-          void work(desk).catch((error: { code: string }) => expected.includes(error.code) || faults.push(error));
-        let desk = await begin();
+        const quietly = (service: TaskService): void =>
+          void work(service).catch((error: { code: string }) => expected.includes(error.code) || faults.push(error));
+        let service = await begin();
         for (const { kind, pick } of history) {
           const { troubled } = all.at(-1)!;
-          if (kind === 'work') quietly(desk);
+          if (kind === 'work') quietly(service);
           if (kind === 'trouble') troubled.next(TROUBLES[pick % TROUBLES.length]!);
           if (kind === 'away') troubled.isAway = !troubled.isAway;
           if (kind === 'late') for (const master of all) master.troubled.landLate();
           if (kind === 'die') {
             // The old one goes on for a while: it does not know yet that it is not the master.
-            const old = desk;
-            desk = await begin();
+            const old = service;
+            service = await begin();
             if (pick % 2 === 0) old.close();
           }
           await clock.advance(pick);
         }
         for (const master of all) master.troubled.isAway = false;
-        desk = await begin();
-        while (desk.queue.counts().phase === 'train') {
-          await work(desk);
+        service = await begin();
+        while (service.queue.counts().phase === 'train') {
+          await work(service);
           for (const master of all) master.troubled.landLate();
         }
         expect(faults).toEqual([]);
-        const { ended } = desk.queue.totals();
+        const { ended } = service.queue.totals();
         expect(ended.map(({ done }) => done)).toEqual([4, 4, 4]);
         // A finish whose acknowledgement was lost on the way is done all the same.
         expect(acknowledged.size).toBeLessThanOrEqual(12);

@@ -7,14 +7,14 @@ import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts'
 import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
 import { type Generation, generationsOf, isClean, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { markOpened, publish } from '../../../../src/checkpoint/registry/publish.ts';
-import { saveCheckpoint } from '../../../../src/checkpoint/save.ts';
+import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
 import { adoptParting } from '../../../../src/roles/pserver/files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../../../../src/roles/pserver/files/checkpointing.ts';
 import { createPace } from '../../../../src/roles/pserver/files/pace.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import { keysOf } from '../../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';
-import { sayWaiting } from '../../../../src/store/retry-store.ts';
+import { storeWaitLogger } from '../../../../src/store/retry-until-answered.ts';
 import {
   contentOf,
   emptyParameters,
@@ -158,7 +158,7 @@ describe('with a store', () => {
       shards: parameters.shards(),
       momentOf: momentOf(100),
       signal: ended.signal,
-      onWaiting: sayWaiting({ clock, log, store }),
+      onWaiting: storeWaitLogger({ clock, log, store }),
     });
     const outcome = expect(saving).rejects.toMatchObject({ code: 'Interrupted' });
     while (log.messages.length === 0) await clock.advance(10);

@@ -65,7 +65,7 @@ export class RigMaster {
     switch (header.type) {
       case 'getLanes':
         await this.changed.until(() => (this.number === header.known ? undefined : true), signal);
-        return { type: 'getLanes', number: this.number, over: this.over, owners: this.owners.map((one) => [...one]) };
+        return { type: 'getLanes', number: this.number, done: this.over, owners: this.owners.map((one) => [...one]) };
       case 'failLane':
       case 'roundStuck':
         this.reports.push(header);

@@ -1,6 +1,6 @@
 /** A small job of sync mode: what its records and its model are, and what must come out, computed by a plain loop. */
 import { createRoundPlan, type RoundPlan } from '../../../../src/core/rounds/plan.ts';
-import { parseLibsvm } from '../../../../src/data/formats/libsvm.ts';
+import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { SparseRecordsBuilder } from '../../../../src/data/sparse-records.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';

@@ -156,7 +156,7 @@ export class RigPserver {
     }
     this.#lanes.set(header.lane, { sum: sumOf(header, segments), bytes });
     this.#previous = undefined;
-    if (this.gate.took(header.lane)) {
+    if (this.gate.accepted(header.lane)) {
       const lanes = Array.from({ length: this.#rig.lanes }, (_, lane) => this.#lanes.get(lane)!.sum);
       this.#previous = { dense: this.values.dense, rows: new Map(this.values.rows) };
       this.values = applyRound(this.values, lanes);

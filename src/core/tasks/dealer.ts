@@ -1,0 +1,80 @@
+/** Hands tasks to the trainers that wait for one: the next of the pass, or else a copy of one that takes too long. */
+import { LIMITS } from '../../base/limits.ts';
+import type { Attempt } from './attempt.ts';
+import type { QueueConfig } from './events.ts';
+import type { TaskPass } from './pass.ts';
+import { createPace, oldestToCopy } from './speculation.ts';
+import type { Timeouts } from './timeouts.ts';
+import { createQueueTrainers, type QueueTrainers } from './trainers.ts';
+
+export interface Dealt {
+  readonly request: number;
+  readonly attempt: Attempt;
+  /** The trainer that takes too long, when this attempt is a copy. */
+  readonly slow: string | undefined;
+}
+
+export class Dealer {
+  readonly trainers: QueueTrainers;
+  readonly pace = createPace();
+  /** Copies so far. */
+  speculations = 0;
+  readonly #timeouts: Timeouts;
+  /** Requests for a task, in the order in which they came, with their trainers. */
+  readonly #waiting = new Map<number, string>();
+
+  constructor(config: QueueConfig, timeouts: Timeouts) {
+    this.trainers = createQueueTrainers(config);
+    this.#timeouts = timeouts;
+  }
+
+  ask(request: number, trainer: string): void {
+    this.#waiting.set(request, trainer);
+  }
+
+  cancel(request: number): void {
+    this.#waiting.delete(request);
+  }
+
+  /** Requests that wait. */
+  waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** All requests that wait; none of them waits any longer. */
+  dismiss(): readonly number[] {
+    const requests = [...this.#waiting.keys()];
+    this.#waiting.clear();
+    return requests;
+  }
+
+  /** To the trainers that are active and have room, in the order in which they asked. */
+  deal(pass: TaskPass, now: number): Dealt[] {
+    const active = this.trainers.active();
+    const dealt: Dealt[] = [];
+    for (const [request, trainer] of this.#waiting) {
+      if (!active.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
+      const next = pass.tally.todo > 0 ? pass.deal(trainer, now) : undefined;
+      const given = next === undefined ? this.#copyStraggler(pass, trainer, now) : { attempt: next, slow: undefined };
+      if (given === undefined) continue;
+      this.#waiting.delete(request);
+      dealt.push({ request, ...given });
+    }
+    return dealt;
+  }
+
+  /** Only a trainer without any work gets a copy. */
+  #copyStraggler(pass: TaskPass, trainer: string, now: number): Omit<Dealt, 'request'> | undefined {
+    const stragglerMs = this.pace.stragglerMs();
+    if (stragglerMs === undefined || pass.open.countHeldBy(trainer) > 0) return undefined;
+    const oldest = oldestToCopy(pass.open.entries(), trainer, stragglerMs);
+    if (oldest === undefined) return undefined;
+    if (now < oldest.dueMs) {
+      this.#timeouts.dueAt(oldest.dueMs);
+      return undefined;
+    }
+    this.speculations += 1;
+    const { task, trainer: slow } = oldest.attempt;
+    return { attempt: pass.copy(task, trainer, now), slow };
+  }
+}

@@ -1,0 +1,65 @@
+/** What a data format is to paddlet: how its files are found, indexed and read. `registry.ts` lists the formats. */
+import type { Model } from '../../model/model.ts';
+import type { ChunkCutter } from '../chunk-cutter.ts';
+import type { LabelRule } from '../labels.ts';
+import type { OpenFiles } from '../open-files.ts';
+import type { DataPlace } from '../place.ts';
+import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
+
+export interface Format {
+  /**
+   * What its records are: `sparse`, features by id, or `dense`, rows of so many inputs. A model takes one of the two.
+   */
+  readonly input: Model['input'];
+  /** Whether labels are in files of their own (`trainLabels` of the job); otherwise each record has its label. */
+  readonly hasLabelFiles: boolean;
+  /** The files of a request. Throws `DataMissing`, and what opening a file may throw. */
+  find(place: DataPlace, wanted: WantedFiles): Promise<FoundFiles>;
+  /**
+   * Reads each file once, in order, and passes its records to the cutter. Throws `DataMissing`, `DataInvalid`,
+   * `DataChanged`, `DataCacheFailed`.
+   */
+  index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]>;
+  /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
+  read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords>;
+}
+
+export interface WantedFiles {
+  /** A file, a folder, a glob, or a list of these. */
+  readonly what: string | readonly string[];
+  /**
+   * For formats with files of labels: one for each file of `what`, in the same order; both are then plain file names.
+   * Without it the format finds them by name.
+   */
+  readonly labels?: readonly string[];
+}
+
+export interface FoundFiles {
+  /** Sorted bytewise. */
+  readonly paths: readonly string[];
+  /** The file of labels of each path; empty for formats without any. */
+  readonly labels: readonly string[];
+}
+
+/** Raised by an indexer as it meets larger ones. */
+export interface Bounds {
+  /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
+  featureBound: number;
+  /** Highest whole label + 1. */
+  labelBound: number;
+}
+
+export interface Indexing {
+  readonly cutter: ChunkCutter;
+  readonly bounds: Bounds;
+  /** Called with the number of inflated bytes of each stretch read. */
+  readonly onBytes: (count: number) => void;
+}
+
+export interface ReadOptions {
+  /** As in the index: chunks name files by number. */
+  readonly files: readonly IndexedFile[];
+  readonly labels: LabelRule;
+  /** Inputs of a record (dense formats): `featureBound` of the index that the job trains on. */
+  readonly inputWidth: number;
+}

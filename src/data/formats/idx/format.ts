@@ -1,0 +1,41 @@
+/** Images and labels of MNIST as a data format. */
+import { crc32 } from 'node:zlib';
+import { assert } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import { changed, countRecords } from '../../chunk-check.ts';
+import { DenseRecordsBuilder } from '../../dense-records.ts';
+import type { OpenFiles } from '../../open-files.ts';
+import type { Chunk, TaskRecords } from '../../source.ts';
+import type { Format, ReadOptions } from '../format.ts';
+import { IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES } from './header.ts';
+import { indexImages } from './indexer.ts';
+import { pairsOf } from './pairs.ts';
+
+export const idxFormat: Format = {
+  input: 'dense',
+  hasLabelFiles: true,
+  async find(place, wanted) {
+    const pairs = await pairsOf(place, wanted);
+    return { paths: pairs.map(({ images }) => images), labels: pairs.map(({ labels }) => labels) };
+  },
+  index: indexImages,
+  read,
+};
+
+async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords> {
+  const { inputWidth, labels } = options;
+  const builder = new DenseRecordsBuilder(countRecords(options.files, chunks), inputWidth);
+  for (const chunk of chunks) {
+    const file = files.path(chunk.file);
+    if (chunk.bytes !== chunk.records * inputWidth) {
+      const width = chunk.bytes / chunk.records;
+      throw new PaddletError('DataInvalid', `${file} has ${width} inputs a record, the model takes ${inputWidth}`);
+    }
+    assert(chunk.offset === IMAGES_HEADER_BYTES + chunk.firstRecord * inputWidth, 'the chunk begins at its record');
+    const images = await files.bytes(chunk.file, chunk.offset, chunk.bytes);
+    const classes = await files.labels(chunk.file, LABELS_HEADER_BYTES + chunk.firstRecord, chunk.records);
+    if (crc32(classes, crc32(images)) !== chunk.crc32) throw changed(file, chunk);
+    builder.add({ file, firstRecord: chunk.firstRecord, offset: chunk.offset, images, classes }, labels);
+  }
+  return builder.finish();
+}

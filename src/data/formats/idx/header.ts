@@ -1,0 +1,53 @@
+/**
+ * idx files (MNIST, http://yann.lecun.com/exdb/mnist): a big-endian header, then unsigned bytes. Images: magic 2051,
+ * count, rows, columns. Labels: magic 2049, count. Inputs are bytes / 255.
+ */
+import { basename, dirname, join } from 'node:path';
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { Content } from '../../content.ts';
+
+const IMAGES_MAGIC = 2051;
+const LABELS_MAGIC = 2049;
+export const IMAGES_HEADER_BYTES = 16;
+export const LABELS_HEADER_BYTES = 8;
+
+export interface IdxHeader {
+  readonly kind: 'images' | 'labels';
+  readonly count: number;
+  /** Inputs of a record; 1 for labels. */
+  readonly width: number;
+}
+
+/** Reads the header and checks it against the size of the file. Throws `DataInvalid`. */
+export async function readIdxHeader(content: Content): Promise<IdxHeader> {
+  const bytes = Buffer.alloc(IMAGES_HEADER_BYTES);
+  const got = await content.file.read(bytes, 0);
+  const magic = got >= 4 ? bytes.readUInt32BE(0) : -1;
+  if (magic !== IMAGES_MAGIC && magic !== LABELS_MAGIC) {
+    throw invalid(
+      content,
+      `begins with ${magic < 0 ? `only ${got} bytes` : magic}, not with 2051 (images) or 2049 (labels)`,
+    );
+  }
+  const kind = magic === IMAGES_MAGIC ? 'images' : 'labels';
+  const headerBytes = kind === 'images' ? IMAGES_HEADER_BYTES : LABELS_HEADER_BYTES;
+  if (got < headerBytes) throw invalid(content, 'ends within its header');
+  const count = bytes.readUInt32BE(4);
+  const width = kind === 'images' ? bytes.readUInt32BE(8) * bytes.readUInt32BE(12) : 1;
+  if (width < 1 || width > LIMITS.denseInputs)
+    throw invalid(content, `has ${width} inputs a record (1 to ${LIMITS.denseInputs} can be read)`);
+  const wanted = headerBytes + count * width;
+  if (content.bytes !== wanted) throw invalid(content, `has ${content.bytes} bytes, but its header promises ${wanted}`);
+  return { kind, count, width };
+}
+
+const invalid = (content: Content, what: string): PaddletError =>
+  new PaddletError('DataInvalid', `${content.path} ${what}`, { hint: 'is data.format right?' });
+
+/** The labels of a file of images by MNIST's names: `train-images-idx3-ubyte` → `train-labels-idx1-ubyte`. */
+export function labelsPathOf(imagesPath: string): string | undefined {
+  const name = basename(imagesPath);
+  const labels = name.replace('images', 'labels').replace('idx3', 'idx1');
+  return labels === name ? undefined : join(dirname(imagesPath), labels);
+}

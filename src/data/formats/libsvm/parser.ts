@@ -1,0 +1,127 @@
+/**
+ * Text of LIBSVM and libFM: a record a line, `label id:value id:value …`, separated by blanks; a `#` begins a comment
+ * that runs to the end of the line; lines with nothing else are no records. Ids are u64, values f32; 0 is kept.
+ * (LIBSVM README; libFM 1.4.2 manual, §2.1. Their formats agree on all of this.)
+ */
+import { LIMITS } from '../../../base/limits.ts';
+import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
+import type { SparseRecordsBuilder } from '../../sparse-records.ts';
+import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE } from './ascii.ts';
+
+/** A feature takes at least four bytes of text, as in " 1:1". */
+export const FEWEST_FEATURE_BYTES = 4;
+
+const SMALL_ID_DIGITS = 9;
+
+export interface TextPart {
+  readonly file: string;
+  /** Whole lines; what follows [0, length) is not read. */
+  readonly bytes: Uint8Array;
+  /** Of `bytes[0]` in the file's content. */
+  readonly offset: number;
+  readonly firstLine: number;
+}
+
+/** Parses all records of the part into the builder; bad ones with file, line, byte offset and reason. */
+export function parseLibsvm(part: TextPart, rule: LabelRule, into: SparseRecordsBuilder): void {
+  into.startPart(part.file);
+  const parser = new LineParser(part.bytes, rule, into);
+  const { bytes } = part;
+  let line = part.firstLine;
+  for (let start = 0; start < bytes.length; line++) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline;
+    let at = start;
+    while (at < end && isBlank(bytes[at]!)) at++;
+    if (at < end && bytes[at] !== HASH) {
+      const reason = parser.record(at, end, line);
+      if (reason !== undefined) into.bad({ file: part.file, line, byteOffset: part.offset + start, reason });
+    }
+    start = end + 1;
+  }
+}
+
+class LineParser {
+  private readonly bytes: Uint8Array;
+  private readonly rule: LabelRule;
+  private readonly into: SparseRecordsBuilder;
+  private readonly id = { low: 0, high: 0 };
+  /** Where the feature just read ended. */
+  private at = 0;
+
+  constructor(bytes: Uint8Array, rule: LabelRule, into: SparseRecordsBuilder) {
+    this.bytes = bytes;
+    this.rule = rule;
+    this.into = into;
+  }
+
+  /** Reads the record in [from, to), which begins with no blank. Undefined when good, else why it is bad. */
+  record(from: number, to: number, line: number): string | undefined {
+    const { bytes, into } = this;
+    if (to - from > LIMITS.recordBytes) return tooLong(to - from);
+    let at = this.tokenEnd(from, to);
+    const label = labelOf(this.rule, parseDecimal(bytes, from, at));
+    if (Number.isNaN(label)) return `label ${quote(bytes, from, at)} is not ${expectedLabels(this.rule)}`;
+    for (;;) {
+      while (at < to && isBlank(bytes[at]!)) at++;
+      if (at >= to || bytes[at] === HASH) break;
+      const reason = this.feature(at, to);
+      if (reason !== undefined) return reason;
+      at = this.at;
+    }
+    if (into.pending > LIMITS.featuresPerRecord) return `more than ${LIMITS.featuresPerRecord} features`;
+    into.good(label, line);
+    return undefined;
+  }
+
+  private feature(from: number, to: number): string | undefined {
+    const { bytes } = this;
+    let at = from;
+    let id = 0;
+    for (; at < to; at++) {
+      const digit = bytes[at]! - 48;
+      if (digit < 0 || digit > 9) break;
+      id = id * 10 + digit;
+    }
+    const end = this.tokenEnd(at, to);
+    if (at - from > SMALL_ID_DIGITS || at === from || at >= to || bytes[at] !== COLON) {
+      const reason = this.unusualId(from, at, end);
+      if (reason !== undefined) return reason;
+    } else {
+      this.id.low = id;
+      this.id.high = 0;
+    }
+    const value = parseDecimal(bytes, at + 1, end);
+    if (!Number.isFinite(Math.fround(value))) {
+      return `value ${quote(bytes, at + 1, end)} of feature ${quote(bytes, from, at)} is not a finite 32-bit number`;
+    }
+    this.into.feature(this.id.low, this.id.high, value);
+    this.at = end;
+    return undefined;
+  }
+
+  /** A long id, or none at all. [from, digitsEnd) are the digits read, `end` is the end of the token. */
+  private unusualId(from: number, digitsEnd: number, end: number): string | undefined {
+    const { bytes } = this;
+    const isWhole = digitsEnd < end && bytes[digitsEnd] === COLON && parseU64(bytes, from, digitsEnd, this.id);
+    if (isWhole) return undefined;
+    const colon = bytes.subarray(from, end).indexOf(COLON);
+    if (colon < 0) return `feature ${quote(bytes, from, end)} has no ":"`;
+    return `feature id ${quote(bytes, from, from + colon)} is not a whole number from 0 to 2^64-1`;
+  }
+
+  /** Where the token at `from` ends: at a blank, a comment or the end of the line. */
+  private tokenEnd(from: number, to: number): number {
+    const { bytes } = this;
+    let at = from;
+    while (at < to) {
+      const byte = bytes[at]!;
+      if (byte <= HASH && (byte === SPACE || byte === HASH || isBlank(byte))) break;
+      at++;
+    }
+    return at;
+  }
+}
+
+export const tooLong = (bytes: number): string =>
+  `the line has ${bytes} bytes, more than the ${LIMITS.recordBytes} that a record may have`;

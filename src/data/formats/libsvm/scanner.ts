@@ -1,0 +1,153 @@
+/**
+ * Finds the records of a text file: one sweep over its bytes, in bounded memory. Parses only what it needs to
+ * find where records are and how large ids and labels get; bad records are found when their task is read.
+ */
+import { LIMITS } from '../../../base/limits.ts';
+import type { ChunkCutter } from '../../chunk-cutter.ts';
+import type { Content } from '../../content.ts';
+import type { Bounds } from '../format.ts';
+import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
+
+const BUFFER_BYTES = 4 << 20;
+/** The byte order mark that some editors put before UTF-8. */
+const BOM = [0xef, 0xbb, 0xbf];
+
+/**
+ * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
+ * grows with the longest line, up to twice LIMITS.recordBytes.
+ */
+export async function scanText(
+  content: Content,
+  cutter: ChunkCutter,
+  bounds: Bounds,
+  onBytes: (count: number) => void,
+  bufferBytes = BUFFER_BYTES,
+): Promise<void> {
+  const scanner = new TextScanner(cutter, bounds);
+  // For the whole content, where it is smaller: it ends where a buffer is not filled.
+  let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
+  let held = 0;
+  for (let offset = 0; ; ) {
+    // One byte is kept free: the scanner puts a line break after the last byte.
+    const count = await content.file.read(buffer.subarray(held, buffer.length - 1), offset);
+    const filled = held + count;
+    onBytes(count);
+    const isEnd = filled < buffer.length - 1;
+    const base = offset - held;
+    offset += count;
+    const start = base === 0 && BOM.every((byte, at) => buffer[at] === byte) ? BOM.length : 0;
+    const done = scanner.scan(buffer, start, filled, base, isEnd);
+    if (isEnd) return;
+    held = filled - done;
+    if (done > 0) buffer.copyWithin(0, done, filled);
+    else if (buffer.length <= LIMITS.recordBytes) buffer = widened(buffer);
+    else held = scanner.skipStart(buffer, filled, base);
+  }
+}
+
+function widened(buffer: Uint8Array): Uint8Array<ArrayBuffer> {
+  const wider = new Uint8Array(buffer.length * 2);
+  wider.set(buffer);
+  return wider;
+}
+
+/** The line of the label ends in a line break, so this stops within the buffer. */
+function labelEnd(buffer: Uint8Array, from: number): number {
+  let at = from;
+  while (buffer[at]! > HASH) at++;
+  return at;
+}
+
+class TextScanner {
+  private readonly cutter: ChunkCutter;
+  private readonly bounds: Bounds;
+  private line = 1;
+  /** Where the line being skipped began, and whether it is a record; undefined when none is. */
+  private skipped: { readonly start: number; readonly isRecord: boolean } | undefined;
+
+  constructor(cutter: ChunkCutter, bounds: Bounds) {
+    this.cutter = cutter;
+    this.bounds = bounds;
+  }
+
+  /**
+   * Scans the whole lines in [from, filled); at the end of the file also the last one without a line break. Returns
+   * where the line begins that is not yet whole. `buffer[filled]` is overwritten.
+   */
+  scan(buffer: Uint8Array, from: number, filled: number, base: number, isEnd: boolean): number {
+    let at = from;
+    if (this.skipped !== undefined) {
+      const newline = buffer.subarray(0, filled).indexOf(NEWLINE);
+      if (newline < 0 && !isEnd) return filled;
+      at = newline < 0 ? filled : newline + 1;
+      this.endSkipped(base + at);
+    }
+    buffer[filled] = NEWLINE;
+    this.cutter.show(buffer, base);
+    const done = this.lines(buffer, at, filled, base, isEnd);
+    this.cutter.retire(base + done);
+    return done;
+  }
+
+  /** The line at the start of the full buffer is longer than any record: its bytes are dropped, up to its end. */
+  skipStart(buffer: Uint8Array, filled: number, base: number): number {
+    this.cutter.endChunk();
+    let at = 0;
+    while (at < filled && isBlank(buffer[at]!)) at++;
+    this.skipped = { start: base, isRecord: at < filled && buffer[at] !== HASH };
+    return 0;
+  }
+
+  private endSkipped(end: number): void {
+    if (this.skipped?.isRecord) this.cutter.overlongRecord(this.skipped.start, end, this.line);
+    this.skipped = undefined;
+    this.line++;
+  }
+
+  private lines(buffer: Uint8Array, from: number, filled: number, base: number, isEnd: boolean): number {
+    let start = from;
+    while (start < filled) {
+      let at = start;
+      while (isBlank(buffer[at]!)) at++;
+      const isRecord = buffer[at] !== NEWLINE && buffer[at] !== HASH;
+      const end = isRecord ? this.record(buffer, at) : buffer.indexOf(NEWLINE, at);
+      if (end >= filled && !isEnd) return start;
+      const next = Math.min(end + 1, filled);
+      if (isRecord) {
+        this.raiseLabelBound(buffer, at);
+        this.cut(base + start, base + next);
+      }
+      this.line++;
+      start = next;
+    }
+    return start;
+  }
+
+  private cut(start: number, end: number): void {
+    if (end - start > LIMITS.recordBytes) this.cutter.overlongRecord(start, end, this.line);
+    else this.cutter.record(start, end, this.line);
+  }
+
+  private raiseLabelBound(buffer: Uint8Array, from: number): void {
+    const label = parseDecimal(buffer, from, labelEnd(buffer, from));
+    if (label >= this.bounds.labelBound && Number.isInteger(label)) this.bounds.labelBound = label + 1;
+  }
+
+  /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
+  private record(buffer: Uint8Array, from: number): number {
+    let at = labelEnd(buffer, from);
+    let highest = this.bounds.featureBound - 1;
+    let id = 0;
+    for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
+      const digit = byte - 48;
+      if (digit >= 0 && digit <= 9) id = id * 10 + digit;
+      else if (byte === HASH) break;
+      else {
+        if (byte === COLON && id > highest) highest = id;
+        id = 0;
+      }
+    }
+    this.bounds.featureBound = highest + 1;
+    return buffer.indexOf(NEWLINE, at);
+  }
+}

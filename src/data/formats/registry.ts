@@ -1,0 +1,21 @@
+/** The data formats by name: a new one is a file that exports a `Format`, and a line here. */
+import type { Format } from './format.ts';
+import { idxFormat } from './idx/format.ts';
+import { libsvmFormat } from './libsvm/format.ts';
+
+const FORMATS = {
+  libsvm: libsvmFormat,
+  // The two are the same text (libsvm/parser.ts).
+  libfm: libsvmFormat,
+  idx: idxFormat,
+} as const satisfies Readonly<Record<string, Format>>;
+
+export type DataFormat = keyof typeof FORMATS;
+
+export const DATA_FORMATS = Object.keys(FORMATS) as [DataFormat, ...DataFormat[]];
+
+export const formatOf = (name: DataFormat): Format => FORMATS[name];
+
+/** Names of the formats for which `holds` is true. */
+export const formatsWhere = (holds: (format: Format) => boolean): DataFormat[] =>
+  DATA_FORMATS.filter((name) => holds(FORMATS[name]));

@@ -1,0 +1,73 @@
+/** The files of an index, each opened once, read by ranges. */
+import { assert } from '../base/assert.ts';
+import { PaddletError } from '../base/errors.ts';
+import { type Content, openContent } from './content.ts';
+import type { DataPlace } from './place.ts';
+import type { IndexedFile } from './source.ts';
+
+/** Opened at their first chunk (inflated, if they must be); they stay open until `close`. */
+export class OpenFiles {
+  private readonly place: DataPlace;
+  private readonly files: readonly IndexedFile[];
+  private readonly open = new Map<string, Promise<Content>>();
+
+  constructor(place: DataPlace, files: readonly IndexedFile[]) {
+    this.place = place;
+    this.files = files;
+  }
+
+  path(file: number): string {
+    return this.indexed(file).path;
+  }
+
+  bytes(file: number, offset: number, count: number): Promise<Uint8Array> {
+    return this.range(this.indexed(file), offset, count);
+  }
+
+  labels(file: number, offset: number, count: number): Promise<Uint8Array> {
+    const { path, labels } = this.indexed(file);
+    assert(labels !== undefined, `${path} has labels`);
+    return this.range(labels, offset, count);
+  }
+
+  async close(): Promise<void> {
+    const contents = await Promise.allSettled(this.open.values());
+    this.open.clear();
+    for (const content of contents) if (content.status === 'fulfilled') await content.value.file.close();
+  }
+
+  private indexed(file: number): IndexedFile {
+    const indexed = this.files[file];
+    assert(indexed !== undefined, 'the chunk was checked against the files');
+    return indexed;
+  }
+
+  private async range(
+    indexed: { readonly path: string; readonly bytes: number },
+    offset: number,
+    count: number,
+  ): Promise<Uint8Array> {
+    const content = await this.content(indexed.path);
+    if (content.bytes !== indexed.bytes) {
+      throw new PaddletError(
+        'DataChanged',
+        `${indexed.path} has ${content.bytes} bytes, not ${indexed.bytes} as indexed`,
+      );
+    }
+    assert(offset + count <= indexed.bytes, 'the range is in the file');
+    const bytes = new Uint8Array(count);
+    const got = await content.file.read(bytes, offset);
+    if (got < count) throw new PaddletError('DataChanged', `${indexed.path} has become shorter than it was indexed`);
+    return bytes;
+  }
+
+  private content(path: string): Promise<Content> {
+    const known = this.open.get(path);
+    if (known !== undefined) return known;
+    const opening = openContent(this.place, path);
+    this.open.set(path, opening);
+    // The caller sees the failure; the next read tries again.
+    opening.catch(() => this.open.delete(path));
+    return opening;
+  }
+}

@@ -1,0 +1,80 @@
+/** From the start of the passes to the result in the store: training, evaluation, conclusion. */
+import { isPaddletError } from '../../base/errors.ts';
+import { failPoint } from '../../base/fail-points.ts';
+import type { JobResult } from '../../cluster/job/job-result.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import { orAborted } from '../../cluster/waiting.ts';
+import { fencedTxn } from '../../store/fence.ts';
+import type { Compare } from '../../store/store.ts';
+import { endEvaluation, evaluate } from './evaluate.ts';
+import { resultEnv, runHooks } from './hooks.ts';
+import type { JobWork } from './job-work.ts';
+import type { MasterState } from './state.ts';
+import type { Trained } from './training.ts';
+
+/**
+ * Waits until the passes are done in every shard, evaluates, and concludes; starts over when a pserver was restored in
+ * that time, as what it lost is replayed first.
+ */
+export async function finishJob(work: JobWork, state: MasterState): Promise<void> {
+  const { context, stopSignal, info } = work;
+  const { clock, log } = context.host;
+  const { training } = state;
+  const appliedBefore = await training.applied();
+  const beganMs = clock.monotonicMs();
+  for (;;) {
+    info.enters('training');
+    const trained = await training.trained();
+    state.saves?.trained();
+    const trainedSeconds = (clock.monotonicMs() - beganMs) / 1000;
+    try {
+      const signal = AbortSignal.any([stopSignal, trained.overtaken]);
+      // Of this master's own time: what was trained before it, it did not measure.
+      const applied = Math.max(0, (await orAborted(training.applied(), signal)) - appliedBefore);
+      const recordsPerSecond = Math.round(applied / Math.max(trainedSeconds, 0.001));
+      if (await conclude({ ...work, stopSignal: signal }, state, trained, recordsPerSecond)) return;
+    } catch (error) {
+      if (stopSignal.aborted || !trained.overtaken.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    } finally {
+      trained.release();
+      endEvaluation(state);
+    }
+    log.warn('a pserver was restored while the job was being concluded: replaying the lost work before finishing');
+    state.saves?.overtaken();
+  }
+}
+
+/** False when a pserver was restored since: the result is not that of the model as it is now. */
+async function conclude(
+  work: JobWork,
+  state: MasterState,
+  trained: Trained,
+  recordsPerSecond: number,
+): Promise<boolean> {
+  const { stopSignal, info, record, changed } = work;
+  const testMetrics = await evaluate(work, state, trained.restores);
+  info.enters('concluding');
+  const { passes } = record.job.training;
+  await changed.until(() => (state.saves?.isSaved(passes) === false ? undefined : true), stopSignal);
+  const result = await trained.conclude({ stopSignal, testMetrics, recordsPerSecond });
+  await runHooks({ ...work, ...work.hooks }, 'after', resultEnv(result));
+  failPoint('result.publishing');
+  if (!(await publishResult(work, result, trained.unchanged))) return false;
+  state.isFinished = true;
+  changed.notify();
+  return true;
+}
+
+async function publishResult({ context, fence }: JobWork, result: JobResult, unchanged: Compare): Promise<boolean> {
+  const { keys, store } = context;
+  const value = JSON.stringify(result);
+  return retryStore(context, async () => {
+    const answer = await fencedTxn(store, fence, {
+      if: [{ key: keys.result, createRevision: 0n }, unchanged],
+      then: [{ put: keys.result, value }],
+      else: [{ get: keys.result }],
+    });
+    // A try whose outcome was unknown may have landed; or another process ended the job.
+    return answer.succeeded || answer.results[0] !== undefined;
+  });
+}

@@ -1,0 +1,38 @@
+/** What a master that has the lock works with, as its answers and its description see it. */
+import type { Clock } from '../../base/seams.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { Signal } from '../../cluster/waiting.ts';
+import type { Dataset } from './dataset.ts';
+import type { EvaluationResults } from './evaluation.ts';
+import type { LaneTraining } from './rounds/training.ts';
+import type { Saves } from './saves.ts';
+import type { TaskService } from './tasks/service.ts';
+import type { TaskTraining } from './tasks/training.ts';
+import type { LiveTrainers } from './trainers.ts';
+
+export interface Evaluation {
+  readonly service: TaskService;
+  readonly dataset: Dataset;
+  readonly results: EvaluationResults;
+}
+
+export interface MasterState {
+  readonly record: JobRecord;
+  readonly trainers: LiveTrainers;
+  readonly training: TaskTraining | LaneTraining;
+  /** Of jobs whose model is written after each pass. */
+  readonly saves: Saves | undefined;
+  /** Present while the test file is being evaluated, after the last pass. */
+  evaluation: Evaluation | undefined;
+  /** The result is in the store: trainers that ask for work may leave. */
+  isFinished: boolean;
+  /** Notified when any of this changes. */
+  readonly changed: Signal;
+  readonly isHeld: () => boolean;
+  readonly clock: Clock;
+}
+
+/** Why there is nothing to do, for people. */
+export const waitReason = ({ training, evaluation }: MasterState): string =>
+  training.waitReason() ??
+  (evaluation === undefined ? 'the job is being concluded' : 'the test file is being evaluated');

@@ -1,0 +1,75 @@
+/** The service of the training queue, with what a job says about its tasks. */
+import { isErrorCode, PaddletError } from '../../../base/errors.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
+import { type Addressing, trainingTasks } from '../../../core/tasks/address.ts';
+import type { QueueConfig } from '../../../core/tasks/events.ts';
+import { createTaskQueue } from '../../../core/tasks/queue.ts';
+import type { DiscardedTask } from '../../../core/tasks/state.ts';
+import { type Dataset, describeTask } from '../dataset.ts';
+import { ignoreAfter, type TrainingOptions } from '../training.ts';
+import { closeDiscarded } from './conclude.ts';
+import { loadQueue } from './queue-store.ts';
+import { createSavePipeline } from './save-pipeline.ts';
+import { createTaskService, type TaskService } from './service.ts';
+
+/** With the queue that is saved, or a new one. */
+export async function openTrainingService(options: TrainingOptions, onEnded: () => void): Promise<TaskService> {
+  const { context, record, dataset, fence, stopSignal, onFatal, group } = options;
+  const { log, clock } = context.host;
+  const saved = await retryStore(context, () => loadQueue(context.store, context.keys), stopSignal);
+  const pipeline = createSavePipeline({ context, fence, stopSignal, onFatal });
+  const queue = createTaskQueue(queueConfig(record, dataset, trainingTasks), saved, clock.monotonicMs());
+  const { pass, done } = queue.counts();
+  if (pass > 0 || done > 0) log.info(`resuming in pass ${pass + 1} of ${record.job.training.passes}`, { done });
+  const close = (discarded: readonly DiscardedTask[]): void => {
+    closeDiscarded(group, record, discarded, stopSignal).catch(ignoreAfter(stopSignal, onFatal));
+  };
+  close(queue.discarded());
+  return createTaskService({
+    context,
+    name: 'training',
+    queue,
+    pipeline,
+    isHeld: options.isHeld,
+    onEnded,
+    onFailed: (discarded) => onFatal(taskFailure(discarded, record)),
+    onDiscarded: (discarded) => close([discarded]),
+    onPassEnded: (ended, { sums, discarded }) => {
+      const { records, loss } = sums.metrics;
+      options.onPassEnded({
+        pass: ended,
+        loss: records === 0 ? undefined : loss / records,
+        records,
+        facts: { records: sums.good, bad: sums.bad, discarded },
+      });
+      options.onPassesEnded(ended + 1);
+    },
+  });
+}
+
+export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Addressing): QueueConfig {
+  const { tasks, training, cluster } = record.job;
+  return {
+    addressing,
+    taskRecords: dataset.taskRecords,
+    describeTask: (task) => describeTask(dataset, task),
+    passes: training.passes,
+    seed: training.seed,
+    minTrainers: cluster.minTrainers,
+    maxTrainers: cluster.maxTrainers,
+    ...tasks,
+  };
+}
+
+/** Data that cannot be read fails the job as such; anything else as a task that cannot be done. */
+export function taskFailure(discarded: DiscardedTask, record: JobRecord): PaddletError {
+  const { task, where, error, code, trainer } = discarded;
+  const { maxDiscarded, maxFailures } = record.job.tasks;
+  const isData = code.startsWith('Data') || code === 'TooManyBadRecords';
+  return new PaddletError(
+    isData && isErrorCode(code) ? code : 'TaskDiscarded',
+    `task ${task} (${where}) failed more than ${maxFailures} times, last on trainer ${trainer}: ${error}`,
+    { hint: `tasks.maxDiscarded is ${maxDiscarded}: raise it to continue without such tasks` },
+  );
+}

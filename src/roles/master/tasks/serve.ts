@@ -1,0 +1,197 @@
+/** What the master answers to trainers about tasks: those of the passes, of repairs and of the evaluation. */
+import { PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import { untilOrLate } from '../../../cluster/waiting.ts';
+import type { AttemptRef, QueueName, TaskAddress } from '../../../core/tasks/address.ts';
+import { noSums } from '../../../core/tasks/state.ts';
+import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
+import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/messages.ts';
+import { type Dataset, taskChunks } from '../dataset.ts';
+import { type MasterState, waitReason } from '../state.ts';
+import { whileOpen } from '../while-open.ts';
+import type { TaskService } from './service.ts';
+
+type HeaderOf<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
+export type TaskRequest = HeaderOf<
+  'getTask' | 'finishTask' | 'failTask' | 'returnTask' | 'finishEvaluation' | 'progress'
+>;
+type Reply = Outgoing<ReplyHeader>;
+
+export async function answerTasks(
+  state: MasterState,
+  request: Received<TaskRequest>,
+  session: Session,
+): Promise<Reply> {
+  const { header } = request;
+  switch (header.type) {
+    case 'getTask':
+      return withSaveHint(state, await getTask(state, header, session));
+    case 'finishTask':
+      await finishTask(state, header);
+      return { header: { type: 'finishTask' } };
+    case 'failTask': {
+      const { code, error, data, read } = header;
+      await serviceOf(state, header.queue).fail(refOf(header), { code, error, data, read });
+      return { header: { type: 'failTask' } };
+    }
+    case 'returnTask':
+      await serviceOf(state, header.queue).giveBack(refOf(header), header.read);
+      return { header: { type: 'returnTask' } };
+    case 'finishEvaluation':
+      await finishEvaluation(state, header, request);
+      return { header: { type: 'finishEvaluation' } };
+    case 'progress':
+      return { header: { type: 'progress', live: noteProgress(state, header) } };
+  }
+}
+
+/** Of a header, only what names the attempt. */
+const refOf = ({ queue, pass, task, attempt, trainer }: AttemptRef): AttemptRef => {
+  return { queue, pass, task, attempt, trainer };
+};
+
+/** Undefined while that queue is not open. */
+function openServiceOf({ training, evaluation }: MasterState, queue: QueueName): TaskService | undefined {
+  if (queue === 'evaluate') return evaluation?.service;
+  if (training.mode === 'sync') return undefined;
+  return queue === 'train' ? training.service : training.repairs.batch()?.service;
+}
+
+/** `AttemptNotLive` when the queue is over: the evaluation or the repairs ended, as another pserver was restored. */
+function serviceOf(state: MasterState, queue: QueueName): TaskService {
+  if (queue !== 'evaluate' && state.training.mode === 'sync') {
+    throw new PaddletError('BadMessage', 'this job is in sync mode: its passes are trained in lanes, not tasks');
+  }
+  const service = openServiceOf(state, queue);
+  if (service !== undefined) return service;
+  throw new PaddletError('AttemptNotLive', `the queue '${queue}' that this task was handed out by is over`);
+}
+
+/** Done means closed in every shard as it is now: what was acknowledged before a shard was restored does not count. */
+async function finishTask(state: MasterState, header: HeaderOf<'finishTask'>): Promise<void> {
+  const { training } = state;
+  if (header.queue === 'evaluate' || training.mode === 'sync') {
+    throw new PaddletError('BadMessage', 'finishTask ends a task of training or of a repair');
+  }
+  const now = training.recovery();
+  if (header.recovery < now) {
+    throw new PaddletError('StaleRecovery', `acknowledged under recovery ${header.recovery}, it is ${now} now`);
+  }
+  const { read, good, bad, duplicate, metrics } = header;
+  failPoint('finish.received');
+  await serviceOf(state, header.queue).finish(refOf(header), { read, good, bad, duplicate, metrics });
+  failPoint('finish.recorded');
+}
+
+interface Asker {
+  readonly trainer: string;
+  readonly held: readonly TaskAddress[];
+  readonly maxWaitMs: number;
+  readonly closed: AbortSignal;
+  /** What it was when the trainer asked: a change since, even while its answer was made, it is told at once. */
+  readonly before: OpenWork;
+}
+
+/** What there is to do besides the tasks of the passes. */
+interface OpenWork {
+  readonly evaluation: TaskService | undefined;
+  readonly repair: TaskService | undefined;
+  readonly isFinished: boolean;
+}
+
+const openWork = (state: MasterState): OpenWork => ({
+  evaluation: openServiceOf(state, 'evaluate'),
+  repair: openServiceOf(state, 'repair'),
+  isFinished: state.isFinished,
+});
+
+/** Repairs first, then training, then evaluation. */
+async function getTask(state: MasterState, header: HeaderOf<'getTask'>, session: Session): Promise<Reply> {
+  const { trainer, held, maxWaitMs } = header;
+  return whileOpen(session, async (closed) => {
+    const asker: Asker = { trainer, held, maxWaitMs, closed, before: openWork(state) };
+    return (await nextTraining(state, asker)) ?? (await nextEvaluation(state, asker));
+  });
+}
+
+/** Undefined when the passes are over. */
+async function nextTraining(state: MasterState, asker: Asker): Promise<Reply | undefined> {
+  const { training } = state;
+  if (training.mode === 'sync') return undefined;
+  const { trainer, held, maxWaitMs, closed } = asker;
+  const repair = await training.repairs.batch()?.service.getTask(trainer, held, 0, closed);
+  if (typeof repair === 'object') return taskReply(training.dataset, repair.attempt);
+  const next = await training.service.getTask(trainer, held, maxWaitMs, closed);
+  if (next === 'wait') return waitReply(state);
+  return next === 'none' ? undefined : taskReply(training.dataset, next.attempt);
+}
+
+async function nextEvaluation(state: MasterState, asker: Asker): Promise<Reply> {
+  const { trainer, held, maxWaitMs, closed } = asker;
+  if (state.isFinished) return { header: { type: 'getTask', state: 'finished' } };
+  const { evaluation } = state;
+  const next = (await evaluation?.service.getTask(trainer, held, maxWaitMs, closed)) ?? 'none';
+  if (evaluation !== undefined && typeof next === 'object') return taskReply(evaluation.dataset, next.attempt);
+  if (next === 'none') await changeSince(state, asker);
+  return waitReply(state);
+}
+
+/** Training or evaluation has ended and something follows: another round of it, a model to save, or the end. */
+async function changeSince(state: MasterState, { before, maxWaitMs, closed }: Asker): Promise<void> {
+  const hasChanged = (): true | undefined => {
+    const { evaluation, repair, isFinished } = openWork(state);
+    const isSame = evaluation === before.evaluation && repair === before.repair && isFinished === before.isFinished;
+    return !isSame || state.saves?.isWanted() === true ? true : undefined;
+  };
+  await untilOrLate(state.changed, hasChanged, { clock: state.clock, maxWaitMs, signal: closed });
+}
+
+/** A trainer that asks for work is told that a model is to be saved. */
+function withSaveHint(state: MasterState, reply: Reply): Reply {
+  const { header } = reply;
+  if (header.type !== 'getTask' || state.saves?.isWanted() !== true) return reply;
+  return { ...reply, header: { ...header, saveModel: true } };
+}
+
+const waitReply = (state: MasterState): Reply => ({
+  header: { type: 'getTask', state: 'wait', reason: waitReason(state) },
+});
+
+function taskReply(dataset: Dataset, { queue, pass, task, attempt }: AttemptRef): Reply {
+  return {
+    header: { type: 'getTask', state: 'task', task: { queue, pass, task, attempt, ...taskChunks(dataset, task) } },
+  };
+}
+
+async function finishEvaluation(
+  state: MasterState,
+  header: HeaderOf<'finishEvaluation'>,
+  request: Received<RequestHeader>,
+): Promise<void> {
+  if (header.queue !== 'evaluate') throw new PaddletError('BadMessage', 'finishEvaluation ends a task of evaluation');
+  const service = serviceOf(state, 'evaluate');
+  const ref = refOf(header);
+  const { metrics, bad, task } = header;
+  // Before the report is accepted, as that may end the evaluation; what is not live must not replace what is there.
+  if (service.queue.isLive(ref)) state.evaluation?.results.add(task, metrics, floats(request, 0), floats(request, 1));
+  await service.finish(ref, { ...noSums(), bad, metrics });
+}
+
+/** A copy: the landing is freed when the request is answered. */
+function floats(request: Received<RequestHeader>, segment: number): Float32Array {
+  if (request.segmentCount !== 2) throw new PaddletError('BadMessage', 'finishEvaluation has two segments');
+  const bytes = request.segment(segment);
+  if (bytes.byteLength % 4 !== 0) throw new PaddletError('BadMessage', `segment ${segment}: not a whole number of f32`);
+  return new Float32Array(new Uint8Array(bytes).buffer);
+}
+
+/** Tells every open queue, each of which knows its own tasks. False when the attempt that is executed is not live. */
+function noteProgress(state: MasterState, header: HeaderOf<'progress'>): boolean {
+  const { trainer, phase, executing, records, loss } = header;
+  state.trainers.heard(trainer, { phase, records, loss, executing });
+  for (const queue of ['repair', 'train', 'evaluate'] as const) {
+    openServiceOf(state, queue)?.tell({ type: 'progress', trainer, phase, executing });
+  }
+  if (executing === undefined) return true;
+  return openServiceOf(state, executing.queue)?.queue.isLive({ ...executing, trainer }) ?? false;
+}

@@ -1,0 +1,62 @@
+/** How a call to etcd fails, in gRPC's words and in the store's. */
+import { status as STATUS } from '@grpc/grpc-js';
+import { PaddletError } from '../../base/errors.ts';
+
+/** Answers of the server itself that say that nothing was done; any other failure leaves a sent request in doubt. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  STATUS.INVALID_ARGUMENT,
+  STATUS.NOT_FOUND,
+  STATUS.PERMISSION_DENIED,
+  STATUS.RESOURCE_EXHAUSTED,
+  STATUS.FAILED_PRECONDITION,
+  STATUS.OUT_OF_RANGE,
+  STATUS.UNIMPLEMENTED,
+  STATUS.UNAUTHENTICATED,
+]);
+
+/** A failed call, before the store's user sees it. */
+export class EtcdCallError extends Error {
+  override readonly name = 'EtcdCallError';
+  /** The gRPC status of the server's refusal; undefined when it was unreachable or silent. */
+  readonly status: number | undefined;
+  /** The server may have carried out the request. */
+  readonly isInDoubt: boolean;
+
+  constructor(message: string, facts: { status?: number | undefined; isInDoubt: boolean }) {
+    super(message);
+    this.status = facts.status;
+    this.isInDoubt = facts.isInDoubt;
+  }
+}
+
+/** `error` is one that gRPC reports: it has a status code. */
+export function callError(error: Error): EtcdCallError {
+  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const isRefusal = code !== undefined && REFUSALS.has(code);
+  return new EtcdCallError(error.message, { status: isRefusal ? code : undefined, isInDoubt: !isRefusal });
+}
+
+/** What a failed call means to the store's user; any other error is returned as it is. */
+export function asStoreError(url: string, error: unknown): unknown {
+  if (!(error instanceof EtcdCallError)) return error;
+  const { status, message } = error;
+  const text = `store ${url}: ${message}`;
+  if (status === undefined) {
+    if (error.isInDoubt) return new PaddletError('StoreUnknownOutcome', text, { cause: error });
+    const hint = 'is etcd running at this address? paddlet keeps retrying';
+    return new PaddletError('StoreUnavailable', text, { hint, cause: error });
+  }
+  switch (status) {
+    case STATUS.INVALID_ARGUMENT:
+      return new PaddletError('StoreLimit', text, { cause: error });
+    case STATUS.NOT_FOUND:
+      return new PaddletError('LeaseGone', text, { cause: error });
+    case STATUS.OUT_OF_RANGE:
+      return new PaddletError('StoreCompacted', text, { cause: error });
+    case STATUS.RESOURCE_EXHAUSTED:
+    case STATUS.FAILED_PRECONDITION:
+      return new PaddletError('StoreUnavailable', text, { cause: error });
+    default:
+      return new PaddletError('StoreInvalid', text, { cause: error });
+  }
+}

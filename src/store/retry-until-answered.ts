@@ -1,0 +1,49 @@
+/** Calls that wait for a store that does not answer. */
+
+import { backoffMs, pause } from '../base/backoff.ts';
+import { isPaddletError, PaddletError } from '../base/errors.ts';
+import type { Clock, Log } from '../base/seams.ts';
+import type { Store } from './store.ts';
+
+/** How often a waiting process repeats that it waits. */
+const REMIND_MS = 10_000;
+
+export interface RetryOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, 'url'>;
+  readonly signal: AbortSignal;
+}
+
+/** A function to call after each failed attempt: it logs that the store is waited for, at once and then every 10 s. */
+export function storeWaitLogger({ clock, log, store }: Omit<RetryOptions, 'signal'>): (error: PaddletError) => void {
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (clock.monotonicMs() - loggedAtMs <= REMIND_MS) return;
+    loggedAtMs = clock.monotonicMs();
+    log.warn(`waiting for the store ${store.url}: ${error.message}`);
+  };
+}
+
+/**
+ * Repeats a call until the store answers it, with a growing pause between attempts, and logs the wait. For reads, and
+ * for writes that may happen twice: an attempt may have been carried out although its answer was lost (`settle` is for
+ * those that may not). Repeats after `StoreUnavailable` and `StoreUnknownOutcome`; throws every other error of the
+ * call, and `Interrupted` when aborted.
+ */
+export async function retryUntilAnswered<T>(options: RetryOptions, call: () => Promise<T>): Promise<T> {
+  const { clock, log, store, signal } = options;
+  const logWait = storeWaitLogger(options);
+  for (let failures = 0; ; failures++) {
+    try {
+      const answer = await call();
+      if (failures > 0) log.info(`the store ${store.url} answers again`);
+      return answer;
+    } catch (error) {
+      if (!isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) throw error;
+      logWait(error);
+    }
+    await pause(clock, backoffMs(failures), signal);
+    if (signal.aborted) throw new PaddletError('Interrupted', 'interrupted');
+  }
+}

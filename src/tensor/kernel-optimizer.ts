@@ -1,0 +1,34 @@
+/** An optimizer as the kernels take it: a descriptor in their memory, one for each table and dense parameter. */
+import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
+import type { OptimizerExports } from './kernels/exports.ts';
+import { type OptimizerLayout, optimizerLayout } from './optimizer.ts';
+import type { OptimizerSpec } from './spec.ts';
+
+export interface KernelOptimizer {
+  readonly address: number;
+  readonly layout: OptimizerLayout;
+}
+
+/** Lives as long as the memory. Throws `OutOfMemory`. */
+export function createOptimizer(heap: KernelHeap, spec: OptimizerSpec): KernelOptimizer {
+  const address = create(heap.kernels, spec) >>> 0;
+  if (address === 0) throw outOfMemory('the settings of an optimizer', heap.reservedBytes);
+  return { address, layout: optimizerLayout(spec) };
+}
+
+function create(kernels: OptimizerExports, spec: OptimizerSpec): number {
+  switch (spec.type) {
+    case 'sgd':
+      return kernels.createSgd(spec.learningRate, spec.l2);
+    case 'momentum':
+      return kernels.createMomentum(spec.learningRate, spec.momentum, spec.l2);
+    case 'adagrad':
+      return kernels.createAdagrad(spec.learningRate, spec.initialAccumulator, spec.epsilon, spec.l2);
+    case 'adam':
+      return kernels.createAdam(spec.learningRate, spec.beta1, spec.beta2, spec.epsilon, spec.l2);
+    case 'adamw':
+      return kernels.createAdamw(spec.learningRate, spec.beta1, spec.beta2, spec.epsilon, spec.weightDecay);
+    case 'ftrl':
+      return kernels.createFtrl(spec.alpha, spec.beta, spec.lambda1, spec.lambda2);
+  }
+}

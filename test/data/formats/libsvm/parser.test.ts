@@ -1,0 +1,182 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../../../src/base/limits.ts';
+import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
+import type { LabelRule } from '../../../../src/data/labels.ts';
+import type { TaskRecords } from '../../../../src/data/source.ts';
+import { SparseRecordsBuilder } from '../../../../src/data/sparse-records.ts';
+import type { SparseBatch } from '../../../../src/model/model.ts';
+import { parseNaively } from './naive-parser.ts';
+
+const BINARY: LabelRule = { task: 'binary' };
+
+function parse(text: string, rule: LabelRule = BINARY, at = { offset: 0, firstLine: 1 }): TaskRecords {
+  const bytes = Buffer.from(text, 'latin1');
+  const builder = new SparseRecordsBuilder(text.length + 1, text.length + 1);
+  parseLibsvm({ file: 'f', bytes, ...at }, rule, builder);
+  return builder.finish();
+}
+
+function sparse(records: TaskRecords, from = 0, to = records.records): SparseBatch {
+  const batch = records.batch(from, to);
+  if (batch.kind !== 'sparse') throw new Error('sparse records make sparse batches');
+  return batch.data;
+}
+
+/** Label and features of each record of the batch, ids as BigInt. */
+function unfold(batch: SparseBatch): { label: number; features: [bigint, number][] }[] {
+  const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.distinct);
+  return Array.from({ length: batch.records }, (_, record) => {
+    const features: [bigint, number][] = [];
+    for (let at = batch.offsets[record]!; at < batch.offsets[record + 1]!; at++) {
+      features.push([ids[batch.columns[at]!]!, batch.values[at]!]);
+    }
+    return { label: batch.labels[record]!, features };
+  });
+}
+
+const reasons = (text: string, rule: LabelRule = BINARY) => parse(text, rule).bad.map(({ reason }) => reason);
+
+const number = fc.oneof(
+  fc.double({ noNaN: true }).map(String),
+  fc.float({ noNaN: true, noDefaultInfinity: true }).map((value) => value.toFixed(6)),
+  fc.integer().map(String),
+  fc.constantFrom('0', '1', '-0', '.5', '5.', '1e3', '+2.5E-3', '0.1', '1e39', '3.4028235e38', '1e-50'),
+  fc.bigInt({ min: 0n, max: 10n ** 30n }).map((digits) => `0.${digits}`),
+);
+const id = fc.oneof(
+  fc.nat(200).map(String),
+  fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }).map(String),
+  fc.constantFrom('9007199254740993', '18446744073709551615', '18446744073709551616', '007', '00000000000000000000001'),
+);
+const junk = fc.constantFrom(
+  'x',
+  ':',
+  '1:',
+  ':1',
+  '1:2:3',
+  '-1:1',
+  '1:nan',
+  '1:inf',
+  '1:0x10',
+  '5',
+  '1:1e',
+  '+',
+  'qid:1',
+  '1:--1',
+);
+const blank = fc.constantFrom(' ', '  ', '\t', ' \t ');
+const feature = fc.oneof(
+  { arbitrary: fc.tuple(id, number).map(([i, v]) => `${i}:${v}`), weight: 20 },
+  { arbitrary: junk, weight: 1 },
+);
+const label = fc.oneof(
+  { arbitrary: fc.constantFrom('+1', '-1', '0', '1', '1.0', '-1e0'), weight: 10 },
+  { arbitrary: fc.oneof(number, junk), weight: 1 },
+);
+const record = fc
+  .tuple(
+    label,
+    fc.array(
+      fc.tuple(blank, feature).map(([b, f]) => b + f),
+      { maxLength: 8 },
+    ),
+    fc.constantFrom('', ' ', '\t', ' # 1:1', '#c'),
+  )
+  .map(([l, features, tail]) => l + features.join('') + tail);
+const line = fc.oneof(
+  { arbitrary: record, weight: 8 },
+  { arbitrary: fc.constantFrom('', ' ', '# comment', '  # 1 2:3', '\r'), weight: 1 },
+  { arbitrary: fc.string({ maxLength: 12 }).map((text) => text.replace(/[\n\v\f\u00a0-\uffff]/g, '?')), weight: 1 },
+);
+const text = fc
+  .tuple(fc.array(line, { maxLength: 12 }), fc.constantFrom('\n', '\r\n'), fc.boolean())
+  .map(([lines, end, ended]) => lines.join(end) + (ended ? end : ''));
+
+describe('libsvm text', () => {
+  test('is read as a naive parser reads it', () => {
+    fc.assert(
+      fc.property(text, (content) => {
+        const expected = parseNaively(content);
+        const actual = parse(content);
+        expect(actual.records).toBe(expected.length);
+        expect(actual.bad.map((bad) => bad.line)).toEqual(
+          expected.filter((r) => r.good === undefined).map((r) => r.line),
+        );
+        expect(unfold(sparse(actual))).toEqual(expected.flatMap((r) => r.good ?? []));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('batches are slices by position, with distinct ids in order of first appearance', () => {
+    fc.assert(
+      fc.property(text, fc.nat(12), fc.nat(12), (content, a, b) => {
+        const all = parseNaively(content);
+        const [from, to] = [Math.min(a, b, all.length), Math.min(Math.max(a, b), all.length)];
+        const records = parse(content);
+        const batch = sparse(records, from, to);
+        const good = all.slice(from, to).flatMap((r) => r.good ?? []);
+        expect(unfold(batch)).toEqual(good);
+        const ids = new BigUint64Array(batch.ids.buffer, batch.ids.byteOffset, batch.distinct);
+        expect([...ids]).toEqual([...new Set(good.flatMap((r) => r.features.map(([i]) => i)))]);
+        expect(records.goodBefore(to) - records.goodBefore(from)).toBe(good.length);
+        expect(batch.offsets.length).toBe(batch.records + 1);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('keeps all 64 bits of an id', () => {
+    const [read] = unfold(sparse(parse('1 9007199254740993:1 18446744073709551615:2 4294967296:3 0:4')));
+    expect(read?.features.map(([i]) => i)).toEqual([9007199254740993n, 18446744073709551615n, 4294967296n, 0n]);
+  });
+
+  test('keeps features of value 0', () => {
+    expect(unfold(sparse(parse('-1 123:0\n')))).toEqual([{ label: 0, features: [[123n, 0]] }]);
+  });
+
+  test.each([
+    ['2 1:1', 'label "2" is not +1, -1, 1 or 0'],
+    ['nan 1:1', 'label "nan" is not +1, -1, 1 or 0'],
+    ['1 7', 'feature "7" has no ":"'],
+    ['1 a:1', 'feature id "a" is not a whole number from 0 to 2^64-1'],
+    ['1 :1', 'feature id "" is not a whole number from 0 to 2^64-1'],
+    ['1 -3:1', 'feature id "-3" is not a whole number from 0 to 2^64-1'],
+    ['1 1.5:1', 'feature id "1.5" is not a whole number from 0 to 2^64-1'],
+    ['1 18446744073709551616:1', 'feature id "18446744073709551616" is not a whole number from 0 to 2^64-1'],
+    ['1 3:', 'value "" of feature "3" is not a finite 32-bit number'],
+    ['1 3:NaN', 'value "NaN" of feature "3" is not a finite 32-bit number'],
+    ['1 3:1e39', 'value "1e39" of feature "3" is not a finite 32-bit number'],
+    ['1 3:4:5', 'value "4:5" of feature "3" is not a finite 32-bit number'],
+    [`1 \x1b[31m${'y'.repeat(60)}`, `feature ".[31m${'y'.repeat(35)}…" has no ":"`],
+  ])('%j is a bad record', (content, reason) => {
+    expect(reasons(content)).toEqual([reason]);
+  });
+
+  test('a bad record says file, line and byte offset, and keeps its position', () => {
+    const records = parse('1 1:1\n\n# c\n1 x\n0 2:1\n', BINARY, { offset: 1000, firstLine: 50 });
+    expect(records.bad).toEqual([{ file: 'f', line: 53, byteOffset: 1011, reason: 'feature "x" has no ":"' }]);
+    expect(records.records).toBe(3);
+    expect([0, 1, 2, 3].map((position) => records.goodBefore(position))).toEqual([0, 1, 1, 2]);
+    expect(sparse(records, 1, 2).records).toBe(0);
+    expect(unfold(sparse(records, 1, 3))).toEqual([{ label: 0, features: [[2n, 1]] }]);
+    expect(records.describe(0, 3)).toBe('f, lines 50 to 54');
+    expect(records.describe(1, 2)).toBe('f, line 53');
+  });
+
+  test('labels of classes and of regression', () => {
+    expect(reasons('3 1:1\n2 1:1\n-1 1:1\n1.5 1:1', { task: 'multiclass', classes: 3 })).toEqual([
+      'label "3" is not a whole number from 0 to 2',
+      'label "-1" is not a whole number from 0 to 2',
+      'label "1.5" is not a whole number from 0 to 2',
+    ]);
+    expect([...sparse(parse('3.5 1:1\n-2e1 1:1\n1e40', { task: 'regression' })).labels]).toEqual([3.5, -20]);
+  });
+
+  test('a record with too many features is bad', () => {
+    const many = `1${' 1:1'.repeat(LIMITS.featuresPerRecord + 1)}`;
+    expect(reasons(many)).toEqual([`more than ${LIMITS.featuresPerRecord} features`]);
+    expect(sparse(parse(`1${' 1:1'.repeat(LIMITS.featuresPerRecord)}`)).distinct).toBe(1);
+  });
+});

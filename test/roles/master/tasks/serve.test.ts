@@ -1,0 +1,222 @@
+/** Which queue a trainer's request goes to, by the address of the task that it names. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createSignal } from '../../../../src/cluster/waiting.ts';
+import {
+  type Addressing,
+  type AttemptRef,
+  evaluationTasks,
+  repairTasks,
+  trainingTasks,
+} from '../../../../src/core/tasks/address.ts';
+import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
+import { noMetrics } from '../../../../src/model/metrics.ts';
+import type { RequestHeader } from '../../../../src/protocol/messages/messages.ts';
+import { createEvaluationResults } from '../../../../src/roles/master/evaluation.ts';
+import type { MasterState } from '../../../../src/roles/master/state.ts';
+import { answerTasks, type TaskRequest } from '../../../../src/roles/master/tasks/serve.ts';
+import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
+import type { TaskTraining } from '../../../../src/roles/master/tasks/training.ts';
+import { configOf } from '../../../core/tasks/queue-rig.ts';
+import { aStore, Master, stateOf } from './service-rig.ts';
+
+const JOB = { job: 'j', batchPlanId: 'b' };
+const chunk = { file: 0, offset: 0, bytes: 9, firstRecord: 0, records: 1, firstLine: 1, crc32: 0 };
+const dataset = {
+  index: { files: [{ path: 'part', bytes: 9, records: 1 }] },
+  tasks: [[chunk], [chunk], [chunk]],
+} as unknown as TaskTraining['dataset'];
+
+let master: Master;
+let state: MasterState;
+let batch: TaskService | undefined;
+
+beforeEach(() => {
+  const { clock, data } = aStore();
+  master = new Master(clock, data);
+  batch = undefined;
+  const service = open(trainingTasks);
+  const training = {
+    mode: 'async',
+    service,
+    dataset,
+    repairs: { batch: () => batch && { service: batch, tasks: [] }, reconciled: () => 0, cancel: () => {} },
+    recovery: () => 0,
+    waitReason: () => 'a test',
+  } as unknown as TaskTraining;
+  const trainers = { heard: () => {}, addresses: new Map(), reports: new Map(), cancel: () => {} };
+  state = {
+    record: {} as MasterState['record'],
+    trainers,
+    training,
+    saves: undefined,
+    evaluation: undefined,
+    isFinished: false,
+    changed: createSignal(),
+    isHeld: () => true,
+    clock,
+  };
+});
+
+function open(addressing: Addressing, tasks = 1): TaskService {
+  const queue = createTaskQueue(configOf({ tasks, addressing, maxDiscarded: 0 }), undefined, 0);
+  const service = master.serviceOf(queue, undefined);
+  service.tell({ type: 'roster', trainers: ['ann', 'bob'] });
+  return service;
+}
+
+function evaluate(restores: number): TaskService {
+  const service = open(evaluationTasks(restores));
+  state.evaluation = { service, dataset, results: createEvaluationResults('binary', 1) };
+  return service;
+}
+
+async function ask(header: TaskRequest, segments: readonly Uint8Array[] = []) {
+  const request = { header, segmentCount: segments.length, segment: (at: number) => segments[at]!, free: () => {} };
+  return (await answerTasks(state, request, { onClosed: () => () => {} } as never)).header;
+}
+
+async function take(trainer: string, held: readonly AttemptRef[] = []): Promise<AttemptRef> {
+  const refs = held.map(({ queue, pass, task, attempt }) => ({ queue, pass, task, attempt }));
+  const asked = ask({ type: 'getTask', ...JOB, trainer, held: refs, maxWaitMs: 0 });
+  await master.clock.advance(0);
+  const reply = await asked;
+  if (reply.type !== 'getTask' || reply.task === undefined) throw new Error(`${trainer} got no task`);
+  const { queue, pass, task, attempt } = reply.task;
+  return { queue, pass, task, attempt, trainer };
+}
+
+type Finish = Extract<RequestHeader, { type: 'finishTask' }>;
+const COUNTS = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
+const finish = (ref: AttemptRef) => ask({ type: 'finishTask', ...JOB, ...ref, ...COUNTS } satisfies Finish);
+
+const oneRecord = { ...noMetrics, records: 1 };
+const floats = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer);
+const finishEvaluation = (ref: AttemptRef, score: number) =>
+  ask({ type: 'finishEvaluation', ...JOB, ...ref, bad: 0, metrics: oneRecord }, [floats(score), floats(1)]);
+const progress = (ref: AttemptRef) => {
+  const { trainer, ...address } = ref;
+  const executing = { ...address, position: 0 };
+  return ask({ type: 'progress', ...JOB, trainer, executing, phase: 'compute', records: 0 });
+};
+
+const repairOf = (pass: number, task: number): void => {
+  batch = open(repairTasks([{ pass, task }]));
+};
+
+describe('a trainer that asks for a task', () => {
+  it('gets a repair first, under its own pass and number, then one of training', async () => {
+    repairOf(2, 1);
+    const repair = await take('ann');
+    expect(repair).toEqual({ queue: 'repair', pass: 2, task: 1, attempt: 1, trainer: 'ann' });
+    expect(await take('ann', [repair])).toMatchObject({ queue: 'train', pass: 0, task: 0 });
+    expect(batch!.queue.isLive(repair)).toBe(true);
+  });
+
+  it('keeps what it holds of a queue that has nothing for it', async () => {
+    const ref = await take('ann');
+    repairOf(0, 0);
+    const repair = await take('ann', [ref]);
+    expect(repair.queue).toBe('repair');
+    const { training } = state as { training: TaskTraining };
+    expect(training.service.queue.isLive(ref)).toBe(true);
+  });
+
+  it('gets one of evaluation when the passes are over, and may leave when the result is known', async () => {
+    await finish(await take('ann'));
+    evaluate(4);
+    expect(await take('ann')).toMatchObject({ queue: 'evaluate', pass: 4, task: 0 });
+    state.isFinished = true;
+    const header = { type: 'getTask' as const, ...JOB, trainer: 'bob', held: [], maxWaitMs: 0 };
+    expect(await ask(header)).toMatchObject({ state: 'finished' });
+  });
+
+  it('waits for the evaluation, and is told as soon as there is one', async () => {
+    await finish(await take('ann'));
+    const asked = ask({ type: 'getTask', ...JOB, trainer: 'bob', held: [], maxWaitMs: 10_000 });
+    expect(await stateOf(asked)).toBe('open');
+    evaluate(0);
+    state.changed.notify();
+    expect(await asked).toMatchObject({ state: 'wait' });
+  });
+});
+
+describe('a report', () => {
+  it('of a task that was trained in one queue and is in another now does not end the other', async () => {
+    const ref = await take('ann');
+    repairOf(0, 0);
+    const repair = await take('ann', [ref]);
+    expect({ ...repair, queue: 'train' }).toEqual(ref);
+    await finish(ref);
+    expect(batch!.queue.isLive(repair)).toBe(true);
+    await finish(repair);
+    expect(batch!.queue.counts()).toMatchObject({ done: 1 });
+  });
+
+  it('to repairs that are over is refused', async () => {
+    repairOf(0, 0);
+    const repair = await take('ann');
+    batch = undefined;
+    await expect(finish(repair)).rejects.toMatchObject({ code: 'AttemptNotLive' });
+    expect(await progress(repair)).toMatchObject({ live: false });
+  });
+
+  it('to an evaluation that is over is refused', async () => {
+    await finish(await take('ann'));
+    evaluate(0);
+    const ref = await take('ann');
+    state.evaluation = undefined;
+    await expect(finishEvaluation(ref, 0)).rejects.toMatchObject({ code: 'AttemptNotLive' });
+  });
+
+  it('of an earlier evaluation is refused, and its scores are not taken for those of the one that runs', async () => {
+    await finish(await take('ann'));
+    evaluate(0);
+    const late = await take('ann');
+    evaluate(1);
+    const ref = await take('ann');
+    expect(ref).toEqual({ ...late, pass: 1 });
+    expect(await progress(late)).toMatchObject({ live: false });
+    await finishEvaluation(ref, 0.5);
+    const before = state.evaluation!.results.finish();
+    await expect(finishEvaluation(late, 0.25)).rejects.toMatchObject({ code: 'AttemptNotLive' });
+    expect(state.evaluation!.results.finish()).toEqual(before);
+  });
+
+  it('ends a task by the message of its queue only', async () => {
+    const ref = await take('ann');
+    await expect(finishEvaluation(ref, 0)).rejects.toMatchObject({ code: 'BadMessage' });
+    await expect(finish({ ...ref, queue: 'evaluate' })).rejects.toMatchObject({ code: 'BadMessage' });
+  });
+
+  it('of a failure or a return goes to its own queue', async () => {
+    repairOf(0, 0);
+    const repair = await take('ann');
+    await ask({ type: 'returnTask', ...JOB, ...repair, read: 0 });
+    expect(batch!.queue.counts()).toMatchObject({ todo: 1 });
+    const again = await take('ann');
+    await ask({ type: 'failTask', ...JOB, ...again, code: 'DataInvalid', error: 'x', data: true, read: 0 });
+    expect(batch!.queue.counts()).toMatchObject({ todo: 1 });
+    const { training } = state as { training: TaskTraining };
+    expect(training.service.queue.counts()).toMatchObject({ todo: 1, pending: 0 });
+  });
+
+  it('of progress starts the clock of its own task only', async () => {
+    const ref = await take('ann');
+    repairOf(0, 0);
+    const repair = await take('ann', [ref]);
+    expect(await progress(repair)).toMatchObject({ live: true });
+    const { training } = state as { training: TaskTraining };
+    expect(training.service.queue.attempts()).toMatchObject([{ executing: false }]);
+    expect(batch!.queue.attempts()).toMatchObject([{ executing: true }]);
+  });
+});
+
+describe('a job in sync mode', () => {
+  it('has no queue of training', async () => {
+    const ref = await take('ann');
+    state = { ...state, training: { mode: 'sync' } as never };
+    await expect(finish(ref)).rejects.toMatchObject({ code: 'BadMessage' });
+    const returned = ask({ type: 'returnTask', ...JOB, ...ref, read: 0 });
+    await expect(returned).rejects.toMatchObject({ code: 'BadMessage' });
+  });
+});
