@@ -1,4 +1,4 @@
-/** States that a programmer's belief holds. A failure is a bug: it crashes, it is never caught and answered. */
+/** States what the programmer believes to be true. A failure is a bug: it crashes and is never caught or answered. */
 export function assert(condition: unknown, belief: string): asserts condition {
   if (!condition) throw new AssertionError(belief);
 }

@@ -1,11 +1,11 @@
 /**
- * Every error that can happen in operation, by code. A bug is not in this table: it is an ordinary exception and crashes
- * loudly with exit code 1.
+ * Every error that can happen in operation, by code. A bug is not in this table: it is an ordinary exception and
+ * crashes loudly with exit code 1.
  *
  * `action` tells a caller what to do with it:
  *  - `retry`   the same request may succeed later, unchanged;
- *  - `refresh` the caller's view (placement, address, position) is old: read it again, then retry;
- *  - `fatal`   repeating it cannot help.
+ *  - `refresh` the caller's view (placement, address, position) is outdated: read it again, then retry;
+ *  - `fatal`   retrying cannot help.
  */
 export type Action = 'retry' | 'refresh' | 'fatal';
 
@@ -57,7 +57,7 @@ export const CODES = {
   StoreInvalid: fact('fatal', EXIT.store),
   StoreValueInvalid: fact('fatal', EXIT.store),
   LeaseGone: fact('fatal', EXIT.leaseLost),
-  /** The job was restored to another number of pservers since this process read it: begin anew. */
+  /** The job was restored to another number of pservers since this process read it: start again. */
   Resized: fact('refresh', EXIT.leaseLost),
   // Wire
   BadFrame: fact('fatal', EXIT.jobFailed),
@@ -81,13 +81,13 @@ export const CODES = {
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
   /** The gradient was computed from values older than the job's bound: pull again and recompute it. */
   TooStale: fact('refresh', EXIT.jobFailed),
-  /** Sync mode: the version wanted is not there yet; `details` say which lanes it waits for. */
+  /** Sync mode: the pserver has not reached the version yet; `details` say which lanes it waits for. */
   VersionPending: fact('retry', EXIT.jobFailed),
-  /** Sync mode: the version wanted is past and was not kept: drop the lane, look again where the rounds stand. */
+  /** Sync mode: the version is past and was not kept: drop the lane and ask for the current round. */
   VersionGone: fact('refresh', EXIT.jobFailed),
-  /** Sync mode: a lane of a round that has not begun here: the pserver was set back or restarted. */
+  /** Sync mode: a lane of a round that this pserver has not reached: it was set back or restarted. */
   RoundAhead: fact('refresh', EXIT.jobFailed),
-  /** Sync mode: all pservers were set back to a cut since, or this one has yet to hear of it. */
+  /** Sync mode: all pservers were set back to a cut since then, or this one does not know of it yet. */
   StaleTimeline: fact('refresh', EXIT.jobFailed),
   /** Sync mode: a lane cannot be computed, however often it is tried. */
   LaneFailed: fact('fatal', EXIT.jobFailed),
@@ -104,11 +104,11 @@ export const CODES = {
   // Checkpoints
   CheckpointMissing: fact('fatal', EXIT.parametersLost),
   CheckpointCorrupt: fact('fatal', EXIT.parametersLost),
-  /** The disk did not take it: full, read-only, failing. What was published before still stands. */
+  /** The disk refused the write: full, read-only, failing. What was published before is still valid. */
   CheckpointNotWritten: fact('retry', EXIT.parametersLost),
   ParametersLost: fact('fatal', EXIT.parametersLost),
   Interrupted: fact('fatal', EXIT.interrupted),
-  // A peer met a bug of its own; it logged the stack.
+  // A bug in the other process, which logged the stack.
   Internal: fact('fatal', EXIT.bug),
 } as const satisfies Record<string, CodeFacts>;
 

@@ -1,8 +1,9 @@
 /**
- * Named places in the code where a test with real processes can strike: `PADDLET_FAIL=point:action[@hit][,…]`
- * (docs/fail-points.md). Unset, a place costs one comparison with undefined.
+ * Named points in the code where a test with real processes can inject a failure: `PADDLET_FAIL=point:action[@hit][,…]`
+ * (docs/fail-points.md). When it is unset, a point costs one comparison with undefined.
  */
 import { isErrorCode, PaddletError } from './errors.ts';
+import { LIMITS } from './limits.ts';
 
 /** Every point, with the moment that it marks. */
 export const FAIL_POINTS = {
@@ -12,17 +13,17 @@ export const FAIL_POINTS = {
   'checkpoint.synced': 'the temporary file is on stable storage',
   'checkpoint.digested': 'its MD5 is known',
   'checkpoint.renamed': 'it has its name, and the folder is not yet synced',
-  'checkpoint.folder-synced': 'the file is durable, and nobody knows of it',
+  'checkpoint.folder-synced': 'the file is durable, and not yet published',
   'checkpoint.published': 'its key is in the store, and what it replaced is not yet deleted',
   'checkpoint.deleted': 'a file that it replaced is deleted',
   'checkpoint.parted': 'the snapshot of an owner that lost its index is announced',
   'pserver.claimed': 'the index is owned, nothing is loaded',
   'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
-  'pserver.rounds-loaded': 'mode sync: the parameters are loaded, no shard is taken',
+  'pserver.rounds-loaded': 'sync mode: the parameters are loaded, no shard is taken',
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
   'pserver.shard-taken': 'the head of one more shard names this pserver',
-  'pserver.shards-taken': 'all heads name it, it does not serve yet',
-  'pserver.opened': 'the file loaded is marked as no longer the last state, nothing is applied',
+  'pserver.shards-taken': 'all heads name it, and it does not serve yet',
+  'pserver.opened': 'the loaded file is marked as outdated, nothing is applied',
   'push.received': 'a push is about to be judged',
   'push.applied': 'the parameters have it, the ledger does not',
   'push.advanced': 'the ledger has it, no answer is given',
@@ -51,11 +52,11 @@ export const FAIL_POINTS = {
 
 export type FailPoint = keyof typeof FAIL_POINTS;
 
-/** What the process can have done to it. */
+/** What a fail point can do to the process. */
 export interface FailHands {
-  /** Ends the process as SIGKILL does: nothing is run after it. */
+  /** Ends the process as SIGKILL does: nothing runs after it. */
   kill(): void;
-  /** Stops the process whole, as SIGSTOP does. */
+  /** Stops the whole process, as SIGSTOP does. */
   stop(forMs: number): void;
   say(message: string): void;
 }
@@ -69,7 +70,7 @@ interface Armed {
 let armed: ReadonlyMap<FailPoint, readonly Armed[]> | undefined;
 const hits = new Map<FailPoint, number>();
 
-/** Strikes here when the point is armed: may not return, may return late, may throw. */
+/** Acts when the point is armed: may not return, may return late, may throw. */
 export function failPoint(point: FailPoint): void {
   if (armed !== undefined) hit(armed, point);
 }
@@ -80,7 +81,7 @@ function hit(points: NonNullable<typeof armed>, point: FailPoint): void {
   for (const { act, from, to } of points.get(point) ?? []) if (number >= from && number <= to) act();
 }
 
-/** Arms what the text says, instead of what was armed before; nothing when it is undefined or empty. `Usage` when it is wrong. */
+/** Arms the points in the text and disarms all others; `Usage` when the text is malformed. */
 export function armFailPoints(text: string | undefined, hands: FailHands): void {
   armed = undefined;
   hits.clear();
@@ -96,16 +97,15 @@ export function armFailPoints(text: string | undefined, hands: FailHands): void 
 
 const ITEM =
   /^(?<point>[a-z.-]+):(?<action>kill|delay|error)(?:=(?<value>\w+))?(?:@(?<hit>[1-9]\d{0,8})(?<more>\+)?)?$/;
-const MAX_DELAY_MS = 3_600_000;
 
 function parseItem(item: string, hands: FailHands): Armed & { readonly point: FailPoint } {
   const { point = '', action, value, hit: first, more } = ITEM.exec(item)?.groups ?? {};
   const wrong = (why: string): PaddletError =>
     new PaddletError('Usage', `PADDLET_FAIL: ${JSON.stringify(item)}: ${why}`, {
-      hint: 'point:kill, point:delay=MS or point:error[=CODE], each with @N or @N+ for the Nth hit; points are in docs/fail-points.md',
+      hint: 'write point:kill, point:delay=MS or point:error[=CODE], with @N or @N+ for the Nth hit (docs/fail-points.md)',
     });
   if (action === undefined) throw wrong('not of the form point:action');
-  if (!isFailPoint(point)) throw wrong(`there is no point ${point}`);
+  if (!isFailPoint(point)) throw wrong(`unknown point ${point}`);
   const from = first === undefined ? 1 : Number(first);
   const to = first === undefined || more !== undefined ? Number.POSITIVE_INFINITY : from;
   const hit = (act: () => void) => (): void => {
@@ -118,10 +118,11 @@ function parseItem(item: string, hands: FailHands): Armed & { readonly point: Fa
   }
   if (action === 'delay') {
     const forMs = Number(value);
-    if (!/^\d+$/.test(value ?? '') || forMs > MAX_DELAY_MS) throw wrong(`delay=MS, at most ${MAX_DELAY_MS}`);
+    if (!/^\d+$/.test(value ?? '') || forMs > LIMITS.failDelayMs)
+      throw wrong(`expected delay=MS, at most ${LIMITS.failDelayMs}`);
     return { point, from, to, act: hit(() => hands.stop(forMs)) };
   }
-  if (value !== undefined && !isErrorCode(value)) throw wrong(`there is no error code ${value}`);
+  if (value !== undefined && !isErrorCode(value)) throw wrong(`unknown error code ${value}`);
   return {
     point,
     from,

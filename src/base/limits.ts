@@ -29,8 +29,8 @@ export const LIMITS = {
   /** Unix sockets of killed roles that one start removes. */
   sweptSockets: 256,
   /**
-   * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink. Payloads
-   * beyond it land in ordinary memory and are copied when their turn comes.
+   * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink.
+   * Payloads beyond it land in ordinary memory and are copied when their turn comes.
    */
   landedBytes: 256 * MiB,
 
@@ -65,11 +65,15 @@ export const LIMITS = {
   storeTxnOps: 128,
   storeValueBytes: 1_500_000,
   storeKeyBytes: 4 * KiB,
-  /** Keys and values of one transaction together: etcd takes requests of 1.5 MiB, the rest is left for its own encoding. */
+  /**
+   * Keys and values of one transaction together: etcd takes requests of 1.5 MiB, the rest is left for its own encoding.
+   */
   storeTxnBytes: 1_540_000,
 
   shards: 65_536,
-  /** Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it. */
+  /**
+   * Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it.
+   */
   shardsTakenAtOnce: 64,
   pservers: 1024,
   trainers: 4096,
@@ -101,6 +105,14 @@ export const LIMITS = {
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
   jobFileBytes: 1 * MiB,
+  /** Paths in one list of a job file. */
+  jobPaths: 65_536,
+  jobPathCharacters: 4096,
+  /** Commands in one list of `hooks`, and the text of one. */
+  hookCommands: 100,
+  hookCharacters: 65_536,
+  /** How long a fail point may stop a process: an hour. */
+  failDelayMs: 3_600_000,
   /** Files of one pserver that its key in the store may list. */
   checkpointGenerations: 10_000,
   /** Blocks of one dense parameter in one extent of a checkpoint file. */

@@ -1,5 +1,5 @@
 /**
- * The world, as the roles see it. Real implementations are in `src/host`; the simulation brings its own.
+ * The interfaces to the outside world. `src/host` has the real implementations; the simulation has its own.
  * Nothing outside `src/host` touches Date, timers, Math.random or the file system directly.
  */
 
@@ -7,11 +7,11 @@
 export type Cancel = () => void;
 
 export interface Clock {
-  /** Milliseconds on a clock that only moves forward; its zero means nothing. */
+  /** Milliseconds on a clock that only moves forward; its zero is arbitrary. */
   monotonicMs(): number;
   /** Seconds since 1970 with a fraction, as the seeds' keys carry them. For people, never for decisions. */
   wallSeconds(): number;
-  /** Calls `fire` once, not before `delayMs` has gone by. */
+  /** Calls `fire` once, not before `delayMs` has passed. */
   after(delayMs: number, fire: () => void): Cancel;
 }
 
@@ -36,7 +36,7 @@ export interface DiskFile {
 export interface FileFacts {
   readonly kind: 'file' | 'folder' | 'other';
   readonly bytes: number;
-  /** Time of the last change in milliseconds since 1970, as the file system keeps it: to notice a change, not to compare. */
+  /** Time of the last change in milliseconds since 1970: to notice a change, not to compare with a clock. */
   readonly modifiedMs: number;
 }
 
@@ -46,7 +46,7 @@ export interface FileDigest {
   readonly bytes: number;
 }
 
-/** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), also from the simulated disk. */
+/** Files by path. Errors are Node's own (`ENOENT`, `ENOSPC`, …), from the simulated disk too. */
 export interface Disk {
   makeFolder(path: string): Promise<void>;
   create(path: string): Promise<DiskFile>;
@@ -54,13 +54,13 @@ export interface Disk {
   rename(from: string, to: string): Promise<void>;
   /** Makes renames, creations and removals in the folder durable. */
   syncFolder(path: string): Promise<void>;
-  /** Removes a file; absent is fine. */
+  /** Removes a file; no error when it is missing. */
   remove(path: string): Promise<void>;
   list(path: string): Promise<string[]>;
   exists(path: string): Promise<boolean>;
   /** What is at the path (symbolic links followed), or undefined when there is nothing. */
   inspect(path: string): Promise<FileFacts | undefined>;
-  /** MD5 of a whole file, worked out beside everything else; absent where there is but one thread. */
+  /** MD5 of a whole file, computed in another thread; missing where there is only one thread. */
   md5?(path: string): Promise<FileDigest>;
 }
 
@@ -83,8 +83,8 @@ export interface ShellEnd {
 export interface Shell {
   /**
    * Runs it to its end, in a folder, with these variables beside those of this process. Lines of both outputs go to
-   * `onLine`. When the signal aborts it is asked to end, and made to after a while. Rejects with Node's error when it cannot
-   * be started.
+   * `onLine`. When the signal aborts, the command is asked to exit and later killed. Rejects with Node's error when it
+   * cannot be started.
    */
   run(
     command: string,
@@ -97,7 +97,7 @@ export interface Shell {
   ): Promise<ShellEnd>;
 }
 
-/** What every role is handed. */
+/** What every role gets. */
 export interface Host {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,4 +1,4 @@
-/** What a command hands to a role: the world, the store, and how this process is reached. */
+/** What a command gives to a role: the outside world, the store, and how other processes reach this one. */
 import type { Registry } from 'prom-client';
 import type { Host } from '../base/seams.ts';
 import type { Model } from '../model/model.ts';
@@ -9,7 +9,7 @@ import type { JobRecord } from './job/job-record.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** What it waits for, when not ready. */
+  /** What it waits for, when it is not ready. */
   readonly reason?: string;
 }
 
@@ -24,17 +24,17 @@ export interface ClusterContext {
 export interface RoleContext extends ClusterContext {
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
-  /** Host that others reach this process by, when it is not the one bound. */
+  /** Host that other processes use to reach this one, when it is not the bound one. */
   readonly advertise: string | undefined;
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
-  /** Aborts when the process is asked to end (SIGINT, SIGTERM): drain, save, leave. */
+  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
   readonly stop: AbortSignal;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
-  /** Makes the models of jobs whose model is not built in; absent: all are. */
+  /** Makes the models of jobs whose model is not built in. */
   readonly makeModel?: (record: JobRecord) => Model;
 }
 

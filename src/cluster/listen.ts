@@ -1,4 +1,4 @@
-/** Opens a role's port and says how others reach it. */
+/** Opens a role's port and derives the address that other processes use. */
 
 import type { LandingAllocator, RequestHandler, Server } from '../protocol/messages/channel.ts';
 import { formatAddress, parseAddress } from '../protocol/websocket/address.ts';
@@ -6,7 +6,7 @@ import type { Readiness, RoleContext } from './context.ts';
 
 export interface Listening {
   readonly server: Server;
-  /** `host:port` that others connect to. */
+  /** `host:port` that other processes connect to. */
   readonly address: string;
 }
 
@@ -27,7 +27,7 @@ export async function listen(
   return { server, address: formatAddress({ host, port: server.port }) };
 }
 
-/** A wildcard is for binding; others need a name. */
+/** A wildcard address is only for binding; other processes need a name. */
 function reachable(host: string, hostName: string): string {
   return host === '0.0.0.0' || host === '::' ? hostName : host;
 }

@@ -20,17 +20,17 @@ export interface HeldLease {
   /** Notified on suspension and on resumption. */
   readonly changed: Signal;
   onResume(run: () => void): void;
-  /** Ends the lease and with it the keys that hang on it. */
+  /** Ends the lease, which deletes the keys attached to it. */
   release(): Promise<void>;
 }
 
-/** Grants a lease, waiting for the store as long as it takes. */
+/** Grants a lease; retries until the store answers. */
 export async function holdLease(context: RoleContext, ttlMs: number): Promise<HeldLease> {
   const { clock, log } = context.host;
   const changed = createSignal();
   const lost = new AbortController();
   const resumed: (() => void)[] = [];
-  const { sentAtMs, grant } = await grantPatiently(context, ttlMs);
+  const { sentAtMs, grant } = await grantWithRetries(context, ttlMs);
   const kept: KeptLease = keepLease({
     store: context.store,
     clock,
@@ -66,7 +66,7 @@ export async function holdLease(context: RoleContext, ttlMs: number): Promise<He
   };
 }
 
-async function grantPatiently(context: RoleContext, ttlMs: number) {
+async function grantWithRetries(context: RoleContext, ttlMs: number) {
   const { clock } = context.host;
   const sent = { atMs: 0 };
   const grant = await retryStore(context, async () => {
@@ -76,17 +76,17 @@ async function grantPatiently(context: RoleContext, ttlMs: number) {
   return { sentAtMs: sent.atMs, grant };
 }
 
-/** The lease runs out by itself when the store cannot be told: leaving is not worth failing for. */
+/** A failure is only logged, since the lease expires anyway. */
 async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
   try {
     await store.leaseRevoke(leaseId);
   } catch (error) {
     if (!isPaddletError(error)) throw error;
-    log.warn(`the lease could not be given back and will run out by itself: ${error.message}`);
+    log.warn(`the lease could not be revoked and will expire by itself: ${error.message}`);
   }
 }
 
-/** Repeats an idempotent call while the store is away, until it answers or the signal aborts. */
+/** Repeats an idempotent call while the store is unreachable, until it answers or the signal aborts. */
 export function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
   return retryUntilAnswered({ ...context.host, store: context.store, signal }, call);
 }
@@ -95,7 +95,7 @@ export interface ClaimOptions {
   readonly key: string;
   readonly value: string;
   readonly lease: HeldLease;
-  /** Written with the key, when it is free. */
+  /** Written together with the key, when it is free. */
   readonly also?: readonly Op[];
 }
 
@@ -103,7 +103,7 @@ export type Claim =
   | { readonly outcome: 'owned'; readonly fence: Fence }
   | { readonly outcome: 'taken'; readonly by: KeyValue };
 
-/** Creates the key if it does not exist. A try with unknown outcome is told from the key's lease, which is ours alone. */
+/** Creates the key if it does not exist. After a try with unknown outcome the key's lease says whether it is ours. */
 export async function claimKey(context: RoleContext, options: ClaimOptions): Promise<Claim> {
   const { key, value, lease } = options;
   return retryStore(context, async () => {

@@ -1,9 +1,9 @@
-/** The table of all subcommands: one line each. A command's module is loaded only when it is run or helped with. */
+/** The table of all subcommands. A command's module is loaded only when it runs or shows its help. */
 import type { CommandClass } from './base/command-class.ts';
 
 export const GROUPS = {
   train: 'Train',
-  cluster: 'Cluster, one process a role',
+  cluster: 'Cluster: one process per role',
   checkpoints: 'Checkpoints',
   data: 'Data',
   help: 'Help',
@@ -13,7 +13,7 @@ export interface CommandEntry {
   /** Words separated by `:`. */
   readonly id: string;
   readonly group: keyof typeof GROUPS;
-  /** As in the class itself (a test compares them): shown without loading it. */
+  /** The same as in the class (a test compares them), so that it is shown without loading the class. */
   readonly summary: string;
   readonly load: () => Promise<CommandClass>;
 }
@@ -26,30 +26,30 @@ const entry = (
 ): CommandEntry => ({ id, group, summary, load: async () => (await load()).default });
 
 export const COMMANDS: readonly CommandEntry[] = [
-  entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run.ts')),
-  entry('train', 'evaluate', 'Score a file with a trained model', () => import('./evaluate.ts')),
-  entry('cluster', 'master', 'Publish a job and deal its tasks', () => import('./master.ts')),
-  entry('cluster', 'pserver', 'Hold a part of the parameters and serve it', () => import('./pserver.ts')),
-  entry('cluster', 'trainer', 'Train: work the tasks that the master deals', () => import('./trainer.ts')),
-  entry('cluster', 'status', 'Show where a job stands, or wait for it', () => import('./status.ts')),
-  entry('cluster', 'stop', 'Stop a job cleanly, to go on later', () => import('./stop.ts')),
+  entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run/index.ts')),
+  entry('train', 'evaluate', 'Score files with a trained model', () => import('./evaluate/index.ts')),
+  entry('cluster', 'master', 'Publish a job and hand out its tasks', () => import('./master.ts')),
+  entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
+  entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
+  entry('cluster', 'status', 'Show the status of a job, or wait for it', () => import('./status/index.ts')),
+  entry('cluster', 'stop', 'Stop a job cleanly, to resume it later', () => import('./stop/index.ts')),
   entry(
     'checkpoints',
     'checkpoint:save',
-    'Have the pservers of a running job save now',
+    'Save the parameters of a running job now',
     () => import('./checkpoint/save.ts'),
   ),
-  entry('checkpoints', 'checkpoint:inspect', 'Show what is in a checkpoint', () => import('./checkpoint/inspect.ts')),
   entry(
     'checkpoints',
-    'checkpoint:verify',
-    'Check that a checkpoint is whole, and name what is damaged',
-    () => import('./checkpoint/verify.ts'),
+    'checkpoint:inspect',
+    'Show what a checkpoint contains',
+    () => import('./checkpoint/inspect.ts'),
   ),
+  entry('checkpoints', 'checkpoint:verify', 'Check a checkpoint for damage', () => import('./checkpoint/verify.ts')),
   entry(
     'checkpoints',
     'checkpoint:ls',
-    'List the checkpoints of a job: generations, sizes, ages',
+    'List the checkpoints of a job with their sizes and ages',
     () => import('./checkpoint/ls.ts'),
   ),
   entry(
@@ -64,13 +64,23 @@ export const COMMANDS: readonly CommandEntry[] = [
     'Write a checkpoint as one model file: safetensors, npz or CSV',
     () => import('./checkpoint/export.ts'),
   ),
-  entry('checkpoints', 'restore', 'Deal a checkpoint to another number of pservers', () => import('./restore.ts')),
-  entry('data', 'data:index', 'Index data files: records, chunks, bounds and digest', () => import('./data/index.ts')),
-  entry('data', 'data:synth', 'Make a data set with a planted model', () => import('./data/synth.ts')),
+  entry(
+    'checkpoints',
+    'restore',
+    'Redistribute a checkpoint to another number of pservers',
+    () => import('./restore/index.ts'),
+  ),
+  entry(
+    'data',
+    'data:index',
+    'Index data files: count records, find feature and label bounds',
+    () => import('./data/index.ts'),
+  ),
+  entry('data', 'data:synth', 'Generate a data set from a planted model', () => import('./data/synth.ts')),
   entry(
     'help',
     'doctor',
-    'Check that this machine can run paddlet, and say what is wrong',
+    'Check that this machine can run paddlet, and report problems',
     () => import('./doctor/index.ts'),
   ),
 ];

@@ -66,8 +66,8 @@ function resolveTarget(argv: readonly string[]): Target {
 function unknownCommand(words: readonly string[]): PaddletError {
   const [first = '', second = ''] = words;
   if (/^--(json|log-level|log-format)\b/.test(first))
-    return new PaddletError('Usage', `${first} before the command`, {
-      hint: 'write it behind: paddlet COMMAND [FLAGS]',
+    return new PaddletError('Usage', `${first} comes before the command`, {
+      hint: 'put it after the command: paddlet COMMAND [FLAGS]',
     });
   const names = COMMANDS.map(({ id }) => id.replaceAll(':', ' '));
   const group = names.filter((name) => name.startsWith(`${first} `));
@@ -82,8 +82,9 @@ function unknownCommand(words: readonly string[]): PaddletError {
     group.length === 0
       ? (nearest(`${first} ${second}`.trim(), names) ?? nearest(first, names))
       : found && `${first} ${found}`;
-  const all = group.length === 0 ? 'paddlet --help shows all commands' : `paddlet ${first} --help shows its commands`;
-  const hint = near === undefined ? all : `did you mean paddlet ${near}?`;
+  const all =
+    group.length === 0 ? '`paddlet --help` lists all commands' : `\`paddlet ${first} --help\` lists its commands`;
+  const hint = near === undefined ? all : `did you mean \`paddlet ${near}\`?`;
   return new PaddletError('Usage', `no such command: ${words.slice(0, 2).join(' ')}`, { hint });
 }
 

@@ -11,14 +11,14 @@ import { RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags, setFlags } from './base-command.ts';
 
 export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
-  static override summary = 'Publish a job and deal its tasks';
+  static override summary = 'Publish a job and hand out its tasks';
   static override description =
-    `Puts the job into the store, where pservers and trainers read it, and deals its tasks until the passes are
-over. A second master stands by and takes over when the first one dies. Started again with the same job it goes on.`;
+    `Puts the job into the store, where pservers and trainers read it, and hands out its tasks until all passes are
+done. Additional masters stand by and take over when the active one dies. Run it again with the same job to resume.`;
   static override examples = [
     {
       command: '<%= config.bin %> master examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
-      description: 'The job in a cluster on etcd.',
+      description: 'A cluster that coordinates through etcd.',
     },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };

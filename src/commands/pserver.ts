@@ -5,16 +5,16 @@ import { checkpointFolder, exitOf, RoleCommand, roleFlags, storeUrl } from './ba
 import { jobFlags } from './base-command.ts';
 
 export default class PserverCommand extends RoleCommand<typeof PserverCommand> {
-  static override summary = 'Hold a part of the parameters and serve it';
+  static override summary = 'Hold and serve a part of the parameters';
   static override description =
-    `Claims an index, holds the shards that belong to it, applies pushes and answers pulls. On Ctrl-C it writes its
-parameters down; started again it goes on from there.`;
+    `Claims an index, holds the shards that belong to it, applies pushes and answers pulls. On Ctrl-C it saves its
+parameters; run it again to resume from there.`;
   static override examples = [
     {
       command: '<%= config.bin %> pserver --index 0 --store etcd://127.0.0.1:2379',
-      description: 'The first parameter server.',
+      description: 'The parameter server with index 0.',
     },
-    { command: '<%= config.bin %> pserver', description: 'The first free index; the store from PADDLET_STORE.' },
+    { command: '<%= config.bin %> pserver', description: 'The first free index; the store comes from PADDLET_STORE.' },
   ];
   static override flags = {
     ...jobFlags,

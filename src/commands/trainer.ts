@@ -5,15 +5,15 @@ import { exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts
 import { cacheFlags, dataFlags, jobFlags } from './base-command.ts';
 
 export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
-  static override summary = 'Train: work the tasks that the master deals';
+  static override summary = 'Train on the tasks that the master hands out';
   static override description =
-    `Reads records, computes gradients and pushes them. Any number of trainers may join and leave at any time; on Ctrl-C
-one hands its tasks back.`;
+    `Reads records, computes gradients and pushes them to the pservers. Any number of trainers may join and leave at any
+time; on Ctrl-C a trainer returns its tasks to the master.`;
   static override examples = [
-    { command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379', description: 'One more trainer.' },
+    { command: '<%= config.bin %> trainer --store etcd://127.0.0.1:2379', description: 'Add a trainer.' },
     {
       command: 'PADDLET_STORE=etcd://etcd:2379 <%= config.bin %> trainer --data-dir /mnt/data',
-      description: 'On a machine that has the data elsewhere than the master.',
+      description: 'On a machine where the data is in another folder than on the master.',
     },
   ];
   static override flags = { ...jobFlags, ...dataFlags, ...cacheFlags, ...roleFlags };

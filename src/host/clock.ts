@@ -13,8 +13,8 @@ export function createClock(): Clock {
 }
 
 /**
- * Node fires a timer up to a millisecond early by `performance.now()` (libuv counts whole milliseconds), and at once when the
- * delay is over 2^31 − 1. Both are evened out here, since callers compare deadlines with `monotonicMs()`.
+ * Node fires a timer up to a millisecond early by `performance.now()` (libuv counts whole milliseconds), and at once
+ * when the delay is over 2^31 − 1. Both are evened out here, since callers compare deadlines with `monotonicMs()`.
  */
 function after(delayMs: number, fire: () => void): () => void {
   const dueMs = performance.now() + delayMs;

@@ -34,7 +34,8 @@ function fileOf(handle: FileHandle): DiskFile {
 async function writeAll(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, offset + done);
-    if (bytesWritten === 0) throw Object.assign(new Error('EIO: the disk took no more bytes, write'), { code: 'EIO' });
+    if (bytesWritten === 0)
+      throw Object.assign(new Error('EIO: the disk accepted no more bytes, write'), { code: 'EIO' });
     done += bytesWritten;
   }
 }
@@ -49,18 +50,18 @@ async function readFull(handle: FileHandle, into: Uint8Array, offset: number): P
   return done;
 }
 
-/** Node's own `recursive` never returns where a folder cannot be made in one that is there (below /proc, for example). */
+/** Node's own `recursive` never returns where an existing folder takes no new one (below /proc, for example). */
 async function makeFolder(path: string): Promise<void> {
-  if (await madeOrThere(path)) return;
+  if (await madeOrExists(path)) return;
   const parent = dirname(path);
   if (parent !== path && (await inspect(parent)) === undefined) await makeFolder(parent);
-  // Another process may have made the parent meanwhile: what fails now fails for good.
-  if (!(await madeOrThere(path)))
-    throw Object.assign(new Error(`ENOENT: no folder to make ${path} in`), { code: 'ENOENT' });
+  // Another process may have made the parent: what fails now fails for good.
+  if (!(await madeOrExists(path)))
+    throw Object.assign(new Error(`ENOENT: cannot make the folder ${path}`), { code: 'ENOENT' });
 }
 
 /** False when the parent is missing. */
-async function madeOrThere(path: string): Promise<boolean> {
+async function madeOrExists(path: string): Promise<boolean> {
   try {
     await mkdir(path);
     return true;

@@ -1,4 +1,4 @@
-/** What an armed fail point does to this process. */
+/** How an armed fail point acts on this process. */
 import type { FailHands } from '../base/fail-points.ts';
 
 export const failHands: FailHands = {

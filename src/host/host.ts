@@ -1,4 +1,4 @@
-/** The real world, handed to roles and tools by the commands. */
+/** The real outside world, which commands give to roles and tools. */
 import type { Host, LogLevel } from '../base/seams.ts';
 import { createClock } from './clock.ts';
 import { createDisk } from './disk.ts';

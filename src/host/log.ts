@@ -5,9 +5,9 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies 
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** `text`: one line for people; `json`: one object a line. */
+  /** `text`: for people; `json`: one object per line. */
   readonly format: 'text' | 'json';
-  /** Who speaks, for example `pserver 0`; shown in each line. */
+  /** Name of the process, for example `pserver 0`; shown in each line. */
   readonly name?: string;
   /** Takes one line without its end. */
   readonly write: (line: string) => void;
@@ -16,7 +16,9 @@ export interface LogOptions {
   readonly color: boolean;
 }
 
-/** One line per event. Facts follow the message as `key=value`; errors among them show their message and, if bugs, their stack. */
+/**
+ * One line per event. Facts follow the message as `key=value`; an error is shown by its message, a bug with its stack.
+ */
 export function createLog(options: LogOptions): Log {
   const threshold = LOG_LEVELS.indexOf(options.level);
   const format = options.format === 'json' ? jsonLine : textLine;
@@ -34,7 +36,7 @@ function timeOf(options: LogOptions): string {
 
 function jsonLine(options: LogOptions, level: LogLevel, message: string, facts: Record<string, unknown>): string {
   const name = options.name === undefined ? {} : { name: options.name };
-  // Facts first: none of them can stand in for the time, the level or the message.
+  // Facts first: none of them can replace the time, the level or the message.
   return JSON.stringify({ ...facts, time: timeOf(options), level, ...name, message }, plain);
 }
 
@@ -71,7 +73,7 @@ function plain(_key: string, value: unknown): unknown {
   return value;
 }
 
-/** What comes from outside (a peer's name, a line of data) can neither start a new line nor move the cursor. */
+/** Text from outside (a peer's name, a line of data) can neither start a new line nor move the cursor. */
 function escapeControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -1,4 +1,4 @@
-/** What this machine offers, for `paddlet doctor`. */
+/** The resources of this machine, for `paddlet doctor`. */
 import { statfs } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 

@@ -1,10 +1,10 @@
-/** MD5 of files. Large ones are read in a thread of their own: a role goes on serving meanwhile. */
+/** MD5 of files. Large ones are read in a separate thread, so that a role keeps serving. */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { FileDigest } from '../base/seams.ts';
 
-/** Below this a thread costs more than it spares. */
+/** Below this a thread costs more than it saves. */
 const THREAD_FROM_BYTES = 16 * 1024 * 1024;
 
 /** Text, because the executable has no file to start a thread from. */

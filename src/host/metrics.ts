@@ -1,8 +1,11 @@
-/** What every role answers over HTTP on its port: GET /healthz, /readyz and /metrics (DESIGN §9). */
+/** The HTTP answers of every role on its port: GET /healthz, /readyz and /metrics (DESIGN §9). */
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
 
-/** A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with `labels`. */
+/**
+ * A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with
+ * `labels`.
+ */
 export function createMetricsRegistry(labels: Readonly<Record<string, string>>): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ ...labels });

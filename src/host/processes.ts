@@ -1,4 +1,4 @@
-/** Starts this same program again: the roles of a cluster are processes of one executable. */
+/** Starts this program again: the roles of a cluster are processes of one executable. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { isSea } from 'node:sea';
@@ -27,7 +27,7 @@ export interface SpawnOptions {
   readonly cwd?: string;
   /** Both of the child's output streams are appended to this file; without it they are this process's own. */
   readonly logFile?: string;
-  /** The child notices (`onTetherLost`) when this process is gone, also by SIGKILL. */
+  /** The child notices (`onTetherLost`) when this process has exited, even by SIGKILL. */
   readonly tether?: boolean;
   /** Another program than this one; for tests. */
   readonly self?: SelfCommand;
@@ -47,8 +47,8 @@ export interface RunningProcess {
 }
 
 /**
- * Starts `paddlet <args>`. Rejects when the process cannot be started at all (Node's error).
- * A child has its own process group, so Ctrl-C in a terminal reaches only this process, which then stops its children in order.
+ * Starts `paddlet <args>`. Rejects when the process cannot be started at all (Node's error). A child has its own
+ * process group, so Ctrl-C in a terminal reaches only this process, which then stops its children in order.
  */
 export async function spawnSelf(args: readonly string[], options: SpawnOptions = {}): Promise<RunningProcess> {
   const self = options.self ?? selfCommand();
@@ -80,7 +80,7 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   return { pid, ended, kill: (signal) => child.kill(signal) };
 }
 
-/** Calls `run` when the process that started this one with `tether` is gone; never otherwise. Does not keep the process alive. */
+/** Calls `run` when the process that started this one with `tether` has exited. Does not keep this process alive. */
 export function onTetherLost(run: () => void): Cancel {
   if (process.env[TETHER] !== '1') return () => {};
   const { stdin } = process;

@@ -6,8 +6,8 @@ import type { Clock, Shell, ShellEnd } from '../base/seams.ts';
 const TERM_GRACE_MS = 5_000;
 
 /**
- * The command runs as `$1`. A guard reads from descriptor 3, whose other end this process holds: when it ends, however it
- * does, the guard kills the whole group, so that a command does not outlive the master that started it.
+ * The command runs as `$1`. A guard reads from descriptor 3, whose other end this process holds: when it ends, however
+ * it does, the guard kills the whole group, so that a command does not outlive the master that started it.
  */
 const GUARDED = `( read -r _ <&3; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &
 guard=$!

@@ -1,4 +1,4 @@
-/** From what the schema says is wrong to what a person needs to read: the field, what was expected, what was meant. */
+/** Turns schema errors into messages for users: the field, what was expected, what was probably meant. */
 import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { DURATION_EXPECTED, DURATION_FIELDS } from './fields.ts';
@@ -70,7 +70,7 @@ function unknownField(section: string, key: string, fields: FieldNames, found: u
   const known = fieldsOf(section, fields);
   const near = nearest(key, known);
   // `momentum` is a field of optimizer, but not of every optimizer.
-  if (near === key) return `is no field of ${section} type ${shown(type)}`;
+  if (near === key) return `is not a field of ${section} type ${shown(type)}`;
   if (near !== undefined) return `unknown field; did you mean ${near}?`;
   const elsewhere = [...fields].flatMap(([at, names]) =>
     names.includes(key) && !at.includes('*') ? [at === '' ? key : `${at}.${key}`] : [],
@@ -94,7 +94,7 @@ function unionComplaints(
     const at = path.at(-1) === discriminator ? path : [...path, discriminator];
     return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at)) }];
   }
-  // A field that takes one of two forms: the form that got furthest says it best.
+  // A field with two forms: report the form that matched furthest.
   const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
   const inner =
     firsts.find(({ path: at }) => at.length > 0) ?? firsts.find(({ code }) => code === 'custom') ?? firsts[0];
@@ -123,7 +123,7 @@ function typeName(expected: string): string {
   );
 }
 
-/** The value as it reads in the file, cut to a line. */
+/** The value as in the file, cut to one line. */
 function shown(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'nothing');
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
@@ -138,7 +138,7 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
   return inner;
 }
 
-/** The candidate that a slip of the fingers turns into `word`: one edit in a short word, two, or a third of a long one. */
+/** The candidate that `word` is a typo of: within one edit for a short word, two, or a third of a long word. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   if (candidates.length === 0) return undefined;
   const lower = word.toLowerCase();

@@ -3,7 +3,7 @@ import type { Job } from './schema.ts';
 export interface JobDifference {
   /** Dotted, for example `training.passes`. */
   readonly field: string;
-  /** JSON; undefined where the field is not there. */
+  /** JSON; undefined where the field is missing. */
   readonly before: unknown;
   readonly after: unknown;
 }

@@ -1,4 +1,4 @@
-/** Durations as people write them: a number and its unit, `500ms`, `5s`, `1.5m`, `10m`, `1h`, `2d`. */
+/** Durations as users write them: a number and its unit, `500ms`, `5s`, `1.5m`, `10m`, `1h`, `2d`. */
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds, rounded to whole ones; undefined when the text is not a duration. */

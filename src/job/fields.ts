@@ -24,7 +24,7 @@ export const DURATION_FIELDS: ReadonlySet<string> = new Set([
   'checkpoint.interval',
 ]);
 
-/** Text such as `5s`, checked to lie within the bounds; the resolved job has it in milliseconds. */
+/** Text such as `5s`, checked against the bounds; the resolved job has it in milliseconds. */
 function duration(minMs: number, maxMs: number) {
   return z.string().check((context) => {
     const ms = parseDurationMs(context.value);
@@ -50,28 +50,28 @@ export const jobName = z
 const path = z
   .string()
   .min(1)
-  .max(4096)
+  .max(LIMITS.jobPathCharacters)
   .refine((text) => !text.includes('\0'), 'expected a path without NUL characters');
-const paths = z.union([path, z.array(path).min(1).max(65_536)]);
+const paths = z.union([path, z.array(path).min(1).max(LIMITS.jobPaths)]);
 
 export const dataFields = {
-  format: z.enum(DATA_FORMATS).describe('Format of all files; gzip is recognized by itself.'),
+  format: z.enum(DATA_FORMATS).describe('Format of all files; gzip is detected automatically.'),
   train: paths.describe(
-    'Training files: a file, a folder, a glob, or a list of these. Relative paths start at the data folder.',
+    'Training files: a file, a folder, a glob, or a list of these. Relative paths start from the data folder.',
   ),
   trainLabels: paths
     .optional()
     .describe('Label files of `train`, in the same order; only for idx. Default: found by name.'),
-  test: paths.optional().describe('Files the finished model is evaluated on.'),
+  test: paths.optional().describe('Test files, on which the finished model is evaluated.'),
   testLabels: paths
     .optional()
     .describe('Label files of `test`, in the same order; only for idx. Default: found by name.'),
   recordsPerTask: countOf(1, 2 ** 31 - 1)
     .default(1000)
-    .describe('Records that one task hands to a trainer.'),
+    .describe('Records per task, the unit of work that a trainer gets.'),
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
-    .describe('Bad records that a task may have; with more the task fails.'),
+    .describe('Bad records that a task may have; with more, it fails.'),
 };
 
 const binaryOrRegression = () =>
@@ -79,7 +79,7 @@ const binaryOrRegression = () =>
 
 const saveDir = path
   .optional()
-  .describe('Folder that a trainer writes the merged model to after each pass, as one safetensors file.');
+  .describe('Folder for the merged model, which a trainer writes after each pass as one safetensors file.');
 
 export const modelSchema = z.discriminatedUnion('type', [
   z.strictObject({
@@ -90,8 +90,8 @@ export const modelSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('softmax').describe('Multinomial logistic regression on dense inputs.'), saveDir }),
   z.strictObject({
     type: z.literal('fm').describe('Factorization machine of degree two.'),
-    factors: countOf(1, 1024).default(8).describe('Length of the vector of each feature.'),
-    initStddev: notNegative().default(0.01).describe('Standard deviation of the vectors at the start.'),
+    factors: countOf(1, 1024).default(8).describe("Length of each feature's factor vector."),
+    initStddev: notNegative().default(0.01).describe('Standard deviation of the initial factor vectors.'),
     task: binaryOrRegression(),
     saveDir,
   }),
@@ -99,10 +99,12 @@ export const modelSchema = z.discriminatedUnion('type', [
 export type ModelSpec = z.infer<typeof modelSchema>;
 
 const learningRate = (value: number) => positive().default(value).describe('Step size.');
-const l2 = () => notNegative().default(0).describe('Weight of the L2 penalty, on what an update touches.');
-const epsilon = (value: number) => positive().default(value).describe('Keeps the division finite.');
-const beta1 = () => rate().default(0.9).describe('Decay of the mean of gradients.');
-const beta2 = () => rate().default(0.999).describe('Decay of the mean of squared gradients.');
+const l2 = () =>
+  notNegative().default(0).describe('Weight of the L2 penalty, applied to the values that an update touches.');
+const epsilon = (value: number) =>
+  positive().default(value).describe('Added to the denominator for numerical stability.');
+const beta1 = () => rate().default(0.9).describe('Decay rate of the mean of gradients.');
+const beta2 = () => rate().default(0.999).describe('Decay rate of the mean of squared gradients.');
 
 export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
@@ -113,18 +115,18 @@ export const optimizerSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('momentum').describe('Gradient descent with momentum.'),
     learningRate: learningRate(0.01),
-    momentum: rate().default(0.9).describe('Part of the last step that is kept.'),
+    momentum: rate().default(0.9).describe('Fraction of the last step that is kept.'),
     l2: l2(),
   }),
   z.strictObject({
     type: z.literal('adagrad').describe('AdaGrad.'),
     learningRate: learningRate(0.1),
-    initialAccumulator: notNegative().default(0.1).describe('Sum of squared gradients at the start.'),
+    initialAccumulator: notNegative().default(0.1).describe('Initial sum of squared gradients.'),
     epsilon: epsilon(1e-7),
     l2: l2(),
   }),
   z.strictObject({
-    type: z.literal('adam').describe('Adam; the penalty is part of the gradient.'),
+    type: z.literal('adam').describe('Adam; the L2 penalty is part of the gradient.'),
     learningRate: learningRate(0.001),
     beta1: beta1(),
     beta2: beta2(),
@@ -139,12 +141,12 @@ export const optimizerSchema = z.discriminatedUnion('type', [
     epsilon: epsilon(1e-8),
     weightDecay: notNegative()
       .default(0.01)
-      .describe('Part of the value that each step takes away, times the step size.'),
+      .describe('Fraction of the value that each step subtracts, times the step size.'),
   }),
   z.strictObject({
     type: z.literal('ftrl').describe('FTRL-proximal.'),
     alpha: positive().default(0.1).describe('Step size.'),
-    beta: notNegative().default(1).describe('Smooths the step size of rarely seen features.'),
+    beta: notNegative().default(1).describe('Smooths the step size of rare features.'),
     lambda1: notNegative().default(0).describe('Weight of the L1 penalty: rare features stay at zero.'),
     lambda2: notNegative().default(0).describe('Weight of the L2 penalty.'),
   }),
@@ -180,92 +182,93 @@ export const trainingFields = {
   mode: z
     .enum(['async', 'sync'])
     .default('async')
-    .describe('How gradients are applied: `async`, each as it comes; `sync`, in rounds, always with the same bits.'),
-  passes: countOf(1, 1_000_000).default(1).describe('Sweeps over the training data.'),
-  batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records behind one gradient.'),
+    .describe(
+      'How gradients are applied: `async`, each as it arrives; `sync`, in rounds, with bitwise reproducible results.',
+    ),
+  passes: countOf(1, 1_000_000).default(1).describe('Passes (epochs) over the training data.'),
+  batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
   pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
   pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),
   lanes: countOf(1, LIMITS.lanes)
     .default(8)
-    .describe(
-      'Mini-batches that make one round of mode `sync`: it has as many logical workers, dealt to the live trainers.',
-    ),
+    .describe('Mini-batches per round in sync mode: so many logical workers, distributed over the live trainers.'),
   seed: countOf(0, 2 ** 32 - 1)
     .default(1)
-    .describe('Seed of first values and of the order of the tasks.'),
-  staleness: z.strictObject(stalenessFields).optional().describe('How old the values behind a gradient may be.'),
+    .describe('Seed of the initial values and of the order of tasks.'),
+  staleness: z
+    .strictObject(stalenessFields)
+    .optional()
+    .describe('How stale the values that a gradient is computed from may be.'),
 };
 
 export const clusterCounts = {
   pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
   trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
-  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('With fewer live trainers the job waits.'),
+  minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
   maxTrainers: countOf(1, LIMITS.trainers)
     .default(LIMITS.trainers)
-    .describe('Trainers that work at a time; more stand by.'),
+    .describe('Trainers that work at the same time; others stand by.'),
   shards: countOf(1, LIMITS.shards)
     .default(512)
-    .describe('Parts that the parameters are cut into; fixed for the life of the job.'),
+    .describe('Parts that the parameters are partitioned into; fixed for the life of the job.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')
-  .describe('How long a process that died holds what it owned; 1s to 1h.');
+  .describe('Time after which what a dead process owned is released; 1s to 1h.');
 
 export const taskCounts = {
   maxFailures: countOf(0, 1_000_000)
     .default(3)
-    .describe('Failures that a task may have in a pass; with one more it is discarded.'),
+    .describe('Failures that a task may have in a pass; after one more it is discarded.'),
   maxDiscarded: countOf(0, LIMITS.tasks)
     .default(0)
-    .describe('Tasks that may be discarded; with one more the job fails.'),
+    .describe('Tasks that may be discarded; after one more the job fails.'),
 };
 export const taskTimeout = z
   .union([z.literal('auto'), duration(100, 24 * HOUR_MS)])
   .default('auto')
-  .describe('How long an attempt may take; `auto` follows the measured time of the tasks.');
+  .describe('How long one attempt at a task may take; `auto` adapts to the measured duration of tasks.');
 export const timeoutFloor = duration(100, 24 * HOUR_MS)
   .default('30s')
-  .describe('What `auto` never goes below.');
+  .describe('Lower bound of the `auto` timeout.');
 
 export const checkpointFields = {
   dir: path.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
-  keep: countOf(0, 1000).default(1).describe('Older checkpoints of each pserver kept beside the newest.'),
-  everyPasses: countOf(1, 1_000_000).optional().describe('Save also after so many passes.'),
+  keep: countOf(0, 1000).default(1).describe('Older checkpoints that each pserver keeps besides the newest.'),
+  everyPasses: countOf(1, 1_000_000).optional().describe('Also save after this number of passes.'),
   everyBatches: countOf(1, 2 ** 40)
     .optional()
-    .describe('Save also after so many mini-batches.'),
+    .describe('Also save after this number of mini-batches.'),
   maxBytesPerSecond: countOf(1024, 2 ** 40)
     .optional()
-    .describe(
-      'Bytes a second that saving may write, to spare the network; the last save of a process is not held back.',
-    ),
+    .describe('Limit of the write rate while saving, in bytes per second; the last save of a process is not limited.'),
 };
 export const checkpointInterval = z
   .union([z.literal('off'), duration(100, 24 * HOUR_MS)])
   .default('10m')
-  .describe('Time from one checkpoint of a pserver to the next; `off` for none by time.');
+  .describe('Time between two checkpoints of a pserver; `off` disables saving by time.');
 
-const commands = () => z.array(z.string().min(1).max(65_536)).max(100).default([]);
+const commands = () => z.array(z.string().min(1).max(LIMITS.hookCharacters)).max(LIMITS.hookCommands).default([]);
 
 export const hookFields = {
-  before: commands().describe('Shell commands that the master runs before the first pass, one after the other.'),
+  before: commands().describe('Shell commands that the master runs before the first pass, one after another.'),
   after: commands().describe('Shell commands that the master runs after the last pass, when the result is known.'),
 };
 
 export const warmStartFields = {
-  from: path.describe('Checkpoint folder of the job to begin from. A relative path starts at the data folder.'),
+  from: path.describe('Checkpoint folder of the job to start from. A relative path starts from the data folder.'),
   vars: z
     .array(z.string().min(1).max(LIMITS.parameterNameBytes))
     .min(1)
     .max(LIMITS.parameters)
     .default(['*'])
-    .describe('Parameters and tables to take over: names, `*` is any text and `?` any character.'),
+    .describe('Parameters and tables to load: names, with the wildcards `*` and `?`.'),
   optimizerState: z
     .boolean()
     .default(true)
-    .describe("Take over the optimizer's state too; needs an optimizer of the same type."),
+    .describe('Load the optimizer state too; needs an optimizer of the same type.'),
   missing: z
     .enum(['fail', 'initialize', 'zero'])
     .default('fail')
-    .describe('What to do with chosen parameters and tables that the checkpoint lacks.'),
+    .describe('What to do with selected parameters and tables that are missing from the checkpoint.'),
 };

@@ -61,7 +61,10 @@ async function readText(disk: Disk, path: string, shown: string): Promise<string
     file = await disk.open(path);
     const size = await file.size();
     if (size > LIMITS.jobFileBytes) {
-      throw new PaddletError('JobInvalid', `${shown} has ${size} bytes: a job file has at most ${LIMITS.jobFileBytes}`);
+      throw new PaddletError(
+        'JobInvalid',
+        `${shown} has ${size} bytes; a job file may have at most ${LIMITS.jobFileBytes}`,
+      );
     }
     const bytes = new Uint8Array(size);
     const length = await file.read(bytes, 0);
@@ -78,12 +81,12 @@ function unreadable(shown: string, error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException).code;
   const why = {
     ENOENT: 'no such file',
-    EISDIR: 'it is a folder',
-    EACCES: 'not allowed to read it',
+    EISDIR: 'is a folder',
+    EACCES: 'permission denied',
     ENOTDIR: 'no such file',
   }[code ?? ''];
   if (why === undefined) return error;
-  const hint = code === 'ENOENT' ? 'job files are YAML; examples/ has some to start from' : undefined;
+  const hint = code === 'ENOENT' ? 'job files are YAML; see examples/ for some to start from' : undefined;
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

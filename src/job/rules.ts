@@ -1,4 +1,4 @@
-/** What the fields of a job must be to each other; run on a file whose fields are each valid. */
+/** Rules between the fields of a job, for a file whose fields are valid one by one. */
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
@@ -49,7 +49,7 @@ function labelRules({ data }: JobFile): RuleBroken[] {
     const labelCount = countOf(data[labels]);
     if (!formatOf(data.format).hasLabelFiles) {
       const others = formatsWhere(({ hasLabelFiles }) => hasLabelFiles).join(', ');
-      const message = `only for format ${others}: ${data.format} has its labels in the records`;
+      const message = `only for format ${others}: ${data.format} records contain their labels`;
       if (labelCount > 0) broken.push({ path: ['data', labels], message });
     } else if (labelCount > 0 && fileCount !== labelCount) {
       const message = `expected as many as ${files} (${fileCount}), found ${labelCount}; without ${labels} they are found by name`;
@@ -59,7 +59,7 @@ function labelRules({ data }: JobFile): RuleBroken[] {
   return broken;
 }
 
-/** Pushes of one trainer from one pull make each other stale. */
+/** Several pushes from one pull make each other stale. */
 function stalenessRules(file: JobFile): RuleBroken[] {
   const { staleness, pushEvery, pullEvery } = file.training;
   if (staleness === undefined) return [];
@@ -71,7 +71,7 @@ function stalenessRules(file: JobFile): RuleBroken[] {
     refuse('bound', `expected at least ${own}: a trainer makes ${own + 1} pushes from one pull (pullEvery, pushEvery)`);
   }
   if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
-    refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the other way round');
+    refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the reverse');
   }
   if (staleness.policy === 'scale' && !optimizersOf(file).every(hasLearningRate)) {
     refuse('policy', 'ftrl has no learning rate to scale: expected wait or refuse');
@@ -85,16 +85,16 @@ function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   const broken: RuleBroken[] = [];
   for (const field of ['pushEvery', 'pullEvery'] as const) {
     if (training[field] === 1) continue;
-    broken.push({ path: ['training', field], message: `mode sync pulls and pushes every mini-batch: expected 1` });
+    broken.push({ path: ['training', field], message: 'sync mode pulls and pushes every mini-batch: expected 1' });
   }
   if (training.staleness !== undefined) {
     broken.push({
       path: ['training', 'staleness'],
-      message: 'only for mode async: in mode sync nothing is ever stale',
+      message: 'only for async mode: in sync mode no gradient is stale',
     });
   }
   if (tasks.maxDiscarded > 0) {
-    broken.push({ path: ['tasks', 'maxDiscarded'], message: 'mode sync discards no task: expected 0' });
+    broken.push({ path: ['tasks', 'maxDiscarded'], message: 'sync mode discards no task: expected 0' });
   }
   return broken;
 }

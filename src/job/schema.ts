@@ -1,9 +1,11 @@
 /**
- * The job: as people write it (`jobFileSchema`) and as the roles use it (`Job`: defaults applied, lists for paths,
+ * The job: as users write it (`jobFileSchema`) and as the roles use it (`Job`: defaults applied, lists for paths,
  * durations in milliseconds). The second form is what the store's `/job` carries; it is validated again when read.
  */
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
+import type { Frozen } from '../base/frozen.ts';
+import { LIMITS } from '../base/limits.ts';
 import type { OptimizerChoice } from '../tensor/optimizer.ts';
 import { parseDurationMs } from './duration.ts';
 import {
@@ -40,22 +42,22 @@ export const jobFileSchema = z.strictObject({
   model: modelSchema.describe('What to train.'),
   optimizer: optimizerSchema
     .prefault({ type: 'adagrad' })
-    .describe('How the pservers apply gradients, where `tables` and `blocks` say nothing else.'),
+    .describe('How the pservers apply gradients, unless `tables` or `blocks` say otherwise.'),
   tables: tablesSchema,
   blocks: blocksSchema,
-  training: optionalSection(trainingFields, 'How the data is gone through.'),
+  training: optionalSection(trainingFields, 'Mode, passes and batches.'),
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do when tasks fail.'),
   checkpoint: optionalSection(
     { ...checkpointFields, interval: checkpointInterval },
-    'When and where parameters are kept.',
+    'When and where parameters are saved.',
   ),
-  hooks: optionalSection(hookFields, 'Commands before the first pass and after the last.'),
-  warmStart: z.strictObject(warmStartFields).optional().describe("Begin with another job's parameters."),
+  hooks: optionalSection(hookFields, 'Commands to run before the first pass and after the last.'),
+  warmStart: z.strictObject(warmStartFields).optional().describe("Start from another job's parameters."),
 });
 export type JobFile = z.output<typeof jobFileSchema>;
 
-const pathList = z.array(z.string().min(1).max(4096)).max(65_536);
+const pathList = z.array(z.string().min(1).max(LIMITS.jobPathCharacters)).max(LIMITS.jobPaths);
 const ms = z.int().min(1);
 
 /** The resolved form, as the store carries it. */
@@ -64,7 +66,7 @@ const jobSchema = z.strictObject({
   data: z.strictObject({
     format: dataFields.format,
     train: pathList.min(1),
-    /** Empty but for idx; there as long as `train`. */
+    /** Empty except for idx; then as long as `train`. */
     trainLabels: pathList,
     /** Empty when the job is not evaluated. */
     test: pathList,
@@ -84,16 +86,10 @@ const jobSchema = z.strictObject({
   warmStart: z.strictObject(warmStartFields).optional(),
 });
 
-type Frozen<T> = T extends readonly (infer E)[]
-  ? readonly Frozen<E>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T;
-
 /** A whole, valid job. Plain JSON. */
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
-/** Breaks the build when the job file's optimizers and the tensor core's part ways. */
+/** Breaks the build when the optimizers of the job file and of the tensor core differ. */
 const _optimizersAgree: (job: Job) => OptimizerChoice = (job) => job;
 void _optimizersAgree;
 
@@ -147,7 +143,7 @@ function asList(paths: string | string[] | undefined): string[] {
 
 function durationMs(text: string): number {
   const value = parseDurationMs(text);
-  if (value === undefined) throw new Error(`not a duration, though the schema took it: ${text}`);
+  if (value === undefined) throw new Error(`not a duration, although the schema accepted it: ${text}`);
   return value;
 }
 

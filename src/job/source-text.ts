@@ -51,7 +51,8 @@ export function parseSource(name: string, text: string, sets: readonly string[])
   return { value, placeOf: (path, atKey) => placeOf(document, lines, name, overridden, path, atKey) };
 }
 
-const NO_ALIASES = 'aliases (*name) are not for job files: a few lines of them can stand for any amount of memory';
+const NO_ALIASES =
+  'aliases (*name) are not allowed in job files: a few lines of them can expand to any amount of memory';
 
 /** Where the first alias is. */
 function firstAlias(document: Document): number | undefined {
@@ -87,7 +88,7 @@ function applySet(target: Record<string, unknown>, set: string): string {
   return path.join('.');
 }
 
-/** Also for names such as `__proto__`, which become plain (unknown) fields. */
+/** Names such as `__proto__` become plain (unknown) fields too. */
 function put<T>(target: object, name: string, value: T): T {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
   return value;
@@ -105,7 +106,7 @@ function placeOf(
     const set = overridden.get(path.slice(0, length).join('.'));
     if (set !== undefined) return { source: set, line: undefined, column: undefined };
   }
-  // A section that only the command line brought in.
+  // A section that exists only because of the command line.
   const inside = [...overridden].find(([field]) => field.startsWith(`${path.join('.')}.`));
   if (inside !== undefined && !document.hasIn(path)) return { source: inside[1], line: undefined, column: undefined };
   const offset = offsetOf(document, path, atKey);
@@ -113,7 +114,7 @@ function placeOf(
   return { source: name, line, column: col };
 }
 
-/** Start of the value at `path`, or of the nearest thing around it that is in the file. */
+/** Start of the value at `path`, or of the nearest enclosing one that is in the file. */
 function offsetOf(document: Document, path: readonly (string | number)[], atKey: boolean): number {
   let node: unknown = document.contents;
   let offset = startOf(node) ?? 0;
@@ -126,7 +127,7 @@ function offsetOf(document: Document, path: readonly (string | number)[], atKey:
     if (next === undefined || next === null) return offset;
     const last = depth === path.length - 1;
     if (!(last && atKey)) offset = startOf(next) ?? offset;
-    // What is missing from a section is shown at the section's name.
+    // A field that is missing from a section is reported at the section's name.
     if (!last && pair !== undefined && isMap(next)) offset = startOf(pair.key) ?? offset;
     node = next;
   }
@@ -154,6 +155,6 @@ export function jobInvalid(name: string, errors: readonly JobError[]): PaddletEr
   const details = { errors: errors.map(({ place, ...rest }) => ({ ...place, ...rest })) };
   return new PaddletError('JobInvalid', message, {
     details,
-    hint: 'docs/job-file.md describes every field; `paddlet doctor --schema` prints the schema',
+    hint: 'docs/job-file.md describes every field; `paddlet doctor --schema` prints the JSON Schema',
   });
 }

@@ -63,22 +63,25 @@ describe.each(COMMANDS)('$id', (entry) => {
       expect(out).toContain(part);
   });
 
-  test('a flag that is not there is a usage error with a hint', async () => {
+  test('an unknown flag is a usage error with a hint', async () => {
     const { code, out, err } = await paddlet(...words, '--no-such-flag-at-all');
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain('error Usage:');
-    expect(err).toContain(`hint: see paddlet ${words.join(' ')} --help`);
+    expect(err).toContain(`hint: run \`paddlet ${words.join(' ')} --help\` to see its flags`);
   });
 });
 
 describe('errors', () => {
   test.each([
-    [['doctr'], 'error Usage: no such command: doctr\nhint: did you mean paddlet doctor?\n'],
-    [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean paddlet data index?\n'],
-    [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: paddlet --help shows all commands\n'],
-    [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: paddlet --help shows all commands\n'],
+    [['doctr'], 'error Usage: no such command: doctr\nhint: did you mean `paddlet doctor`?\n'],
+    [['data', 'indx'], 'error Usage: no such command: data indx\nhint: did you mean `paddlet data index`?\n'],
+    [['frobnicate'], 'error Usage: no such command: frobnicate\nhint: `paddlet --help` lists all commands\n'],
+    [['--frobnicate'], 'error Usage: no such command: --frobnicate\nhint: `paddlet --help` lists all commands\n'],
     [['doctor', '--jsn'], 'error Usage: nonexistent flag: --jsn\nhint: did you mean --json?\n'],
-    [['doctor', 'job.yaml', 'extra'], 'error Usage: unexpected argument: extra\nhint: see paddlet doctor --help\n'],
+    [
+      ['doctor', 'job.yaml', 'extra'],
+      'error Usage: unexpected argument: extra\nhint: run `paddlet doctor --help` to see its flags\n',
+    ],
   ])('%j', async (args, err) => {
     expect(await paddlet(...args)).toEqual({ code: 2, out: '', err });
   });
@@ -87,7 +90,7 @@ describe('errors', () => {
     const { code, out, err } = await paddlet('doctor', '--log-level=loud', '--json');
     expect([code, err]).toEqual([2, '']);
     const { error } = JSON.parse(out);
-    expect(error).toMatchObject({ code: 'Usage', exit: 2, hint: 'see paddlet doctor --help' });
+    expect(error).toMatchObject({ code: 'Usage', exit: 2, hint: 'run `paddlet doctor --help` to see its flags' });
     expect(error.message).toContain('debug, info, warn, error');
   });
 });

@@ -33,7 +33,7 @@ test('a misspelt field of the job file: its line, its name, and the right one', 
   }
 });
 
-test('a missing data file is named', async () => {
+test('a data file that does not exist is named', async () => {
   const place = openPlace();
   const job = place.writeJob(SMALL);
   const { code, err } = await place.paddlet('run', job);

@@ -13,14 +13,17 @@ test('--fresh beside a run is refused, and the run ends as good', async () => {
   const { code, out, err } = await place.start('run --fresh', [...args, '--fresh']).ended;
   expect(code).toBe(USAGE);
   expect(JSON.parse(out)).toMatchObject({
-    error: { code: 'JobConflict', message: expect.stringContaining('the job is being worked on: /paddlet/planted/') },
+    error: {
+      code: 'JobConflict',
+      message: expect.stringContaining('processes are working on the job: /paddlet/planted/'),
+    },
   });
   expect(err).toContain('waiting for the leases of');
   await expectMidRun(store);
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
 });
 
-test('--fresh at once after everything was killed: waits for the leases, and starts from the beginning', async () => {
+test('--fresh at once after everything was killed: waits for the leases, and starts over', async () => {
   const place = openPlace();
   const { running, store, args } = await startRun(place, await plantedJob(place));
   await store.passesOver(1, running);
@@ -29,6 +32,6 @@ test('--fresh at once after everything was killed: waits for the leases, and sta
   for (const pid of place.alive()) if (pid !== running.pid) process.kill(pid, 'SIGKILL');
   running.kill('SIGKILL');
   await running.ended;
-  const again = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
-  expect(await resultOf(again)).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
+  const fresh = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
+  expect(await resultOf(fresh)).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
 });

@@ -36,7 +36,7 @@ export const JOB = {
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 
-/** Where one lease is to run out while the others are kept, and no process restarts a role. */
+/** Where one lease is to run out while the others are kept, and no role is started again. */
 export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '5s' } };
 
 /** Makes the data in the place's folder, and the job file; its path. */

@@ -32,7 +32,7 @@ test.each([
   const { index, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   process.kill(pid, 'SIGKILL');
   await expectMidRun(store);
-  await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); starting it again`));
+  await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); restarting it`));
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   expect(readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8')).toMatch(known.says);
@@ -54,7 +54,7 @@ async function askPosition(
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
 }
 
-/** Holds the process up until its index is free for others, while a client asks it on an open connection. */
+/** Holds the process up until its index is free for others; in that time a client asks it, on a connection it has. */
 async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
   const { ask } = await askPosition(store, pserver.address);
   expect(await ask()).toMatchObject({ type: 'position' });
@@ -73,7 +73,7 @@ test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, an
   await store.passesOver(2, running);
   const { index = -1, pid, address } = oneOf(await liveProcesses(place, ROLES), 'pserver');
   await holdUp(store, { index, pid, address });
-  await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); starting it again`));
+  await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); restarting it`));
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   const log = readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8');
@@ -102,7 +102,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     expect((await again.ended).code).toBe(0);
   });
 
-  test('SIGTERM of a pserver while the store is unreachable: it waits, then saves its parameters', async () => {
+  test('SIGTERM of a pserver while the store is unreachable: it waits for it, and saves its parameters', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });

@@ -13,11 +13,11 @@ test('SIGKILL of a trainer, then of the master, in mid-run: the job ends as good
   const processes = await liveProcesses(place, ROLES);
   process.kill(oneOf(processes, 'trainer').pid, 'SIGKILL');
   const before = await expectMidRun(store);
-  await running.said(/trainer \d ended \(SIGKILL\); starting it again/);
+  await running.said(/trainer \d ended \(SIGKILL\); restarting it/);
   await store.passesOver(4, running);
   process.kill(oneOf(processes, 'master').pid, 'SIGKILL');
   expect(await expectMidRun(store)).toBeGreaterThan(before);
-  await running.said(/master ended \(SIGKILL\); starting it again/);
+  await running.said(/master ended \(SIGKILL\); restarting it/);
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   expect(readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8')).toMatch(/resuming in pass \d+ of/);
@@ -36,7 +36,7 @@ test('SIGKILL of the run itself: its processes leave cleanly, and the same comma
   const again = place.start('run again', args);
   await expectWhole(place, await resultOf(again), place.path(JOB_FOLDER, 'checkpoints'));
   const log = readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8');
-  expect(log).toContain('the launcher is gone: stopping');
+  expect(log).toContain('the launcher has exited; stopping');
   const [, pass, inPass] = /resuming in pass (\d+) of \d+ done=(\d+)/.exec(log)!.map(Number);
   expect((pass! - 1) * TASKS_PER_PASS + inPass!).toBe(done);
 });

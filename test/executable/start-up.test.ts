@@ -1,4 +1,4 @@
-/** Roles started where something is in their way: a port, an index, a store that is missing so far. */
+/** Roles started where something is in their way: a port, an index, a store that is not running yet. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -57,7 +57,7 @@ test('an index held by a live pserver is waited for, saying so, then refused; th
 
 const reason = whyNoEtcd();
 describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` (${reason})`}`, () => {
-  test('roles wait for a missing etcd and log it; when it appears the job runs', async () => {
+  test('roles wait for an etcd that is not running and log it; when it starts, the job runs', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     await etcd.kill();

@@ -1,4 +1,4 @@
-/** `paddlet run`: stopped cleanly, resumed, shown again, refused when changed, started again. */
+/** `paddlet run`: stopped cleanly, resumed, shown again, refused when changed, started over. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
@@ -29,7 +29,7 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
   running.kill('SIGINT');
   const stopped = await running.ended;
   expect(stopped).toMatchObject({ code: INTERRUPTED, out: '' });
-  expect(stopped.err).toContain('the same command goes on from here');
+  expect(stopped.err).toContain('run the same command again to resume');
   await expectMidRun(store);
   await expectCleanCheckpoints(place, store);
   expect(place.alive()).toEqual([]);

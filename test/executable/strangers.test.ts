@@ -99,5 +99,5 @@ test('random bytes and lengths of 3 GB on the port of every role, in mid-run: al
   expect(after.map(named)).toEqual(before.map(named));
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
-  expect(running.err).not.toContain('starting it again');
+  expect(running.err).not.toContain('restarting it');
 });

@@ -24,7 +24,7 @@ test('metrics in the text format of Prometheus, labelled', async () => {
   expect(answer?.body).toMatch(/^process_resident_memory_bytes\{role="pserver",index="3"\} \d+$/m);
 });
 
-test('anything else is not there', async () => {
+test('anything else does not exist', async () => {
   expect(
     await createHealth({ role: 'master', isReady: () => ({ ready: true }), registry })('/etc/passwd'),
   ).toBeUndefined();

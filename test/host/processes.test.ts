@@ -33,7 +33,7 @@ test('a killed one tells the signal', async () => {
   expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
-test('a program that is not there is an error, not a silent child', async () => {
+test('a program that does not exist is an error, not a silent child', async () => {
   await expect(spawnSelf([], { self: { command: join(folder, 'none'), args: [] } })).rejects.toMatchObject({
     code: 'ENOENT',
   });

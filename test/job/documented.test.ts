@@ -42,7 +42,7 @@ describe('docs/job-file.md', () => {
     if (value !== undefined && !path.startsWith('optimizer.')) expect(row).toContain(`| \`${text}\` |`);
   });
 
-  test('names no field that is not there', () => {
+  test('names no field that does not exist', () => {
     const known = new Set(fields.map(([path]) => path));
     const named = [...guide.matchAll(/^\| `([a-zA-Z.]+)`/gm)].map(([, path]) => path as string);
     expect(named.filter((path) => !known.has(path))).toEqual([]);

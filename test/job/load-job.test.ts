@@ -157,7 +157,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field of another optimizer',
       `${SMALL}optimizer: { type: adagrad, momentum: 0.5 }\n`,
-      'job.yaml:4:29: optimizer.momentum: is no field of optimizer type "adagrad"',
+      'job.yaml:4:29: optimizer.momentum: is not a field of optimizer type "adagrad"',
     ],
     [
       'a field that nothing implements',
@@ -222,7 +222,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'staleness where nothing is stale',
       `${SMALL}training: { mode: sync, staleness: { bound: 3 } }\n`,
-      'job.yaml:4:36: training.staleness: only for async mode: in sync mode nothing is ever stale',
+      'job.yaml:4:36: training.staleness: only for async mode: in sync mode no gradient is stale',
     ],
     [
       'tasks that sync training would leave out',
@@ -249,7 +249,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'labels in the wrong format',
       SMALL.replace('a9a.gz', 'a9a.gz, trainLabels: b'),
-      'job.yaml:2:37: data.trainLabels: only for format idx: libsvm has its labels in the records',
+      'job.yaml:2:37: data.trainLabels: only for format idx: libsvm records contain their labels',
     ],
     [
       'a table that the model lacks',
@@ -286,7 +286,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field of another optimizer in a table',
       `${FM}tables: { w: { optimizer: { type: ftrl, momentum: 1 } } }\n`,
-      'job.yaml:4:41: tables.w.optimizer.momentum: is no field of tables.w.optimizer type "ftrl"',
+      'job.yaml:4:41: tables.w.optimizer.momentum: is not a field of tables.w.optimizer type "ftrl"',
     ],
   ])('%s', (_what, text, message) => {
     expect(complaint(text)).toBe(message);

@@ -3,9 +3,10 @@
  * that does not notice would prove nothing.
  */
 import { isPaddletError } from '../../src/base/errors.ts';
+import { parseRoleInfo, type RoleInfo } from '../../src/cluster/info.ts';
 import type { AttemptRef } from '../../src/core/tasks/address.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
-import type { PlacementStamp, ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
 
 export type Mutation = (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -21,6 +22,12 @@ const asking =
     };
     return (await handler({ header, segmentCount: 0, segment: none, free: () => {} }, session)).header;
   };
+
+async function askInfo(ask: Ask): Promise<RoleInfo> {
+  const reply = await ask({ type: 'info' });
+  if (reply.type !== 'info') throw new Error('every role says what it does');
+  return parseRoleInfo(reply.info);
+}
 
 /** Handles a request as if it had another header. */
 function changing(change: (header: RequestHeader, ask: Ask) => Promise<RequestHeader>): Mutation {
@@ -49,9 +56,8 @@ export const withoutLedger = changing(async (header, ask) => {
 /** Every request names the placement that the pserver has. */
 export const withoutPlacement = changing(async (header, ask) => {
   if (header.type !== 'push' && header.type !== 'pull') return header;
-  const info = await ask({ type: 'info' });
-  const placement = info.type === 'info' ? (info.info.placement as PlacementStamp | undefined) : undefined;
-  return placement === undefined ? header : { ...header, placement };
+  const info = await askInfo(ask);
+  return info.role === 'pserver' && info.state === 'working' ? { ...header, placement: info.placement } : header;
 });
 
 const isSameTask = (a: AttemptRef, b: AttemptRef): boolean =>
@@ -60,9 +66,9 @@ const isSameTask = (a: AttemptRef, b: AttemptRef): boolean =>
 /** A trainer that reports a task as finished has a live attempt of it, if any trainer has. */
 export const withoutAttempts = changing(async (header, ask) => {
   if (header.type !== 'finishTask') return header;
-  const info = await ask({ type: 'info' });
-  const attempts = (info.type === 'info' ? info.info.attempts : undefined) as readonly AttemptRef[] | undefined;
-  const live = attempts?.filter((one) => isSameTask(one, header)) ?? [];
+  const info = await askInfo(ask);
+  if (info.role !== 'master' || info.state !== 'working' || info.mode !== 'async') return header;
+  const live = info.attempts.filter((one) => isSameTask(one, header));
   const isLive = live.some(({ attempt, trainer }) => attempt === header.attempt && trainer === header.trainer);
   const [other] = live;
   return isLive || other === undefined ? header : { ...header, attempt: other.attempt, trainer: other.trainer };

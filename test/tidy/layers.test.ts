@@ -51,7 +51,17 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'roles/master': { tasks: [], rounds: ['tasks'] },
   'roles/pserver': { files: [], tasks: ['files'], rounds: ['files', 'tasks'] },
   'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
-  commands: { base: [], checkpoint: ['base'], data: ['base'], doctor: ['base'] },
+  commands: {
+    base: [],
+    checkpoint: ['base'],
+    data: ['base'],
+    doctor: ['base'],
+    evaluate: ['base'],
+    restore: ['base', 'checkpoint'],
+    run: ['base'],
+    status: ['base'],
+    stop: ['base'],
+  },
 };
 
 const files = sourceFiles('bin', 'src');

@@ -12,7 +12,8 @@ import { blockCount, elementCount } from '../../tensor/blocks.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
-import { type JobRecord, trainedSpecOf } from '../job/job-record.ts';
+import { trainedSpecOf } from '../job/job-model.ts';
+import type { JobRecord } from '../job/job-record.ts';
 import type { IdList, ParameterClient } from './parameter-client.ts';
 
 export interface StoredModelOptions {

@@ -1,23 +1,33 @@
 /** Asks a process what it is and does. */
-import { isPaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Channel, Network } from '../../protocol/messages/channel.ts';
+import { parseRoleInfo, type RoleInfo } from '../info.ts';
 
 const ANSWER_WITHIN_MS = 2_000;
 
-/** What it says; undefined when nobody answers in time: it is starting, dead or busy. */
-export async function askInfo(channel: Channel): Promise<Record<string, unknown> | undefined> {
+export type InfoAnswer =
+  | { readonly kind: 'info'; readonly info: RoleInfo }
+  /** It answered, with what this version does not understand. `error` says what; its message has no subject. */
+  | { readonly kind: 'notUnderstood'; readonly error: PaddletError }
+  /** No answer in time: the process is starting, dead or busy. */
+  | { readonly kind: 'none' };
+
+export async function askInfo(channel: Channel): Promise<InfoAnswer> {
   try {
     const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: ANSWER_WITHIN_MS });
     reply.free();
-    return reply.header.info;
+    return { kind: 'info', info: parseRoleInfo(reply.header.info) };
   } catch (error) {
     if (!isPaddletError(error)) throw error;
-    return undefined;
+    // `Interrupted`: the channel was closed while it waited.
+    if (error.action !== 'fatal' || error.code === 'Interrupted') return { kind: 'none' };
+    const message = `answered with something this version does not understand: ${error.message}`;
+    return { kind: 'notUnderstood', error: new PaddletError(error.code, message, { cause: error }) };
   }
 }
 
 /** The same, on a connection of its own. */
-export async function askInfoAt(network: Network, address: string): Promise<Record<string, unknown> | undefined> {
+export async function askInfoAt(network: Network, address: string): Promise<InfoAnswer> {
   const channel = network.connect(address);
   try {
     return await askInfo(channel);

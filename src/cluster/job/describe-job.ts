@@ -1,42 +1,45 @@
-/** Gathers where a job stands: from the store, and from every live process itself. For `status`. */
+/** Gathers the status of a job: from the store, and from every live process itself. */
+import { PaddletError } from '../../base/errors.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import type { Generation } from '../../checkpoint/registry/entry.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
-import { askInfoAt } from './ask-info.ts';
+import type { RoleInfo } from '../info.ts';
+import { askInfoAt, type InfoAnswer } from './ask-info.ts';
+import { type ClusterStatus, parseClusterStatus } from './cluster-status.ts';
 import { type JobRecord, readJobRecord } from './job-record.ts';
 import { type JobEnd, parseJobEnd } from './job-watch.ts';
 
-export interface ProcessRow {
-  readonly role: 'master' | 'pserver' | 'trainer';
+export interface LiveProcess {
+  readonly role: RoleInfo['role'];
   /** Index of a pserver, id of a trainer. */
   readonly id: string;
   readonly address: string;
-  /** The lease that the process's key hangs on, in hex. */
+  /** The lease of the process's key, in hex. */
   readonly lease: string;
-  /** What it says of itself; undefined when it did not answer in time. */
-  readonly info: Record<string, unknown> | undefined;
+  /** What it says of itself. */
+  readonly answer: InfoAnswer;
 }
 
-/** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be understood. */
+/** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be read. */
 export type NewestCheckpoint =
   | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes'>)
   | { readonly error: string };
 
-export interface JobStanding {
+export interface JobStatus {
   readonly record: JobRecord;
   readonly end: JobEnd | undefined;
-  /** The value of `/pserver_cluster_status`, written by the master. */
-  readonly cluster: unknown;
+  /** Undefined until a master has looked. */
+  readonly cluster: ClusterStatus | undefined;
   readonly stopRequested: boolean;
   /** By index. */
   readonly checkpoints: readonly NewestCheckpoint[];
-  readonly processes: readonly ProcessRow[];
+  readonly processes: readonly LiveProcess[];
 }
 
 /** Undefined when there is no such job. */
-export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStanding | undefined> {
+export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStatus | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;
   const [result, cluster, stop, master, pservers, trainers, checkpoints] = await Promise.all([
@@ -48,18 +51,18 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     store.range({ prefix: keys.trainersPrefix }),
     store.range({ prefix: keys.checkpointsPrefix }),
   ]);
-  const rows = [
-    ...(master === undefined ? [] : [row('master', 'master', master)]),
-    ...pservers.entries.map((entry) => row('pserver', entry.key.slice(keys.psPrefix.length), entry)),
-    ...trainers.entries.map((entry) => row('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
+  const found = [
+    ...(master === undefined ? [] : [registered('master', 'master', master)]),
+    ...pservers.entries.map((entry) => registered('pserver', entry.key.slice(keys.psPrefix.length), entry)),
+    ...trainers.entries.map((entry) => registered('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
   ];
   return {
     record,
     end: result && parseJobEnd(result.key, result.value),
-    cluster: cluster && (JSON.parse(cluster.value) as unknown),
+    cluster: cluster && parseClusterStatus(cluster.key, cluster.value),
     stopRequested: stop !== undefined,
     checkpoints: newestCheckpoints(keys, checkpoints.entries),
-    processes: await Promise.all(rows.map(async (one) => ({ ...one, info: await askInfoAt(network, one.address) }))),
+    processes: await Promise.all(found.map((one) => ask(network, one))),
   };
 }
 
@@ -69,6 +72,15 @@ function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestChec
   return [...newest, ...complaints.map((error) => ({ error }))];
 }
 
-function row(role: ProcessRow['role'], id: string, entry: KeyValue): Omit<ProcessRow, 'info'> {
+type Registered = Omit<LiveProcess, 'answer'>;
+
+function registered(role: Registered['role'], id: string, entry: KeyValue): Registered {
   return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
+}
+
+async function ask(network: Network, process: Registered): Promise<LiveProcess> {
+  const answer = await askInfoAt(network, process.address);
+  if (answer.kind !== 'info' || answer.info.role === process.role) return { ...process, answer };
+  const error = new PaddletError('WrongRole', `did not answer: a ${answer.info.role} has its address now`);
+  return { ...process, answer: { kind: 'notUnderstood', error } };
 }

@@ -1,4 +1,4 @@
-/** The one object that `run --json` and `status --json` end with (DESIGN §11), kept in `/result`. */
+/** The result of a job, as `run --json` and `status --json` print it (DESIGN §11), kept in `/result`. */
 import * as z from 'zod';
 
 const count = z.int().min(0);
@@ -27,11 +27,13 @@ export const jobResultSchema = z.strictObject({
     discarded: count,
     lost: z.int(),
   }),
-  /** `train`: over the last pass, each record before it was learnt from; `test`: the test file with the final model. */
+  /**
+   * `train`: over the last pass, each record scored before training on it; `test`: the test files, by the final model.
+   */
   metrics: z.strictObject({ train: metricsSchema.optional(), test: metricsSchema.optional() }),
-  /** What the pservers that answered had seen since they started, for jobs with a staleness bound. */
+  /** As observed by the pservers that answered, since they started; for jobs with a staleness bound. */
   staleness: z.strictObject({ mean: z.number(), max: count, refused: count }).optional(),
-  /** What the job began with, for jobs with a warm start: rows of tables, blocks of dense parameters. */
+  /** Initial values of a job with a warm start: rows of tables, blocks of dense parameters. */
   warmStart: z
     .strictObject({
       from: z.string(),

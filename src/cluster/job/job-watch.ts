@@ -1,4 +1,4 @@
-/** Follows what ends a role from outside: the job's result, and a request to stop the job. */
+/** Follows the keys that end a role: the job's result, and a request to stop the job. */
 import * as z from 'zod';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
@@ -29,8 +29,8 @@ export function parseJobEnd(key: string, value: string): JobEnd {
 
 export interface JobWatch {
   /** Aborts when the job has ended, was asked to stop, or this process was. */
-  readonly over: AbortSignal;
-  /** Resolves when the store has told whether the job has ended; rejects when interrupted. */
+  readonly stopSignal: AbortSignal;
+  /** Resolves when it is known whether the job has ended; rejects when interrupted. */
   readonly known: Promise<void>;
   /** How the job ended, once it has. */
   end(): JobEnd | undefined;
@@ -39,40 +39,40 @@ export interface JobWatch {
   cancel: Cancel;
 }
 
-/** The `modRevision` of a `/stop` that stands; 0n when there is none. */
-export async function standingStop(context: RoleContext): Promise<bigint> {
+/** The `modRevision` of `/stop`; 0n when the key is missing. */
+export async function readStopRevision(context: RoleContext): Promise<bigint> {
   const entry = await retryStore(context, () => context.store.get(context.keys.stop));
   return entry?.modRevision ?? 0n;
 }
 
 /**
- * An old `/stop` does not stop a job that was started again: only one that is put after `oldStop`, or, without that, after
- * the watch began.
+ * An old `/stop` does not stop a job that was started again: only one that is put after `oldStop`, or without that
+ * after the watch started.
  */
 export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   const { keys } = context;
   let old = oldStop;
-  const over = new AbortController();
+  const stopping = new AbortController();
   let end: JobEnd | undefined;
-  let stopping = false;
+  let isStopRequested = false;
   const known = Promise.withResolvers<void>();
-  // Who does not wait for it hears of the interruption elsewhere.
+  // A caller that does not await it learns of the interruption elsewhere.
   known.promise.catch(() => {});
-  over.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
-  const onStop = (): void => over.abort();
-  if (context.stop.aborted) over.abort();
+  stopping.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
+  const onStop = (): void => stopping.abort();
+  if (context.stop.aborted) stopping.abort();
   context.stop.addEventListener('abort', onStop, { once: true });
-  const crash = (error: Error): void => over.abort(error);
+  const onFatal = (error: Error): void => stopping.abort(error);
 
-  const sawResult = (value: string): void => {
+  const observeResult = (value: string): void => {
     end = parseJobEnd(keys.result, value);
-    over.abort();
+    stopping.abort();
   };
-  const sawStop = (entry: KeyValue | undefined): void => {
-    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || stopping) return;
-    stopping = true;
+  const observeStop = (entry: KeyValue | undefined): void => {
+    if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || isStopRequested) return;
+    isStopRequested = true;
     context.host.log.info('the job was asked to stop');
-    over.abort();
+    stopping.abort();
   };
   const cancels = [
     follow(
@@ -81,15 +81,15 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
       {
         onSnapshot: (entries) => {
           const entry = entries.find(({ key }) => key === keys.result);
-          if (entry !== undefined) sawResult(entry.value);
+          if (entry !== undefined) observeResult(entry.value);
           known.resolve();
         },
         onEvents: (events) => {
           for (const event of events) {
-            if (event.type === 'put' && event.entry.key === keys.result) sawResult(event.entry.value);
+            if (event.type === 'put' && event.entry.key === keys.result) observeResult(event.entry.value);
           }
         },
-        onEnd: crash,
+        onEnd: onFatal,
       },
       context.host.clock,
     ),
@@ -100,21 +100,21 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
         onSnapshot: (entries) => {
           const found = entries.find(({ key }) => key === keys.stop);
           old ??= found?.modRevision ?? 0n;
-          sawStop(found);
+          observeStop(found);
         },
         onEvents: (events) => {
-          for (const event of events) if (event.type === 'put') sawStop(event.entry);
+          for (const event of events) if (event.type === 'put') observeStop(event.entry);
         },
-        onEnd: crash,
+        onEnd: onFatal,
       },
       context.host.clock,
     ),
   ];
   return {
     known: known.promise,
-    over: over.signal,
+    stopSignal: stopping.signal,
     end: () => end,
-    stopRequested: () => stopping,
+    stopRequested: () => isStopRequested,
     cancel: () => {
       context.stop.removeEventListener('abort', onStop);
       for (const cancel of cancels) cancel();
@@ -122,7 +122,7 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   };
 }
 
-/** Ends the job as failed, for all roles; the first reason wins. */
+/** Ends the job as failed for all roles; the first reason wins. */
 export async function failJob(context: RoleContext, fence: Fence, by: string, error: PaddletError): Promise<void> {
   const failed = { code: error.code, message: error.message, ...(error.hint && { hint: error.hint }), by };
   await retryStore(context, () =>

@@ -1,4 +1,4 @@
-/** A role started before its job waits for it: any start order works (DESIGN §2). */
+/** A role that is started before its job waits for it: any start order works (DESIGN §2). */
 import { assert } from '../../base/assert.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
@@ -13,7 +13,7 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
   let found: true | undefined;
   let ended: Error | undefined;
   let loaded = false;
-  const saw = (entry: { key: string; value: string } | undefined): void => {
+  const observe = (entry: { key: string; value: string } | undefined): void => {
     loaded = true;
     if (entry?.key === keys.job) found = true;
     changed.notify();
@@ -22,9 +22,9 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
     store,
     keys.job,
     {
-      onSnapshot: (entries) => saw(entries.find(({ key }) => key === keys.job)),
+      onSnapshot: (entries) => observe(entries.find(({ key }) => key === keys.job)),
       onEvents: (events) => {
-        for (const event of events) if (event.type === 'put') saw(event.entry);
+        for (const event of events) if (event.type === 'put') observe(event.entry);
       },
       onEnd: (error) => {
         ended = error;
@@ -43,7 +43,7 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
       return found;
     }, context.stop);
     const record = await retryStore(context, () => readJobRecord(store, keys));
-    assert(record !== undefined, 'a job that was published stays');
+    assert(record !== undefined, 'a published job is never deleted');
     return record;
   } finally {
     quiet();

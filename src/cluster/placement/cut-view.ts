@@ -1,4 +1,7 @@
-/** `/checkpoints/cut` as a role in sync mode sees it, and the one way to set everybody back to it (DESIGN §6, "Cuts"). */
+/**
+ * `/checkpoints/cut` as a role in sync mode sees it, and the only way to set all pservers back to it (DESIGN §6,
+ * "Cuts").
+ */
 import { failPoint } from '../../base/fail-points.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { type Cut, parseCut, type ReadCut, readCut } from '../../checkpoint/registry/cut.ts';
@@ -10,29 +13,29 @@ import { createSignal, type Signal } from '../waiting.ts';
 
 export interface CutView {
   readonly changed: Signal;
-  /** The newest seen; undefined until the store has answered. */
+  /** The newest cut seen; undefined until the store has answered. */
   current(): ReadCut | undefined;
   readonly cancel: Cancel;
 }
 
-/** `onEnd` also for a value that cannot be read: nobody can go on without it. */
-export function followCut(context: RoleContext, onEnd: (error: Error) => void): CutView {
+/** `onFatal` is also called for a value that cannot be read, since no role can continue without it. */
+export function followCut(context: RoleContext, onFatal: (error: Error) => void): CutView {
   const key = context.keys.cut;
   const changed = createSignal();
   let current: ReadCut | undefined;
-  const saw = (entry: { value: string; modRevision: bigint } | undefined): void => {
+  const observe = (entry: { value: string; modRevision: bigint } | undefined): void => {
     const next = parseCut(key, entry);
     if (current !== undefined && next.modRevision <= current.modRevision) return;
     current = next;
     changed.notify();
   };
-  const cancel = followKey(context.store, key, { onValue: saw, onEnd }, context.host.clock);
+  const cancel = followKey(context.store, key, { onValue: observe, onEnd: onFatal }, context.host.clock);
   return { changed, current: () => current, cancel };
 }
 
 /**
- * Sets all pservers back: puts what `change` makes of the cut, with a higher timeline. It is asked again when the cut has
- * changed meanwhile; undefined: nothing is to be done any more. Returns what stands in the store then.
+ * Sets all pservers back: puts what `change` makes of the cut, with a higher timeline. `change` is called again when
+ * the cut has changed in the meantime; undefined: nothing is left to do. Returns the cut that is then in the store.
  */
 export async function raiseTimeline(
   context: RoleContext,

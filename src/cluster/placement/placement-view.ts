@@ -1,6 +1,6 @@
 /**
- * The placement as the store tells it: which pserver is primary of which shard, and where it is reached. Followed by
- * trainers and by the master; never computed from ids (DESIGN §3).
+ * The placement as the store has it: which pserver is primary of which shard, and its address. Trainers and the master
+ * follow it; it is never computed from ids (DESIGN §3).
  */
 import { type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { follow } from '../../store/follow.ts';
@@ -29,11 +29,11 @@ export interface Placement {
 
 export interface PlacementView {
   readonly changed: Signal;
-  /** Whether the store has told of all pservers and heads once. */
+  /** Whether all pservers and heads have been read once. */
   isLoaded(): boolean;
   /** The present placement, or undefined while a shard lacks a live primary. */
   current(): Placement | undefined;
-  /** Changes with everything that is seen of pservers and heads. */
+  /** Changes with every change that is seen of pservers and heads. */
   version(): number;
   /** What is missing, for people. */
   missing(): string;
@@ -49,11 +49,11 @@ interface Mirror {
   loaded: boolean;
 }
 
-/** `onEnd` also hears `Resized`: a placement among another number of pservers is not what the caller began with. */
+/** `onFatal` also gets `Resized`: the number of pservers is no longer the one that the caller started with. */
 export function followPlacement(
   context: ClusterContext,
   job: { shards: number; pservers: number },
-  onEnd: (error: Error) => void,
+  onFatal: (error: Error) => void,
 ): PlacementView {
   const { keys, store } = context;
   const changed = createSignal();
@@ -80,7 +80,7 @@ export function followPlacement(
           }
           invalidate();
         },
-        onEnd,
+        onEnd: onFatal,
       },
       context.host.clock,
     );
@@ -95,7 +95,7 @@ export function followPlacement(
   const cancels = [
     mirror(keys.psPrefix, owners),
     mirror(keys.headsPrefix, heads),
-    followKey(store, keys.psDesired, { onValue: onDesired, onEnd }, context.host.clock),
+    followKey(store, keys.psDesired, { onValue: onDesired, onEnd: onFatal }, context.host.clock),
   ];
   const isLoaded = (): boolean => owners.loaded && heads.loaded;
   const view = (): { placement: Placement | undefined; missing: string } => {
@@ -135,7 +135,7 @@ function build(
     const absent = Array.from({ length: job.pservers }, (_, index) => index).filter((index) => !live.includes(index));
     return {
       placement: undefined,
-      missing: `pserver ${absent.join(', ')} (${live.length} of ${job.pservers} are there)`,
+      missing: `pserver ${absent.join(', ')} (${live.length} of ${job.pservers} are running)`,
     };
   }
   const positions = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** `/ps_desired`: the number of pservers. A restore may change it, while no pserver is there (src/checkpoint/registry/publish-restored.ts). */
+/** `/ps_desired`: the number of pservers. A restore may change it (src/checkpoint/registry/publish-restored.ts). */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
@@ -8,11 +8,15 @@ import type { KeyValue } from '../../store/store.ts';
 export const parseDesired = ({ key, value }: KeyValue): number =>
   parseStoreValue(z.int().min(1).max(LIMITS.pservers), key, value);
 
-/** Throws `Resized` when it is not what this process began with. */
+/** Throws `Resized` when it is not the number that this process started with. */
 export function checkDesired(entry: KeyValue, pservers: number): void {
   const desired = parseDesired(entry);
   if (desired === pservers) return;
-  throw new PaddletError('Resized', `the job has ${desired} pservers now; when this process began it had ${pservers}`, {
-    hint: 'it was restored to another number of pservers: start this process again',
-  });
+  throw new PaddletError(
+    'Resized',
+    `the job now has ${desired} pservers; it had ${pservers} when this process started`,
+    {
+      hint: 'it was restored to another number of pservers: start this process again',
+    },
+  );
 }

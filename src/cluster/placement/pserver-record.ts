@@ -1,4 +1,4 @@
-/** The seed's `/pservers/<index>`: what a pserver says of itself. Kept after it is gone, as `down`. */
+/** The seed's `/pservers/<index>`: the status of a pserver. Kept as `down` after the pserver has exited. */
 import * as z from 'zod';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 

@@ -28,7 +28,7 @@ export async function readRecovery(context: RoleContext): Promise<Recovery> {
   return { number: parseStoreValue(schema, key, entry.value), modRevision: entry.modRevision };
 }
 
-/** The number after the raise. Raised twice when a first try landed unnoticed: that does no harm. */
+/** Returns the new number. It is raised twice, without harm, when a first try landed unnoticed. */
 export async function raiseRecovery(context: RoleContext, fence: Fence): Promise<number> {
   const key = context.keys.recovery;
   for (;;) {
@@ -51,11 +51,11 @@ export interface RecoveryView {
   readonly cancel: Cancel;
 }
 
-export function followRecovery(context: RoleContext, onEnd: (error: Error) => void): RecoveryView {
+export function followRecovery(context: RoleContext, onFatal: (error: Error) => void): RecoveryView {
   const key = context.keys.recovery;
   const changed = createSignal();
   let current: Recovery | undefined;
-  const saw = (entry: { value: string; modRevision: bigint } | undefined): void => {
+  const observe = (entry: { value: string; modRevision: bigint } | undefined): void => {
     const next =
       entry === undefined
         ? NONE
@@ -64,6 +64,6 @@ export function followRecovery(context: RoleContext, onEnd: (error: Error) => vo
     current = next;
     changed.notify();
   };
-  const cancel = followKey(context.store, key, { onValue: saw, onEnd }, context.host.clock);
+  const cancel = followKey(context.store, key, { onValue: observe, onEnd: onFatal }, context.host.clock);
   return { changed, current: () => current, cancel };
 }

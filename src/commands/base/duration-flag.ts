@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { parseDurationMs } from '../../job/duration.ts';
 
-/** A flag such as `--timeout 60s`, checked and kept as text so that help shows it so; `milliseconds` makes a number of it. */
+/** A flag such as `--timeout 60s`: checked, and kept as text for the help. `milliseconds` converts it. */
 export const durationFlag = (initial: string, description: string) =>
   Flags.string({
     default: initial,
@@ -17,5 +17,7 @@ export const durationFlag = (initial: string, description: string) =>
 export function milliseconds(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
-  throw new PaddletError('Usage', `${text} is not a duration`, { hint: 'write it with its unit: 500ms, 5s, 10m, 1h' });
+  throw new PaddletError('Usage', `${text} is not a duration`, {
+    hint: 'write a number with its unit, such as 500ms, 5s, 10m or 1h',
+  });
 }

@@ -4,9 +4,9 @@ import { Chalk } from 'chalk';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import { nearest } from '../../job/complaints.ts';
 
-/** Turns oclif's errors of usage into ours; leaves everything else as it is. */
+/** Turns oclif's usage errors into ours; leaves every other error as it is. */
 export function fromOclif(error: unknown, commandId: string): unknown {
-  // What our own parsers of flags throw, with oclif's words around it.
+  // An error that one of our own flag parsers threw, with text of oclif around it.
   const wrapped =
     error instanceof PaddletError ? /^Parsing (--\S+)\s+([\s\S]*?)\s*\nSee more help/.exec(error.message) : null;
   if (wrapped !== null && error instanceof PaddletError)
@@ -15,8 +15,8 @@ export function fromOclif(error: unknown, commandId: string): unknown {
       cause: error,
     });
   if (!(error instanceof Errors.CLIError)) return error;
-  const hint = `see paddlet ${commandId.replaceAll(':', ' ')} --help`;
-  // What follows is advice on the grammar of flags; the hint says where to find it.
+  const hint = `run \`paddlet ${commandId.replaceAll(':', ' ')} --help\` to see its flags`;
+  // Drops oclif's advice after the message; the hint replaces it.
   const [message] = error.message.split(/\n(?:See more help|\nNote:)/);
   return new PaddletError('Usage', sentence(message ?? error.message), {
     hint: meantFlag(error) ?? hint,
@@ -24,7 +24,7 @@ export function fromOclif(error: unknown, commandId: string): unknown {
   });
 }
 
-/** Oclif's parse errors carry what was parsed; `flags` of an unknown-flag error are the ones not known. */
+/** Oclif's parse errors carry what was parsed; `flags` of an unknown-flag error are the unknown ones. */
 function meantFlag(error: object): string | undefined {
   const { flags, parse } = error as {
     flags?: unknown;
@@ -49,7 +49,7 @@ export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof PaddletError ? error.exitCode : EXIT.bug;
 }
 
-/** `error <code>: message`, and a hint below it. A bug shows its stack, since whoever mends it needs it. */
+/** `error <code>: message`, and a hint below it. A bug shows its stack, for the report. */
 export function errorText(error: unknown, color: boolean): string {
   const paint = new Chalk({ level: color ? 1 : 0 });
   if (error instanceof PaddletError) {
@@ -57,7 +57,7 @@ export function errorText(error: unknown, color: boolean): string {
     return error.hint === undefined ? head : `${head}\n${paint.cyan('hint')}: ${error.hint}`;
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `${paint.red.bold('bug')}: ${stack}\n${paint.cyan('hint')}: this is a defect of paddlet; please report it with the lines above`;
+  return `${paint.red.bold('bug')}: ${stack}\n${paint.cyan('hint')}: this is a bug in paddlet; please report it with the lines above`;
 }
 
 export interface ErrorJson {

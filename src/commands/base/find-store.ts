@@ -1,4 +1,6 @@
-/** Which store and which job in it a command means (DESIGN §11): by --store and --chroot, by --dir, or by there being one only. */
+/**
+ * Finds the store and the job that a command is about (DESIGN §11): by --store and --chroot, by --dir, or the only one.
+ */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
@@ -22,10 +24,13 @@ export const jobFolder = (flags: WhereFlags, jobName: string): string => resolve
 
 export const embeddedStore = (folder: string): string => `sqlite:${join(folder, 'store.db')}`;
 
-/** The store's URL and, for an embedded one, the job's folder. `JobUnknown` when nothing says which. */
+/**
+ * The store's URL and, for an embedded one, the job's folder. `JobUnknown` when no flag names one and there is not
+ * exactly one.
+ */
 export function findStore(flags: WhereFlags): { readonly url: string; readonly folder: string | undefined } {
   const folderOf = flags.dir && resolve(flags.dir);
-  // A folder on the command line says more than a store in the environment.
+  // A folder on the command line goes before a store in the environment.
   const isFromEnvironment = flags.store !== undefined && flags.store === process.env.PADDLET_STORE;
   if (folderOf && isFromEnvironment && existsSync(join(folderOf, 'store.db'))) {
     return { url: embeddedStore(folderOf), folder: folderOf };
@@ -33,12 +38,12 @@ export function findStore(flags: WhereFlags): { readonly url: string; readonly f
   if (flags.store !== undefined) return { url: flags.store, folder: flags.dir && resolve(flags.dir) };
   const folder = flags.dir === undefined ? onlyJobFolder() : resolve(flags.dir);
   if (!existsSync(join(folder, 'store.db'))) {
-    throw new PaddletError('JobUnknown', `no job in ${folder}: there is no store.db`, { hint: HINT });
+    throw new PaddletError('JobUnknown', `no job in ${folder}: store.db is missing`, { hint: HINT });
   }
   return { url: embeddedStore(folder), folder };
 }
 
-const HINT = 'say where the job is: --dir FOLDER of a job under `paddlet run`, or --store URL (or PADDLET_STORE)';
+const HINT = "name the job's folder with --dir FOLDER, or its store with --store URL (or PADDLET_STORE)";
 
 function onlyJobFolder(): string {
   const home = resolve(HOME);
@@ -65,23 +70,25 @@ function onlyJob(store: Store, names: readonly string[]): string | undefined {
 
 function normalized(chroot: string): string {
   if (/^\/[^\0]*[^/\0]$/.test(chroot)) return chroot;
-  throw new PaddletError('Usage', `--chroot ${chroot}: must begin with / and not end with one`);
+  throw new PaddletError('Usage', `--chroot ${chroot}: must start with / and not end with /`);
 }
 
-/** Waits for a first job in the store: any start order works. Throws `Interrupted` when the signal aborts first. */
+/**
+ * Waits for the first job in the store, since any start order works. Throws `Interrupted` when the signal aborts first.
+ */
 export async function waitForChroot(
   store: Store,
   chroot: string | undefined,
   host: Pick<Host, 'clock' | 'log'>,
   signal: AbortSignal,
 ): Promise<string> {
-  // Most stores have a job already: then not all of its keys are read, as `follow` does.
+  // `follow` reads all keys: not needed where the store already has a job.
   const found = await findChroot(store, chroot);
   if (found !== undefined) return found;
   const jobs = new Set<string>();
   const changed = createSignal();
   let ended: Error | undefined;
-  const saw = ({ key }: KeyValue): void => {
+  const observe = ({ key }: KeyValue): void => {
     const name = JOB_KEY.exec(key)?.[1];
     if (name !== undefined) jobs.add(name);
     changed.notify();
@@ -90,9 +97,9 @@ export async function waitForChroot(
     store,
     ROOT,
     {
-      onSnapshot: (entries) => entries.forEach(saw),
+      onSnapshot: (entries) => entries.forEach(observe),
       onEvents: (events) => {
-        for (const event of events) if (event.type === 'put') saw(event.entry);
+        for (const event of events) if (event.type === 'put') observe(event.entry);
       },
       onEnd: (error) => {
         ended = error;

@@ -4,19 +4,19 @@ import { LOG_LEVELS } from '../../host/log.ts';
 
 /** Of every command. */
 export const everyFlags = {
-  json: Flags.boolean({ description: 'Print results and errors as JSON.', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ description: 'Print the result, or the error, as JSON.', helpGroup: 'GLOBAL' }),
   'log-level': Flags.option({
     options: LOG_LEVELS,
     default: 'info' as const,
     env: 'PADDLET_LOG_LEVEL',
-    description: 'Least important lines to log on stderr.',
+    description: 'Lowest level to log. Logs go to stderr.',
     helpGroup: 'GLOBAL',
   })(),
   'log-format': Flags.option({
     options: ['text', 'json'] as const,
     default: 'text' as const,
     env: 'PADDLET_LOG_FORMAT',
-    description: 'Log lines for people, or one JSON object a line.',
+    description: 'Format of log lines: text, or one JSON object per line.',
     helpGroup: 'GLOBAL',
   })(),
 };
@@ -34,11 +34,11 @@ export const jobFlags = {
   ...storeFlags,
   chroot: Flags.string({
     helpValue: 'PREFIX',
-    description: 'Prefix of the keys of the job in the store. Default: /paddlet/NAME, of the only job there.',
+    description: "Prefix of the job's keys in the store. Default: /paddlet/NAME, when the store has only one job.",
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
-    description: 'Folder of the job: store.db, logs, checkpoints. Default: ./.paddlet/NAME.',
+    description: 'Folder of the job, with store.db, logs and checkpoints. Default: ./.paddlet/NAME.',
   }),
 };
 
@@ -48,17 +48,17 @@ export const dataFlags = {
     env: 'PADDLET_DATA',
     helpValue: 'FOLDER',
     description:
-      "Where relative data paths start. Default: the job file's folder, of trainer and evaluate that of the master.",
+      "Folder that relative data paths start from. Default: that of the job file; trainer and evaluate: the master's.",
   }),
 };
 
-/** Where inflated files and indexes are kept, to be used again. */
+/** Where inflated files and indexes are kept. */
 export const cacheFlags = {
   'cache-dir': Flags.string({
     env: 'PADDLET_CACHE',
     helpValue: 'FOLDER',
     default: '.paddlet/cache',
-    description: 'Where inflated files and indexes are kept for the next time.',
+    description: 'Folder where decompressed data files and indexes are kept for reuse.',
   }),
 };
 
@@ -72,3 +72,11 @@ export const setFlags = {
     description: 'Override a field of the job file, for example training.passes=3. May be repeated.',
   }),
 };
+
+/** Of idx files. */
+export const labelsFlag = Flags.string({
+  multiple: true,
+  multipleNonGreedy: true,
+  helpValue: 'FILE',
+  description: 'Label file of an idx file, in the order of the data files. May be repeated.',
+});

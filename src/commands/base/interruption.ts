@@ -9,8 +9,8 @@ export interface SignalSource {
 }
 
 /**
- * The first signal asks to stop cleanly (the abort reason is an `Interrupted` error that names it); the second one, from
- * a person who will not wait, ends the process at once.
+ * The first signal asks to stop cleanly (the abort reason is an `Interrupted` error that names it); the second one ends
+ * the process at once.
  */
 export function abortOnSignals(source: SignalSource): AbortSignal {
   const controller = new AbortController();

@@ -1,7 +1,6 @@
-/** Waits, by watching the store, until a job's keys satisfy something. */
-
-import * as z from 'zod';
+/** Waits for a state of a job by watching its keys. */
 import type { Clock } from '../../base/seams.ts';
+import { parseClusterStatus } from '../../cluster/job/cluster-status.ts';
 import { follow } from '../../store/follow.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
@@ -16,7 +15,9 @@ export interface WaitOptions {
 /** Keys to values. */
 export type Entries = ReadonlyMap<string, string>;
 
-/** Returns when `reached` says so of the keys under the job's chroot; throws the signal's reason when it aborts first. */
+/**
+ * Returns when `reached` is true of the keys under the job's chroot; throws the signal's reason when it aborts first.
+ */
 export function waitUntil(options: WaitOptions, reached: (entries: Entries) => boolean): Promise<void> {
   const { store, keys, clock, signal } = options;
   const entries = new Map<string, string>();
@@ -55,15 +56,15 @@ export function waitUntil(options: WaitOptions, reached: (entries: Entries) => b
   });
 }
 
-const statusSchema = z.object({ cluster_status: z.string() });
-
-/** `running`: a master, all pservers with all shards, and a trainer; or ended already. `done`: ended. */
+/**
+ * `running`: a master, all pservers with all shards, and a trainer work, or the job has ended. `done`: it has ended.
+ */
 export function isReached(keys: Keys, entries: Entries, until: 'running' | 'done'): boolean {
   if (entries.has(keys.result)) return true;
   if (until === 'done') return false;
   const status = entries.get(keys.clusterStatus);
   if (status === undefined || !entries.has(keys.masterAddr)) return false;
-  const isOk = statusSchema.safeParse(JSON.parse(status)).data?.cluster_status === 'OK';
+  const isOk = parseClusterStatus(keys.clusterStatus, status).cluster_status === 'OK';
   return isOk && [...entries.keys()].some((key) => key.startsWith(keys.trainersPrefix));
 }
 

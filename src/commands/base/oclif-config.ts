@@ -1,6 +1,6 @@
 /**
- * Oclif from a table instead of folders: in one executable there is nothing to discover on disk. The root plugin is an
- * object that knows the commands' names and loads their classes when asked.
+ * Configures oclif from a table: a single executable has no command files on disk to discover. The root plugin is an
+ * object that knows the names of the commands and loads their classes on demand.
  */
 import { type Command, Config, type Interfaces } from '@oclif/core';
 import { COMMANDS, type CommandEntry } from '../index.ts';
@@ -22,7 +22,7 @@ const PJSON: Interfaces.PJSON = {
   },
 };
 
-/** No such folder: whatever oclif would look for on disk (manifest, theme, plugins) is not there. */
+/** A folder that does not exist, so that oclif finds no manifest, theme or plugins on disk. */
 const ROOT = '/paddlet';
 
 export async function loadConfig(): Promise<Config> {
@@ -73,7 +73,7 @@ async function loadClass(id: string, load: CommandEntry['load']): Promise<Comman
   return loaded as Command.Class;
 }
 
-/** A command with all that its help shows. */
+/** A command with everything that its help shows. */
 export async function helpSubject(entry: CommandEntry): Promise<Command.Loadable> {
   const loaded = await loadClass(entry.id, entry.load);
   const { summary, examples, args, strict } = loaded;

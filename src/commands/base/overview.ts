@@ -2,7 +2,7 @@ import { Chalk } from 'chalk';
 import { COMMANDS, type CommandEntry, GROUPS } from '../index.ts';
 import { versionLine } from '../version.ts';
 
-/** What `paddlet` alone prints: every command in its group. `under` shows only commands that begin with it. */
+/** The output of `paddlet` without a command: all commands by group. `under` shows only commands that start with it. */
 export function overview(color: boolean, under?: string): string {
   const paint = new Chalk({ level: color ? 1 : 0 });
   const shown = COMMANDS.filter(({ id }) => under === undefined || id.startsWith(`${under}:`));
@@ -14,6 +14,6 @@ export function overview(color: boolean, under?: string): string {
     return lines.length === 0 ? [] : [`${paint.bold(title)}\n${lines.join('\n')}`];
   });
   const head = `${paint.bold('paddlet')}  Fault-tolerant, elastic parameter-server training in one executable\n${paint.dim(versionLine())}`;
-  const usage = `${paint.bold('Usage')}\n  paddlet COMMAND [ARGUMENTS] [FLAGS]\n  paddlet COMMAND --help   for its flags and examples`;
+  const usage = `${paint.bold('Usage')}\n  paddlet COMMAND [ARGUMENTS] [FLAGS]\n  paddlet COMMAND --help   shows its flags and examples`;
   return [head, usage, ...groups].join('\n\n');
 }

@@ -1,4 +1,4 @@
-/** What all subcommands share: flags, the host, output for people and for scripts, interruption. */
+/** The base of all subcommands: flags, the host, output for people and for scripts, interruption. */
 import { Command, type Interfaces } from '@oclif/core';
 import type { ExitCode } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
@@ -14,8 +14,8 @@ export type FlagsOf<T extends typeof Command> = Interfaces.InferredFlags<
 export type ArgsOf<T extends typeof Command> = Interfaces.InferredArgs<T['args']>;
 
 /**
- * A subcommand. Subclasses set `summary`, `description`, `examples`, `flags`, `args` and implement `execute`; they throw
- * PaddletErrors, which `main.ts` shows and turns into the exit code.
+ * A subcommand. Subclasses set `summary`, `description`, `examples`, `flags`, `args` and implement `execute`; they
+ * throw PaddletErrors, which `main.ts` prints and turns into the exit code.
  */
 export abstract class PaddletCommand<T extends typeof Command> extends Command {
   static override baseFlags = everyFlags;
@@ -41,12 +41,12 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return (await this.execute()) ?? 0;
   }
 
-  /** Oclif's own would print; `main.ts` does that. */
+  /** Oclif's own handler would print the error; `main.ts` does that. */
   override async catch(error: unknown): Promise<never> {
     throw error;
   }
 
-  /** All arguments that are no flags: for commands that take any number (`strict = false`). */
+  /** All arguments that are not flags: for commands that take any number (`strict = false`). */
   protected positional(): readonly string[] {
     return this.#words;
   }
@@ -76,12 +76,12 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return renderTable(columns, rows, process.stdout);
   }
 
-  /** A spinner on stderr that says what is waited for; silent off a terminal, under NO_COLOR and with `--json`. */
+  /** A spinner on stderr with a text; silent without a terminal, under NO_COLOR and with `--json`. */
   protected async wait(text: string): Promise<Wait> {
     return startWait(text, !this.everyFlags().json);
   }
 
-  /** A bar on stderr, shown once it has taken two seconds; silent where the spinner is. */
+  /** A progress bar on stderr, shown after two seconds; silent where the spinner is. */
   protected progress(title: string): Progress {
     return startProgress(title, !this.everyFlags().json);
   }

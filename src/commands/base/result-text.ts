@@ -2,14 +2,16 @@
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 
 export function resultText(result: JobResult): string {
-  const { tasks, records, metrics } = result;
+  const { job, mode, passes, elapsedSeconds, tasks, metrics } = result;
+  const { applied, lost, bad, discarded, read, duplicate } = result.records;
+  const speed = result.recordsPerSecond.toLocaleString('en');
   const lines = [
-    `job ${result.job} (${result.mode}) is done: ${result.passes} passes in ${result.elapsedSeconds.toFixed(1)} s, ${result.recordsPerSecond.toLocaleString('en')} records/s`,
-    `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in all`,
-    `records    ${records.applied} applied, ${records.lost} lost, ${records.bad} bad, ${records.discarded} discarded; ${records.read} read, ${records.duplicate} duplicate`,
+    `job ${job} (${mode}) is done: ${passes} passes in ${elapsedSeconds.toFixed(1)} s, ${speed} records/s`,
+    `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in total`,
+    `records    ${applied} applied, ${lost} lost, ${bad} bad, ${discarded} discarded; ${read} read, ${duplicate} duplicate`,
   ];
   if (metrics.train)
-    lines.push(`training   ${metricsText(metrics.train)}  (last pass, each record before it was learnt)`);
+    lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
   if (metrics.test) lines.push(`test       ${metricsText(metrics.test)}`);
   lines.push(`model      ${result.modelDigest}`);
   for (const { index, uuid, bytes } of result.checkpoints) {

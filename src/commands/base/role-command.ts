@@ -1,4 +1,4 @@
-/** What the commands that are roles share: the context of a role, made of the flags. */
+/** The base of commands that run a role: makes the role's context from the flags. */
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
@@ -20,11 +20,11 @@ export const roleFlags = {
   listen: Flags.string({
     default: DEFAULT_LISTEN,
     helpValue: 'HOST:PORT',
-    description: 'Address to listen on; port 0 takes a free one.',
+    description: 'Address to listen on; port 0 takes a free port.',
   }),
   advertise: Flags.string({
     helpValue: 'HOST',
-    description: 'Host name that the other roles reach this one by. Default: that of --listen.',
+    description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
   }),
 };
 
@@ -44,7 +44,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     const stop = this.stopSignal(host);
     let store: Store | undefined;
     try {
-      store = await openPatiently(options.url, host, stop);
+      store = await openOrRetry(options.url, host, stop);
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       return await run(makeContext(role, options.flags, { host, store, chroot, stop }));
@@ -56,11 +56,11 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     }
   }
 
-  /** Signals, and the end of the launcher that started this process. */
+  /** Aborts on a signal, and when the launcher that started this process has exited. */
   private stopSignal(host: Host): AbortSignal {
     const orphaned = new AbortController();
     onTetherLost(() => {
-      host.log.warn('the launcher is gone: stopping');
+      host.log.warn('the launcher has exited; stopping');
       orphaned.abort();
     });
     return AbortSignal.any([this.interruption(), orphaned.signal]);
@@ -90,19 +90,19 @@ function makeContext(
   };
 }
 
-/** A store that is not there is waited for, saying so. */
+/** Retries while the store is unreachable, and logs it. */
 async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call: () => Promise<R>): Promise<R> {
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
   return retryUntilAnswered({ ...host, store, signal: stop }, call);
 }
 
-/** A SQLite file that another process holds the lock of is waited for, as a cluster's store that is away is. */
-async function openPatiently(url: string, host: Host, signal: AbortSignal): Promise<Store> {
+/** Retries while another process holds the lock of a SQLite file, or the store of a cluster is unreachable. */
+async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
   return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, host));
 }
 
-/** The store of a role's flags; a role started by hand makes no folder of its own. */
+/** The store in a role's flags; a role that is started by hand creates no folder. */
 export const storeUrl = (flags: WhereFlags): string => findStore(flags).url;
 
 export const checkpointFolder = (flags: WhereFlags, jobName: string): string =>

@@ -7,6 +7,9 @@ export interface TableColumn {
   readonly align?: 'left' | 'right';
 }
 
+/** A table of these columns as text. */
+export type MakeTable = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;
+
 const NO_LINES = {
   top: '',
   'top-mid': '',

@@ -1,8 +1,8 @@
-/** Spinners and progress bars on stderr: for people on a terminal, nothing for anyone else. */
+/** Spinners and progress bars on stderr, only on a terminal. */
 import { isColorWanted } from '../../host/host.ts';
 
 export interface Wait {
-  /** What is waited for now. */
+  /** Changes the text. */
   text(text: string): void;
   /** Ends it with a line that stays, or without one. */
   done(text?: string): void;
@@ -12,10 +12,10 @@ export interface Wait {
 const SILENT: Wait = { text: () => {}, done: () => {}, failed: () => {} };
 
 export async function startWait(text: string, wanted: boolean): Promise<Wait> {
-  // A terminal that has no width yet (`script` without a terminal of its own, some CI) would have ora clear lines without end.
+  // On a terminal without a width yet (`script` without a terminal of its own, some CI) ora would clear lines forever.
   if (!wanted || !isColorWanted(process.stderr) || process.stderr.columns === 0) return SILENT;
   const { default: ora } = await import('ora');
-  // Signals and keys stay with the command: ora would otherwise read stdin, and with it Ctrl-C.
+  // Signals and keys stay with the command: otherwise ora would read stdin and catch Ctrl-C.
   const spinner = ora({ text, stream: process.stderr, discardStdin: false, hideCursor: true }).start();
   return {
     text: (next) => {
@@ -27,7 +27,7 @@ export async function startWait(text: string, wanted: boolean): Promise<Wait> {
 }
 
 export interface Progress {
-  /** `note` is what else to say: loss, records a second, time left. */
+  /** `note` follows the bar: loss, records per second, time left. */
   update(done: number, total: number, note?: string): void;
   end(text?: string): void;
 }

@@ -9,24 +9,25 @@ import { bytesText } from './inspection-text.ts';
 export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
   static override summary = 'Compare the values of two checkpoints';
   static override description =
-    `Rows added, removed and changed, and the Euclidean distance over the rows in both, for each table and dense
-parameter. The two may be of different jobs and numbers of pservers; optimizer state is left out. Bounded memory.`;
+    `Shows rows added, removed and changed, and the Euclidean distance over the rows in both, for each table and dense
+parameter. The two may be from different jobs and numbers of pservers. Optimizer state is not compared. Works in
+bounded memory.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint diff /backup/ctr .paddlet/ctr',
-      description: 'What training has changed since the copy was made.',
+      description: 'What training has changed since a backup.',
     },
     {
       command: '<%= config.bin %> checkpoint diff a/0/5f0c… a/0/77e1… --vars "emb*" --json',
-      description: 'Two files of one pserver, some tables, for a script.',
+      description: 'Some tables of two files of one pserver, with JSON output for a script.',
     },
   ];
   static override args = {
     before: Args.string({
       required: true,
-      description: 'A checkpoint file, a checkpoint folder, or a folder of a job.',
+      description: 'A checkpoint file, a checkpoint folder, or the folder of a job.',
     }),
-    after: Args.string({ required: true, description: 'What it is compared with.' }),
+    after: Args.string({ required: true, description: 'The same, to compare with the first.' }),
   };
   static override flags = { ...ofJobFlags, ...varsFlags };
 
@@ -72,6 +73,6 @@ parameter. The two may be of different jobs and numbers of pservers; optimizer s
         distance(one.distance),
       ]),
     ];
-    return [this.table(columns, rows), ...unlike, same ? 'the same values' : 'not the same'].join('\n');
+    return [this.table(columns, rows), ...unlike, same ? 'the values are equal' : 'the values differ'].join('\n');
   }
 }

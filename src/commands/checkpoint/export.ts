@@ -11,12 +11,13 @@ export default class CheckpointExportCommand extends PaddletCommand<typeof Check
   static override summary = 'Write a checkpoint as one model file: safetensors, npz or CSV';
   static override description =
     `Merges the files of all pservers; the rows of each table are sorted by id. Arrays are named sparse/TABLE/ids,
-sparse/TABLE/values, dense/NAME/values; with --state also slot.NAME and steps. CSV is one file for each variable, in a new folder.
-The source files are checked for damage first. Bounded memory; the output appears whole or not at all.`;
+sparse/TABLE/values and dense/NAME/values; with --state also slot.NAME and steps. CSV is one file per variable, in a new
+folder. The source files are checked for damage first. Works in bounded memory; the output is written completely or not
+at all.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint export --format safetensors --out model.safetensors',
-      description: 'The newest checkpoints of the only job under ./.paddlet.',
+      description: 'The newest checkpoints of the only job in ./.paddlet.',
     },
     {
       command: '<%= config.bin %> checkpoint export /backup/ctr --format npz --out ctr.npz --state',
@@ -33,9 +34,9 @@ The source files are checked for damage first. Bounded memory; the output appear
     ...ofJobFlags,
     ...varsFlags,
     format: Flags.option({ options: EXPORT_FORMATS, required: true, description: 'Format of the output.' })(),
-    out: Flags.string({ required: true, helpValue: 'PATH', description: 'File, or with csv a folder, to write.' }),
-    state: Flags.boolean({ description: 'Also the optimizer state and update counts.' }),
-    replace: Flags.boolean({ description: 'Replace files that are there.' }),
+    out: Flags.string({ required: true, helpValue: 'PATH', description: 'File to write; for CSV a folder.' }),
+    state: Flags.boolean({ description: 'Include optimizer state and update counts.' }),
+    replace: Flags.boolean({ description: 'Overwrite existing files.' }),
   };
 
   override async execute(): Promise<void> {

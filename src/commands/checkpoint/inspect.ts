@@ -7,20 +7,20 @@ import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoin
 import { inspectionText } from './inspection-text.ts';
 
 export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
-  static override summary = 'Show what is in a checkpoint';
+  static override summary = 'Show what a checkpoint contains';
   static override description =
-    `Reads the values of all shards once, in bounded memory: shapes, rows, bytes, minimum, maximum, mean, norm, NaN and
-infinity counts, how far the training had come, and digests of each table that do not depend on order or on the number of files.
-Does not check the files for damage: that is paddlet checkpoint verify.`;
+    `Shows shapes, rows, bytes, minimum, maximum, mean, norm, counts of NaN and infinity, the training position, and digests
+of each table that do not depend on the order of rows or the number of files. Reads the values of all shards once, in
+bounded memory. Does not check the files for damage: use paddlet checkpoint verify for that.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint inspect', description: 'The only job under ./.paddlet.' },
+    { command: '<%= config.bin %> checkpoint inspect', description: 'The only job in ./.paddlet.' },
     {
       command: '<%= config.bin %> checkpoint inspect /backup/ctr --vars "emb*" --top 10',
-      description: 'A folder with a folder for each pserver: some tables, and their ten rows with the greatest norms.',
+      description: 'A checkpoint folder: some tables, and their ten rows with the largest norms.',
     },
     {
       command: '<%= config.bin %> checkpoint inspect --store etcd://h1:2379 --digest --json',
-      description: "A running job's newest checkpoints, with modelDigest and stateDigest, for a script.",
+      description: 'The newest checkpoints of a running job, with modelDigest and stateDigest, as JSON.',
     },
   ];
   static override args = pathArg;
@@ -33,10 +33,10 @@ Does not check the files for damage: that is paddlet checkpoint verify.`;
       min: 0,
       max: 10_000,
       helpValue: 'N',
-      description: 'Name the N rows of each table with the greatest norms.',
+      description: 'Show the N rows of each table with the largest norms.',
     }),
     digest: Flags.boolean({
-      description: "Make the model's modelDigest and stateDigest too, as in the result of the job: a second pass.",
+      description: 'Compute modelDigest and stateDigest, as in the result of a job. Takes a second pass.',
     }),
   };
 

@@ -2,9 +2,7 @@
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import type { Inspection } from '../../checkpoint/set/inspect.ts';
 import type { ValueStatistics } from '../../checkpoint/set/statistics.ts';
-import type { TableColumn } from '../base/table.ts';
-
-export type MakeTable = (columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]) => string;
+import type { MakeTable, TableColumn } from '../base/table.ts';
 
 export function bytesText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -25,7 +23,7 @@ const left = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head 
 
 export function inspectionText(inspection: Inspection, table: MakeTable, nowSeconds: number): string {
   const { jobName, jobId, shards, digests } = inspection;
-  const missing = shards.missing.length === 0 ? 'all there' : `missing ${formatShards(shards.missing)}`;
+  const missing = shards.missing.length === 0 ? 'all present' : `missing ${formatShards(shards.missing)}`;
   const sections = [
     `job ${jobName} (${jobId}), ${shards.total} shards: ${missing}`,
     filesText(inspection, table, nowSeconds),
@@ -58,7 +56,7 @@ function progressText({ positions }: Inspection): string {
   const { passes, tasks, applied, discarded, open } = progress;
   const begun = open.map(({ pass, closed }) => `, pass ${pass + 1}: ${closed} of ${tasks} tasks`).join('');
   const lost = discarded === 0 ? '' : `, ${discarded} discarded`;
-  const moments = ledgers > 1 ? `; shards stand at ${ledgers} different positions` : '';
+  const moments = ledgers > 1 ? `; shards are at ${ledgers} different positions` : '';
   return `${passes} passes complete${begun}; ${applied} records applied${lost}${moments}\n${updates}`;
 }
 
@@ -98,6 +96,6 @@ function topTexts({ tables }: Inspection, table: MakeTable): string[] {
     .filter(({ top }) => top.length > 0)
     .map(({ name, top }) => {
       const rows = top.map(({ id, norm }) => [id, number(norm)]);
-      return `rows of ${name} with the greatest norms\n${table(right('id', 'norm'), rows)}`;
+      return `rows of ${name} with the largest norms\n${table(right('id', 'norm'), rows)}`;
     });
 }

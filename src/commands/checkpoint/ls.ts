@@ -4,13 +4,16 @@ import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { ageText, bytesText } from './inspection-text.ts';
 
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
-  static override summary = 'List the checkpoints of a job: generations, sizes, ages';
+  static override summary = 'List the checkpoints of a job with their sizes and ages';
   static override description =
-    `Newest first for each pserver. Clean: nothing was applied after it. Opened: it was clean, and a pserver serves from
-it since. Running: written while training went on. Reads only the files' headers.`;
+    `Newest first for each pserver. State "clean": no update was applied after it. "opened": it was clean, and a pserver has
+loaded it and applied updates since. No state: it was written during training. Reads only the headers of the files.`;
   static override examples = [
-    { command: '<%= config.bin %> checkpoint ls', description: 'The only job under ./.paddlet.' },
-    { command: '<%= config.bin %> checkpoint ls /backup/ctr --json', description: 'A folder, for a script.' },
+    { command: '<%= config.bin %> checkpoint ls', description: 'The only job in ./.paddlet.' },
+    {
+      command: '<%= config.bin %> checkpoint ls /backup/ctr --json',
+      description: 'A folder, with JSON output for a script.',
+    },
   ];
   static override args = pathArg;
   static override flags = { ...jobFlags, ...ofJobFlags };
@@ -37,7 +40,7 @@ it since. Running: written while training went on. Reads only the files' headers
         ),
       ];
       for (const { complaint } of generations) if (complaint !== undefined) lines.push(complaint);
-      for (const path of unfinished) lines.push(`${path}: being written, or left by a crash`);
+      for (const path of unfinished) lines.push(`${path}: incomplete (being written, or left by a crash)`);
       return lines.join('\n');
     });
   }

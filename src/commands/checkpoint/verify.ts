@@ -5,22 +5,22 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
-const COMPARED = { md5: 'MD5', checksums: 'checksums inside' } as const;
+const COMPARED = { md5: 'MD5', checksums: 'checksums in the file' } as const;
 
 export default class CheckpointVerifyCommand extends PaddletCommand<typeof CheckpointVerifyCommand> {
-  static override summary = 'Check that a checkpoint is whole, and name what is damaged';
+  static override summary = 'Check a checkpoint for damage';
   static override description =
-    `Reads every file from beginning to end and compares it with its published MD5, or with the checksums inside; checks
-that ids and blocks are where they belong, that all files are of one job, and that every shard is there. Exit code 7 when something
-is wrong.`;
+    `Reads every file completely and compares it with its published MD5, or with the checksums inside. Checks that ids and
+blocks are in the right shards, that all files belong to one job, and that no shard is missing. The exit code is 7 when
+the checkpoint is damaged.`;
   static override examples = [
     {
       command: '<%= config.bin %> checkpoint verify',
-      description: 'All generations of the only job under ./.paddlet.',
+      description: 'All generations of the only job in ./.paddlet.',
     },
     {
       command: '<%= config.bin %> checkpoint verify /backup/ctr --json',
-      description: 'A copy of a checkpoint folder, for a script.',
+      description: 'A copy of a checkpoint folder, with JSON output for a script.',
     },
   ];
   static override args = pathArg;
@@ -64,22 +64,22 @@ is wrong.`;
       { head: 'file' },
       { head: 'bytes', align: 'right' },
       { head: 'compared with' },
-      { head: '' },
+      { head: 'verdict' },
     ] as const;
     const rows = files.map(({ path, bytes, checked, problems }) => [
       path,
       bytes === undefined ? '' : bytesText(bytes),
       COMPARED[checked],
-      problems.length === 0 ? 'sound' : 'DAMAGED',
+      problems.length === 0 ? 'ok' : 'DAMAGED',
     ]);
     const problems = files.flatMap((file) =>
       file.problems.map(({ part, message }) => `${file.path}: ${part}: ${message.replace(`${file.path}: `, '')}`),
     );
     const coverage =
       missing.length === 0
-        ? `all ${shards} shards of job ${jobName} are there`
-        : `${missing.length} of ${shards} shards are in no sound file: ${formatShards(missing)}`;
-    const verdict = ok ? 'sound' : 'NOT SOUND';
-    return [this.table(columns, rows), ...problems, shards === 0 ? 'no file is sound' : coverage, verdict].join('\n');
+        ? `all ${shards} shards of job ${jobName} are present`
+        : `${missing.length} of ${shards} shards are missing or damaged: ${formatShards(missing)}`;
+    const verdict = ok ? 'ok' : 'DAMAGED';
+    return [this.table(columns, rows), ...problems, shards === 0 ? 'no file is intact' : coverage, verdict].join('\n');
   }
 }

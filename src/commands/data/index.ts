@@ -4,27 +4,27 @@ import { DATA_FORMATS } from '../../data/formats/registry.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
-import { cacheFlags, dataFlags, PaddletCommand } from '../base-command.ts';
+import { cacheFlags, dataFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 
 export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCommand> {
-  static override summary = 'Index data files: records, chunks, bounds and digest';
+  static override summary = 'Index data files: count records, find feature and label bounds';
   static override description =
-    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Two sets of files
-with the same digest give the same tasks. Bad records are counted as records here; training names them.`;
+    `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Files with the same
+digest give the same tasks. Bad records are counted as records here; training reports them.`;
   static override examples = [
     { command: '<%= config.bin %> data index a9a/a9a.gz --format libsvm', description: 'Index one file.' },
     {
       command: "<%= config.bin %> data index 'logs/*.gz' extra/ --format libfm --records-per-task 10000",
-      description: 'All files of a pattern and of a folder.',
+      description: 'All files that match a glob, and those in a folder.',
     },
     {
       command: '<%= config.bin %> data index mnist/train-images-idx3-ubyte.gz --format idx --json',
-      description: 'For a script. The labels of idx files are found by name.',
+      description: 'JSON output for a script. The label files of idx files are found by name.',
     },
   ];
   static override strict = false;
   static override args = {
-    path: Args.string({ required: true, description: 'A file, a folder or a pattern; more may follow.' }),
+    path: Args.string({ required: true, description: 'A file, a folder or a glob; more may follow.' }),
   };
   static override flags = {
     ...dataFlags,
@@ -34,17 +34,12 @@ with the same digest give the same tasks. Bad records are counted as records her
       required: true,
       description: 'Format of the files.',
     })(),
-    labels: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'FILE',
-      description: 'Label file of an idx file, in the order of the files. May be repeated.',
-    }),
+    labels: labelsFlag,
     'records-per-task': Flags.integer({
       default: 1000,
       min: 1,
       max: 2 ** 31 - 1,
-      description: 'Records that a task will have (data.recordsPerTask of the job).',
+      description: 'Records per task (data.recordsPerTask of the job).',
     }),
   };
 

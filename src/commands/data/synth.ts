@@ -8,73 +8,77 @@ const MOST_RECORDS = 1_000_000_000;
 const MOST_FEATURES = 50_000_000;
 
 export default class DataSynth extends PaddletCommand<typeof DataSynth> {
-  static override summary = 'Make a data set with a planted model';
+  static override summary = 'Generate a data set from a planted model';
   static override description =
-    `Writes train.libsvm, test.libsvm and planted.json: records like those of click logs, whose labels a planted
-factorization machine drew. planted.json says how well that model does on the test file: no training can be expected to
-do better. The same flags give the same bytes.`;
+    `Writes train.libsvm, test.libsvm and planted.json. The records resemble click logs; their labels are drawn from a
+known factorization machine, the planted model. planted.json has the metrics of that model on the test file: the best
+result that training can be expected to reach. The same flags give the same bytes.`;
   static override examples = [
-    { command: '<%= config.bin %> data synth --out data/synth', description: 'What examples/synth-fm.yaml trains on.' },
+    { command: '<%= config.bin %> data synth --out data/synth', description: 'The data of examples/synth-fm.yaml.' },
     {
       command: '<%= config.bin %> data synth --out big --records 5000000 --features 1000000 --per-record 39',
-      description: 'A larger one.',
+      description: 'A larger data set.',
     },
   ];
   static override flags = {
-    out: Flags.string({ required: true, helpValue: 'FOLDER', description: 'Folder to write to; made when needed.' }),
+    out: Flags.string({
+      required: true,
+      helpValue: 'FOLDER',
+      description: 'Folder to write to; created when missing.',
+    }),
     records: Flags.integer({
       default: SYNTH_DEFAULTS.records,
       min: 1,
       max: MOST_RECORDS,
-      description: 'Records to train on.',
+      description: 'Training records.',
     }),
     'test-records': Flags.integer({
       default: SYNTH_DEFAULTS.testRecords,
       min: 1,
       max: MOST_RECORDS,
-      description: 'Records to test on.',
+      description: 'Test records.',
     }),
     features: Flags.integer({
       default: SYNTH_DEFAULTS.features,
       min: 1,
       max: MOST_FEATURES,
-      description: 'Distinct features.',
+      description: 'Number of distinct features.',
     }),
     'per-record': Flags.integer({
       default: SYNTH_DEFAULTS.perRecord,
       min: 1,
       max: 10_000,
-      description: 'Features of a record.',
+      description: 'Features per record.',
     }),
     factors: Flags.integer({
       default: SYNTH_DEFAULTS.factors,
       min: 0,
       max: 1024,
-      description: 'Length of the planted vectors; 0 plants a linear model.',
+      description: 'Length of the factor vectors of the planted model; 0 for a linear model.',
     }),
     noise: Flags.string({
       default: String(SYNTH_DEFAULTS.noise),
       helpValue: 'NUMBER',
-      description: 'Standard deviation of what no feature explains, added to each logit.',
+      description: 'Standard deviation of the noise added to each logit.',
     }),
     seed: Flags.integer({
       default: SYNTH_DEFAULTS.seed,
       min: 0,
       max: 2 ** 32 - 1,
-      description: 'Another seed, other data.',
+      description: 'Seed of the random numbers.',
     }),
   };
 
   override async execute(): Promise<void> {
     const options = this.options();
     const folder = resolve(this.flags.out);
-    const wait = await this.wait(`making ${options.records} records`);
+    const wait = await this.wait(`generating ${options.records} records`);
     try {
       const made = await writeSynth(this.host(), folder, options).catch((error: NodeJS.ErrnoException) => {
-        // Of the file system: no such place, no permission, no room.
+        // Of the file system: no such folder, no permission, no space.
         if (error instanceof PaddletError || !/^E[A-Z]+$/.test(error.code ?? '')) throw error;
-        throw new PaddletError('Usage', `${folder}: cannot be written to: ${error.message}`, {
-          hint: 'another --out',
+        throw new PaddletError('Usage', `cannot write to ${folder}: ${error.message}`, {
+          hint: 'choose another folder with --out',
           cause: error,
         });
       });
@@ -87,7 +91,7 @@ do better. The same flags give the same bytes.`;
         ] as const;
         const auc = report.test.auc === undefined ? '' : `, AUC ${report.test.auc.toFixed(4)}`;
         const logloss = report.test.logloss === undefined ? '' : `logloss ${report.test.logloss.toFixed(4)}`;
-        const limits = `The planted model itself, on the test file: ${logloss}${auc} (${planted})`;
+        const limits = `The planted model on the test file: ${logloss}${auc} (${planted})`;
         return `${this.table([{ head: 'file' }, { head: 'records', align: 'right' }], rows)}\n\n${limits}`;
       });
     } finally {

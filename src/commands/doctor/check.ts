@@ -1,4 +1,4 @@
-/** One thing that `paddlet doctor` looks at. */
+/** One check of `paddlet doctor`. */
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 
 export interface Finding {
@@ -9,9 +9,9 @@ export interface Finding {
 
 export interface Check {
   readonly name: string;
-  /** Left out when this other check failed. */
+  /** Skipped when this other check failed. */
   readonly after?: string;
-  /** Throws what is wrong: a PaddletError, or an error of Node that has a code. Anything else is a bug. */
+  /** Throws when the check fails: a PaddletError, or a Node error that has a code. Any other error is a bug. */
   readonly run: () => Promise<Finding>;
 }
 
@@ -34,7 +34,7 @@ export async function runCheck({ name, run }: Check): Promise<CheckResult> {
   }
 }
 
-/** A refusal of the machine (EACCES, ENOSPC, …) is what doctor is for. */
+/** A system error (EACCES, ENOSPC, …) is a failed check, not a bug. */
 function asExpected(error: unknown): PaddletError | undefined {
   if (isPaddletError(error)) return error;
   const { code, message } = error as NodeJS.ErrnoException;

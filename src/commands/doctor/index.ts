@@ -8,23 +8,23 @@ import { cacheFlags, dataFlags, PaddletCommand, setFlags, storeFlags } from '../
 import { type Check, type CheckResult, runCheck } from './check.ts';
 
 export default class Doctor extends PaddletCommand<typeof Doctor> {
-  static override summary = 'Check that this machine can run paddlet, and say what is wrong';
+  static override summary = 'Check that this machine can run paddlet, and report problems';
   static override description =
-    `Looks at memory, kernels, network and disk, with --store at the store, and with a job file at the job and its data.
-Nothing is left behind but an empty folder. The exit code is that of the first check that failed.`;
+    `Checks memory, kernels, network and disk; with --store the store; with a job file the job and its data. Leaves
+nothing behind except an empty folder. The exit code is that of the first check that failed.`;
   static override examples = [
     { command: '<%= config.bin %> doctor', description: 'Check this machine.' },
     {
       command: '<%= config.bin %> doctor examples/a9a-lr.yaml --store etcd://127.0.0.1:2379',
-      description: 'A job, its data and a store too.',
+      description: 'Check a job, its data and a store as well.',
     },
     {
       command: '<%= config.bin %> doctor --schema > job.schema.json',
-      description: 'The JSON Schema of job files, for an editor.',
+      description: 'Write the JSON Schema of job files, for an editor.',
     },
   ];
   static override args = {
-    job: Args.string({ description: 'A job file to check, with its data.' }),
+    job: Args.string({ description: 'Job file to check, together with its data.' }),
   };
   static override flags = {
     ...storeFlags,
@@ -34,9 +34,9 @@ Nothing is left behind but an empty folder. The exit code is that of the first c
     dir: Flags.string({
       default: '.paddlet',
       helpValue: 'FOLDER',
-      description: 'Where jobs keep their files: is it writable?',
+      description: 'Folder for the files of jobs, checked to be writable.',
     }),
-    schema: Flags.boolean({ description: 'Print the JSON Schema of job files instead.' }),
+    schema: Flags.boolean({ description: 'Print the JSON Schema of job files and exit.' }),
   };
 
   override async execute(): Promise<ExitCode> {

@@ -1,4 +1,4 @@
-/** What `paddlet doctor` looks at when it is told of a store or a job. */
+/** The checks of a store and of a job. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';

@@ -1,4 +1,4 @@
-/** What `paddlet doctor` looks at on any machine. */
+/** The checks of the machine itself. */
 import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
@@ -30,10 +30,10 @@ function memory(): { status: 'ok' | 'warn'; detail: string; hint?: string } {
   const limit = memoryLimitBytes === undefined ? '' : `, of which this process may use ${gb(memoryLimitBytes)}`;
   const detail = `${cores} cores, ${gb(memoryBytes)}${limit}`;
   if ((memoryLimitBytes ?? memoryBytes) >= LEAST_MEMORY_BYTES) return { status: 'ok', detail };
-  return { status: 'warn', detail, hint: 'a small cluster on one machine wants 1 GB' };
+  return { status: 'warn', detail, hint: 'a small cluster on one machine needs about 1 GB' };
 }
 
-/** Applies one gradient and reads the value back: WebAssembly with SIMD is there, and computes. */
+/** Applies one gradient and reads the values back: WebAssembly with SIMD is available and computes correctly. */
 function kernels(): { status: 'ok'; detail: string } {
   const parameters = createParameters({
     spec: {
@@ -58,9 +58,9 @@ function kernels(): { status: 'ok'; detail: string } {
   parameters.pullDense(0, block, new Uint8Array(values.buffer));
   const expected = [0.5, 0, -0.5, -1];
   if (values.some((value, at) => value !== expected[at])) {
-    throw new PaddletError('Internal', `a step of SGD gave ${values.join(', ')} in place of ${expected.join(', ')}`);
+    throw new PaddletError('Internal', `one step of SGD gave ${values.join(', ')} instead of ${expected.join(', ')}`);
   }
-  return { status: 'ok', detail: 'WebAssembly SIMD, one step of SGD is right to the last bit' };
+  return { status: 'ok', detail: 'WebAssembly with SIMD works; one step of SGD is exact' };
 }
 
 /** Opens a port as a role does and asks it over HTTP. */
@@ -76,8 +76,8 @@ async function network(host: Host): Promise<{ status: 'ok'; detail: string }> {
   try {
     const answer = await fetch(`http://127.0.0.1:${server.port}/healthz`, { headers: { connection: 'close' } });
     const body = await answer.text();
-    if (body !== 'ok') throw new PaddletError('Internal', `the port answered ${answer.status} ${body}`);
-    return { status: 'ok', detail: `a port on 127.0.0.1 (${server.port}) was opened and answered` };
+    if (body !== 'ok') throw new PaddletError('Internal', `a port on 127.0.0.1 answered ${answer.status} ${body}`);
+    return { status: 'ok', detail: `opened port ${server.port} on 127.0.0.1 and reached it over HTTP` };
   } finally {
     await server.close();
   }
@@ -102,7 +102,7 @@ async function disk(
     await disk.remove(path);
   }
   const free = await freeDiskBytes(folder);
-  const detail = `${folder}: written, synced, renamed; ${gb(free)} free`;
+  const detail = `wrote, synced and renamed a file in ${folder}; ${gb(free)} free`;
   if (free >= LEAST_DISK_BYTES) return { status: 'ok', detail };
-  return { status: 'warn', detail, hint: 'checkpoints and inflated data need room' };
+  return { status: 'warn', detail, hint: 'checkpoints and decompressed data need space' };
 }

@@ -1,7 +1,8 @@
 /** Scores a dataset with a model, task after task, in this process. */
 
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
-import { type JobRecord, labelRuleOf, modelOf } from '../../cluster/job/job-record.ts';
+import { labelRuleOf, modelOf } from '../../cluster/job/job-model.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { createTaskReader } from '../../data/task-reader.ts';

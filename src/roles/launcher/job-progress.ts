@@ -1,5 +1,5 @@
-/** From the master's standing to what a person wants to see: how far, how well, how fast, how long still. */
-import type { Standing } from './watch-master.ts';
+/** From what the master says to what a person wants to see: position, loss, speed, time left. */
+import type { DirectingInfo } from '../../cluster/info.ts';
 
 export interface JobProgress {
   readonly done: number;
@@ -8,36 +8,37 @@ export interface JobProgress {
 }
 
 /** Remembers the rate; `now` in milliseconds on a monotonic clock. */
-export function createProgressMeter(): (standing: Standing, now: number) => JobProgress {
-  let first: { read: number; atMs: number } | undefined;
+export function createProgressMeter(): (info: DirectingInfo, now: number) => JobProgress {
+  let first: { records: number; atMs: number } | undefined;
   let last: JobProgress = { done: 0, total: 1, note: '' };
-  return (standing, now) => {
-    const { passes, phase } = standing;
+  return (info, now) => {
+    const { passes, phase } = info;
     if (phase === 'evaluating') {
-      const { done, total } = standing.evaluation ?? { done: 0, total: 1 };
-      return { done, total, note: 'evaluating on the test file' };
+      const { done, total } = info.evaluation ?? { done: 0, total: 1 };
+      return { done, total, note: 'evaluating on the test files' };
     }
     if (phase === 'concluding') return { done: 1, total: 1, note: 'writing final checkpoints' };
-    const work = workOf(standing);
-    if (work === undefined) return last;
-    // Records go down when a job in mode sync is set back.
-    if (first === undefined || work.records < first.read) first = { read: work.records, atMs: now };
-    const rate = (work.records - first.read) / Math.max((now - first.atMs) / 1000, 0.001);
-    const left = (passes * standing.records - work.records) / rate;
+    const position = positionOf(info);
+    if (position === undefined) return last;
+    // Records go down when a job in sync mode is set back.
+    if (first === undefined || position.records < first.records) first = { records: position.records, atMs: now };
+    const rate = (position.records - first.records) / Math.max((now - first.atMs) / 1000, 0.001);
+    const secondsLeft = (passes * info.records - position.records) / rate;
     const notes = [
-      `pass ${Math.min(work.pass + 1, passes)}/${passes}`,
-      work.note,
-      lossNote(standing),
+      `pass ${Math.min(position.pass + 1, passes)}/${passes}`,
+      position.note,
+      lossNote(info),
       rate > 0 ? `${Math.round(rate).toLocaleString('en')} records/s` : undefined,
-      rate > 0 && Number.isFinite(left) ? `${Math.max(0, Math.ceil(left))} s left` : undefined,
+      rate > 0 && Number.isFinite(secondsLeft) ? `${Math.max(0, Math.ceil(secondsLeft))} s left` : undefined,
     ];
-    const { done, total } = work;
+    const { done, total } = position;
     last = { done, total, note: notes.filter((note) => note !== undefined).join('  ') };
     return last;
   };
 }
 
-interface Work {
+/** `done` of `total` tasks or rounds of the whole job. */
+interface Position {
   readonly done: number;
   readonly total: number;
   readonly pass: number;
@@ -45,19 +46,20 @@ interface Work {
   readonly records: number;
 }
 
-/** Undefined while nobody knows. */
-function workOf({ tasks, sums, rounds, passes }: Standing): Work | undefined {
-  if (tasks !== undefined && sums !== undefined) {
-    const { pass, total, done, discarded } = tasks;
+/** Undefined while the position is not known. */
+function positionOf(info: DirectingInfo): Position | undefined {
+  const { passes } = info;
+  if (info.mode === 'async') {
+    const { pass, total, done, discarded } = info.tasks;
     const finished = pass * total + done + discarded;
-    return { done: finished, total: passes * total, pass, note: `task ${done}/${total}`, records: sums.read };
+    return { done: finished, total: passes * total, pass, note: `task ${done}/${total}`, records: info.sums.read };
   }
-  const { round, total = 1, pass, ofPass, records } = rounds ?? {};
+  const { round, total, pass, ofPass, records } = info.rounds;
   if (round === undefined || pass === undefined || records === undefined) return undefined;
   return { done: round, total, pass, note: ofPass && `round ${ofPass.round}/${ofPass.rounds}`, records };
 }
 
-function lossNote({ trainers }: Standing): string | undefined {
+function lossNote({ trainers }: DirectingInfo): string | undefined {
   const losses = Object.values(trainers)
     .map(({ loss }) => loss)
     .filter((loss) => loss !== undefined);

@@ -1,37 +1,11 @@
-/** Asks the master now and again where the job stands. */
-import * as z from 'zod';
-import type { Cancel, Clock } from '../../base/seams.ts';
+/** Asks the master at intervals for the progress of the job. */
+import type { Cancel, Clock, Log } from '../../base/seams.ts';
+import type { DirectingInfo } from '../../cluster/info.ts';
 import { askInfo } from '../../cluster/job/ask-info.ts';
 import type { Channel, Network } from '../../protocol/messages/channel.ts';
 import { follow } from '../../store/follow.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-
-const count = z.int().min(0);
-
-const standingSchema = z.object({
-  phase: z.enum(['training', 'evaluating', 'concluding']),
-  passes: count,
-  /** Records in a pass. */
-  records: count,
-  ended: z.array(z.object({ pass: count, loss: z.number().optional() })),
-  /** Mode async. */
-  tasks: z.object({ pass: count, total: count, done: count, pending: count, discarded: count }).optional(),
-  sums: z.object({ read: count, good: count }).optional(),
-  /** Mode sync. Without a round while not all pservers are there. */
-  rounds: z
-    .object({
-      total: count,
-      round: count.optional(),
-      pass: count.optional(),
-      ofPass: z.object({ round: count, rounds: count }).optional(),
-      records: count.optional(),
-    })
-    .optional(),
-  evaluation: z.object({ total: count, done: count }).optional(),
-  trainers: z.record(z.string(), z.object({ loss: z.number().optional(), records: count.optional() })),
-});
-export type Standing = z.infer<typeof standingSchema>;
 
 const EVERY_MS = 300;
 
@@ -40,16 +14,18 @@ export interface WatchMasterOptions {
   readonly keys: Keys;
   readonly network: Network;
   readonly clock: Clock;
-  readonly onStanding: (standing: Standing) => void;
+  readonly log: Log;
+  readonly onProgress: (info: DirectingInfo) => void;
 }
 
 export function watchMaster(options: WatchMasterOptions): Cancel {
-  const { store, keys, network, clock, onStanding } = options;
+  const { store, keys, network, clock, log, onProgress } = options;
   let channel: Channel | undefined;
   let cancelTimer: Cancel = () => {};
-  let over = false;
+  let cancelled = false;
+  let lastProblem = '';
 
-  const moved = (address: string | undefined): void => {
+  const connectTo = (address: string | undefined): void => {
     channel?.close();
     channel = address === undefined ? undefined : network.connect(address);
   };
@@ -57,27 +33,36 @@ export function watchMaster(options: WatchMasterOptions): Cancel {
     store,
     keys.masterAddr,
     {
-      onSnapshot: (entries) => moved(entries.find(({ key }) => key === keys.masterAddr)?.value),
+      onSnapshot: (entries) => connectTo(entries.find(({ key }) => key === keys.masterAddr)?.value),
       onEvents: (events) => {
-        for (const event of events) moved(event.type === 'put' ? event.entry.value : undefined);
+        for (const event of events) connectTo(event.type === 'put' ? event.entry.value : undefined);
       },
       // The roles notice the same and end; so does the run.
-      onEnd: () => moved(undefined),
+      onEnd: () => connectTo(undefined),
     },
     clock,
   );
+  /** Once for each problem, not at each interval. */
+  const warn = (problem: string): void => {
+    if (problem !== lastProblem) log.warn(`no progress is shown: the master ${problem}`);
+    lastProblem = problem;
+  };
   const ask = async (): Promise<void> => {
     if (channel !== undefined) {
-      const info = await askInfo(channel);
-      if (over) return;
-      const standing = standingSchema.safeParse(info);
-      if (standing.success) onStanding(standing.data);
+      const answer = await askInfo(channel);
+      if (cancelled) return;
+      if (answer.kind === 'notUnderstood') warn(answer.error.message);
+      else if (answer.kind === 'info') {
+        const { info } = answer;
+        if (info.role !== 'master') warn(`did not answer: a ${info.role} has its address now`);
+        else if (info.state === 'working') onProgress(info);
+      }
     }
     cancelTimer = clock.after(EVERY_MS, () => void ask());
   };
   cancelTimer = clock.after(EVERY_MS, () => void ask());
   return () => {
-    over = true;
+    cancelled = true;
     cancelTimer();
     cancelFollow();
     channel?.close();

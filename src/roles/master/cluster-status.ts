@@ -1,18 +1,12 @@
 /** Writes `/pserver_cluster_status` and marks `/pservers/<index>` of dead pservers (seeds/large-scale-design.zh.md). */
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { ClusterStatus } from '../../cluster/job/cluster-status.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { parsePserverRecord } from '../../cluster/placement/pserver-record.ts';
 import { unlessStopped } from '../../cluster/waiting.ts';
 import { type Fence, type FencedTxn, fencedTxn } from '../../store/fence.ts';
-
-export interface ClusterStatus {
-  readonly cluster_status: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
-  readonly reason: string;
-  /** Indexes of live pservers. */
-  readonly nodes: readonly number[];
-}
 
 export function statusOf(view: PlacementView): ClusterStatus {
   const nodes = view.liveIndexes();

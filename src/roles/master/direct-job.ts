@@ -1,7 +1,7 @@
 /** One master's work between taking the lock and the job's end: opens what it needs, and follows the trainers. */
 import type { Cancel } from '../../base/seams.ts';
 import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
-import { modelOf } from '../../cluster/job/job-record.ts';
+import { modelOf } from '../../cluster/job/job-model.ts';
 import { followPlacement } from '../../cluster/placement/placement-view.ts';
 import { createSignal, type Signal } from '../../cluster/waiting.ts';
 import { keepClusterStatus } from './cluster-status.ts';

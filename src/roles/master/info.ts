@@ -1,24 +1,29 @@
 /** What the master tells of itself and of the job: for `status`, for the launcher's progress, for /metrics. */
 import { Gauge } from 'prom-client';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { DirectingInfo, MasterInfo } from '../../cluster/info.ts';
 import type { Job } from '../../job/schema.ts';
 import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';
 
 export type JobPhase = 'starting' | 'training' | 'evaluating' | 'concluding';
 
-export interface MasterInfo {
+export interface MasterInfoSource {
   waits(what: string): void;
   waitingFor(): string;
   enters(phase: JobPhase): void;
   passEnded(pass: Omit<EndedPass, 'facts'>): void;
-  readonly describe: () => Record<string, unknown>;
+  readonly describe: () => MasterInfo;
 }
 
-export function createMasterInfo(context: RoleContext, job: Job, state: () => MasterState | undefined): MasterInfo {
+export function createMasterInfo(
+  context: RoleContext,
+  job: Job,
+  state: () => MasterState | undefined,
+): MasterInfoSource {
   let waiting = 'the store';
   let phase: JobPhase = 'starting';
-  const passes: { pass: number; records?: number; loss?: number }[] = [];
+  const passes: DirectingInfo['ended'][number][] = [];
   registerMetrics(context, state);
   return {
     waits: (what) => {
@@ -33,20 +38,21 @@ export function createMasterInfo(context: RoleContext, job: Job, state: () => Ma
     },
     describe: () => {
       const self = {
-        role: 'master',
+        role: 'master' as const,
         pid: context.pid,
         host: context.hostName,
         version: context.version,
         job: job.name,
       };
       const now = state();
-      if (now === undefined) return { ...self, waitingFor: waiting };
+      if (now === undefined) return { ...self, state: 'waiting', waitingFor: waiting };
       return {
         ...self,
+        state: 'working',
         phase: phase === 'starting' ? 'training' : phase,
         passes: job.training.passes,
         ended: passes,
-        waiting: waitReason(now),
+        waitReason: waitReason(now),
         ...now.training.describe(),
         records: now.record.train.records,
         ...(now.evaluation === undefined ? {} : { evaluation: now.evaluation.service.queue.counts() }),

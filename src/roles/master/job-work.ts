@@ -8,7 +8,7 @@ import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { JobData } from './dataset.ts';
 import type { HookOptions } from './hooks.ts';
-import type { MasterInfo } from './info.ts';
+import type { MasterInfoSource } from './info.ts';
 import type { MasterState } from './state.ts';
 
 export interface DirectOptions {
@@ -19,7 +19,7 @@ export interface DirectOptions {
   readonly lease: HeldLease;
   /** The job ended, was asked to stop, or the lock was lost. */
   readonly stopSignal: AbortSignal;
-  readonly info: MasterInfo;
+  readonly info: MasterInfoSource;
   readonly hooks: Pick<HookOptions, 'shell' | 'folder'>;
   readonly show: (state: MasterState) => void;
 }

@@ -11,7 +11,7 @@ import {
   type JobEnd,
   type JobWatch,
   parseJobEnd,
-  standingStop,
+  readStopRevision,
   watchJob,
 } from '../../cluster/job/job-watch.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -21,7 +21,7 @@ import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
-import { createMasterInfo, type MasterInfo } from './info.ts';
+import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
@@ -49,7 +49,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   let lease: HeldLease | undefined;
   let watch: JobWatch | undefined;
   try {
-    const oldStop = await standingStop(context);
+    const oldStop = await readStopRevision(context);
     watch = watchJob(context, oldStop);
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
     info.waits('the master lock');
@@ -67,7 +67,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (!isPaddletError(error, 'Interrupted')) throw error;
     // The store can no longer be followed.
-    if (watch?.over.reason instanceof PaddletError) throw watch.over.reason;
+    if (watch?.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return undefined;
   } finally {
     watch?.cancel();
@@ -90,13 +90,13 @@ async function standBy(
   { lease, holder, watch, oldStop }: Standby,
 ): Promise<Fence | { readonly end: JobEnd | undefined }> {
   try {
-    const fence = await takeLock(context, lease, holder, watch.over);
+    const fence = await takeLock(context, lease, holder, watch.stopSignal);
     // The master that was asked to stop gave the lock back: another one is not to continue the job.
-    const stop = await standingStop(context);
+    const stop = await readStopRevision(context);
     return stop === 0n || stop === oldStop ? fence : { end: undefined };
   } catch (error) {
     if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
-    if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+    if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return { end: watch.end() };
   }
 }
@@ -104,7 +104,7 @@ async function standBy(
 interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
-  readonly info: MasterInfo;
+  readonly info: MasterInfoSource;
   readonly show: (state: MasterState | undefined) => void;
 }
 
@@ -123,7 +123,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
     const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };
     await retryStore(context, () => fencedTxn(store, fence, forget));
   }
-  const stopSignal = AbortSignal.any([watch.over, lease.lost]);
+  const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   try {
     const hooks = { shell: options.shell, folder: dataDir };
     await directJob({ context, record, data, fence, lease, stopSignal, info, hooks, show: acting.show });

@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import { batchPlanId, type JobRecord, readJobRecord, trainedSpecOf } from '../../cluster/job/job-record.ts';
+import { trainedSpecOf } from '../../cluster/job/job-model.ts';
+import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
@@ -72,7 +73,7 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
 function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): JobRecord {
   const train = factsOf(data.train);
   return {
-    version: 1,
+    version: JOB_RECORD_VERSION,
     id: context.host.random.uuid(),
     created: context.host.clock.wallSeconds(),
     dataDir,

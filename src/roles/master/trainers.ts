@@ -1,21 +1,13 @@
 /** The live trainers, as `/trainer/` shows them, and what each last reported. */
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { TaskAddress } from '../../core/tasks/address.ts';
-import type { Phase } from '../../core/tasks/events.ts';
+import type { ActivityInfo } from '../../cluster/info.ts';
 import { follow } from '../../store/follow.ts';
-
-export interface TrainerReport {
-  readonly phase: Phase;
-  readonly records: number;
-  readonly loss: number | undefined;
-  readonly executing: TaskAddress | undefined;
-}
 
 export interface LiveTrainers {
   readonly addresses: ReadonlyMap<string, string>;
-  readonly reports: ReadonlyMap<string, TrainerReport>;
-  heard(trainer: string, report: TrainerReport): void;
+  readonly reports: ReadonlyMap<string, ActivityInfo>;
+  heard(trainer: string, report: ActivityInfo): void;
   readonly cancel: Cancel;
 }
 
@@ -30,7 +22,7 @@ export interface TrainerHandlers {
 export function followTrainers(context: RoleContext, handlers: TrainerHandlers): LiveTrainers {
   const { keys } = context;
   const addresses = new Map<string, string>();
-  const reports = new Map<string, TrainerReport>();
+  const reports = new Map<string, ActivityInfo>();
   const idOf = (key: string): string => key.slice(keys.trainersPrefix.length);
   const cancel = follow(
     context.store,

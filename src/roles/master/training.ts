@@ -5,6 +5,7 @@
 
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { TrainingInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
@@ -51,7 +52,7 @@ export interface Training {
   /** The current pass, from 0; undefined while it is not known. */
   pass(): number | undefined;
   /** For `info`. */
-  describe(): Record<string, unknown>;
+  describe(): TrainingInfo;
   /** Trainers that wait for work of the passes are to ask again. */
   wake(): void;
   close(): void;

@@ -157,8 +157,10 @@ function createLimit({ context, lease, leaseTtlMs }: ClaimIndexOptions, onReache
 async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: string): Promise<boolean> {
   // No other live process has this process's address.
   if (holder === address) return false;
-  const info = await askInfoAt(context.network, holder);
-  return info?.role === 'pserver' && (info.index === undefined || info.index === wanted);
+  const answer = await askInfoAt(context.network, holder);
+  if (answer.kind === 'notUnderstood') context.host.log.warn(`${holder} ${answer.error.message}`);
+  if (answer.kind !== 'info' || answer.info.role !== 'pserver') return false;
+  return answer.info.index === undefined || answer.info.index === wanted;
 }
 
 function indexTaken(index: number, holder: string): PaddletError {

@@ -5,7 +5,8 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import { trainedSpecOf } from '../../cluster/job/job-record.ts';
+import type { PserverInfo } from '../../cluster/info.ts';
+import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -35,12 +36,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
-  const info = (): Record<string, unknown> => ({
+  const info = (): PserverInfo => ({
     role: 'pserver',
     pid: context.pid,
     host: context.hostName,
     version: context.version,
-    ...(service === undefined ? { waitingFor } : service.info()),
+    ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
   });
   const listening = await listen(
     context,
@@ -61,7 +62,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
-      const stopSignal = AbortSignal.any([watch.over, lease.lost, fatal.signal]);
+      const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
         context,
         lease,
@@ -69,7 +70,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         wanted: options.index,
         desired: record.job.cluster.pservers,
         leaseTtlMs: record.job.cluster.leaseTtlMs,
-        stopSignal: watch.over,
+        stopSignal: watch.stopSignal,
       });
       // From here on the number cannot change: a restore is refused while an index is held.
       const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
@@ -136,5 +137,5 @@ function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; fat
   if (by.fatal.aborted) return by.fatal.reason;
   if (by.lease?.lost.aborted === true) return lossOf(by.lease);
   // The store cannot be followed any more.
-  return by.watch.over.reason instanceof PaddletError ? by.watch.over.reason : undefined;
+  return by.watch.stopSignal.reason instanceof PaddletError ? by.watch.stopSignal.reason : undefined;
 }

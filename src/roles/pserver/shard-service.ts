@@ -1,5 +1,6 @@
 /** What a pserver does with the shards that it has taken: serves them and saves them. Each mode implements it. */
 import type { RoleContext } from '../../cluster/context.ts';
+import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { Fence } from '../../store/fence.ts';
@@ -36,5 +37,5 @@ export interface ShardService {
   stopSaving(): Promise<void>;
   stats(): ParameterMemoryStats & { readonly shards: number };
   /** For `status` and `doctor`. */
-  info(): Record<string, unknown>;
+  info(): ShardsInfo;
 }

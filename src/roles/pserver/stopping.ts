@@ -17,7 +17,7 @@ export async function serveUntilStopped(
 ): Promise<RoleEnd> {
   const { context, lease } = owned;
   try {
-    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.over, lease.lost, fatal]));
+    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.stopSignal, lease.lost, fatal]));
   } catch (error) {
     if (!isPaddletError(error, 'Interrupted')) throw error;
   }
@@ -33,7 +33,7 @@ export async function serveUntilStopped(
   const loss = lossOfIndex(lease, fatal);
   if (loss !== undefined) return part(owned, service, loss);
   if (fatal.aborted) throw fatal.reason;
-  if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+  if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
   context.host.log.info('draining: saving the parameters');
   try {
     await drain(owned, service);

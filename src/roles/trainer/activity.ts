@@ -9,7 +9,7 @@ export interface ActivityReport {
   readonly phase: Phase;
   /** Records trained on since the start of this process. */
   readonly records: number;
-  /** Mean loss of the latest records. */
+  /** Mean loss of the latest records; undefined when it is not finite. */
   readonly loss: number | undefined;
 }
 
@@ -64,7 +64,7 @@ export function createActivity(clock: Clock): Activity {
       records += count;
       if (metrics !== undefined && metrics.records > 0) loss = metrics.loss / metrics.records;
     },
-    report: () => ({ executing, phase, records, loss }),
+    report: () => ({ executing, phase, records, loss: Number.isFinite(loss) ? loss : undefined }),
     spentMs: () => ({ ...spent, [phase]: spent[phase] + clock.monotonicMs() - since }),
   };
 }

@@ -5,7 +5,8 @@ import { createMasterClient, type MasterClient } from '../../cluster/client/mast
 import { createParameterClient } from '../../cluster/client/parameter-client.ts';
 import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import { type JobRecord, modelOf } from '../../cluster/job/job-record.ts';
+import { modelOf } from '../../cluster/job/job-model.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
@@ -50,7 +51,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
   const { log, clock } = context.host;
   const { shards, pservers, leaseTtlMs } = record.job.cluster;
   const fatal = new AbortController();
-  const stopSignal = AbortSignal.any([watch.over, fatal.signal]);
+  const stopSignal = AbortSignal.any([watch.stopSignal, fatal.signal]);
   const onFatal = (error: Error): void => fatal.abort(error);
   const view = followPlacement(context, { shards, pservers }, onFatal);
   const group = createPserverGroup(context, record, view);

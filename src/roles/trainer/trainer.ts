@@ -5,6 +5,7 @@
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
+import type { TrainerInfo } from '../../cluster/info.ts';
 import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
@@ -25,16 +26,11 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   const activity = createActivity(clock);
   registerTrainerMetrics(context.registry, activity);
   let waitingFor: string | undefined = 'the job';
-  const info = (): Record<string, unknown> => ({
-    role: 'trainer',
-    id,
-    pid: context.pid,
-    host: context.hostName,
-    version: context.version,
-    ...activity.report(),
-    spentMs: activity.spentMs(),
-    ...(waitingFor === undefined ? {} : { waitingFor }),
-  });
+  const info = (): TrainerInfo => {
+    const self = { role: 'trainer' as const, id, pid: context.pid, host: context.hostName, version: context.version };
+    if (waitingFor !== undefined) return { ...self, state: 'waiting', waitingFor };
+    return { ...self, state: 'working', ...activity.report(), spentMs: activity.spentMs() };
+  };
   const { server, address } = await listen(context, createHandler(info), () =>
     waitingFor === undefined ? { ready: true } : { ready: false, reason: `waiting for ${waitingFor}` },
   );
@@ -68,11 +64,11 @@ function ended(watch: JobWatch): RoleEnd {
     if ('failure' in end) throw end.failure;
     return 'finished';
   }
-  if (watch.over.reason instanceof PaddletError) throw watch.over.reason;
+  if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
   return 'stopped';
 }
 
-function createHandler(info: () => Record<string, unknown>): RequestHandler {
+function createHandler(info: () => TrainerInfo): RequestHandler {
   return ({ header }) => {
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
     throw new PaddletError('WrongRole', `a trainer does not answer '${header.type}'`);

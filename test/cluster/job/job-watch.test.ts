@@ -1,6 +1,6 @@
-/** A request to stop is heard by the roles that ran when it was put, and by none that came after. */
+/** A request to stop reaches the processes that run when it is put, and none that starts later. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type JobWatch, standingStop, watchJob } from '../../../src/cluster/job/job-watch.ts';
+import { type JobWatch, readStopRevision, watchJob } from '../../../src/cluster/job/job-watch.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { Master } from '../../roles/master/tasks/service-rig.ts';
 import { FakeClock } from '../../store/support.ts';
@@ -29,7 +29,7 @@ it('one that is put while the watch goes on', async () => {
   stop();
   await settle();
   expect(watch.stopRequested()).toBe(true);
-  expect(watch.over.aborted).toBe(true);
+  expect(watch.stopSignal.aborted).toBe(true);
 });
 
 it('one that is found is old', async () => {
@@ -45,7 +45,7 @@ it('one that is found is old', async () => {
 describe('a master, which knows what stood when it came', () => {
   it('hears one that is put before its watch has begun', async () => {
     stop();
-    const old = await standingStop(master.context);
+    const old = await readStopRevision(master.context);
     stop();
     watch = watchJob(master.context, old);
     await settle();
@@ -53,7 +53,7 @@ describe('a master, which knows what stood when it came', () => {
   });
 
   it('hears the first one, too', async () => {
-    const old = await standingStop(master.context);
+    const old = await readStopRevision(master.context);
     expect(old).toBe(0n);
     stop();
     watch = watchJob(master.context, old);
@@ -63,7 +63,7 @@ describe('a master, which knows what stood when it came', () => {
 
   it('does not hear the old one', async () => {
     stop();
-    watch = watchJob(master.context, await standingStop(master.context));
+    watch = watchJob(master.context, await readStopRevision(master.context));
     await settle();
     expect(watch.stopRequested()).toBe(false);
   });

@@ -34,7 +34,7 @@ it('ends when the job was restored to another number', async () => {
   expect(ends).toEqual([]);
   await desire(3);
   expect(ends.map((error) => isPaddletError(error, 'Resized') && error.message)).toEqual([
-    'the job has 3 pservers now; when this process began it had 2',
+    'the job now has 3 pservers; it had 2 when this process started',
   ]);
 });
 

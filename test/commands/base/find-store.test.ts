@@ -20,7 +20,7 @@ function setUp() {
 }
 
 describe('waiting for the first job', () => {
-  test('one that is there already, and one that is published later', async () => {
+  test('one that exists, and one that is published later', async () => {
     const { wait, put, log, clock } = setUp();
     const first = wait();
     await settled();
@@ -61,7 +61,7 @@ describe('waiting for the first job', () => {
     expect(await stateOf(waiting)).toBe('refused: Interrupted');
   });
 
-  test('a history that was compacted is read anew', async () => {
+  test('a history that was compacted is read again', async () => {
     const { wait, put, data, clock } = setUp();
     const waiting = wait();
     await settled();

@@ -1,18 +1,19 @@
 /** What the progress bar of `run` shows. */
 import { describe, expect, it } from 'vitest';
 import { createProgressMeter } from '../../../src/roles/launcher/job-progress.ts';
-import type { Standing } from '../../../src/roles/launcher/watch-master.ts';
+import { asyncMaster, ROUNDS, syncMaster, taskCounts } from '../../cluster/role-infos.ts';
 
-const COMMON: Standing = { phase: 'training', passes: 4, records: 1_000, ended: [], trainers: { a: { loss: 0.5 } } };
-const tasks = (done: number, read: number): Standing => ({
-  ...COMMON,
-  tasks: { pass: 1, total: 10, done, pending: 1, discarded: 0 },
-  sums: { read, good: read },
-});
-const rounds = (round: number, records: number): Standing => ({
-  ...COMMON,
-  rounds: { total: 80, round, pass: Math.floor(round / 20), ofPass: { round: round % 20, rounds: 20 }, records },
-});
+const tasks = (done: number, read: number) =>
+  asyncMaster({ tasks: taskCounts({ done }), sums: { read, good: read, bad: 0, duplicate: 0 } });
+const rounds = (round: number, records: number) =>
+  syncMaster({
+    ...ROUNDS,
+    total: 80,
+    round,
+    pass: Math.floor(round / 20),
+    ofPass: { round: round % 20, rounds: 20 },
+    records,
+  });
 
 describe('the progress of a job', () => {
   it('by tasks', () => {
@@ -42,18 +43,21 @@ describe('the progress of a job', () => {
     expect(meter(rounds(21, 1_050), 2_000).note).toContain('50 records/s');
   });
 
-  it('stays while nobody knows', () => {
+  it('stays while the position is not known', () => {
     const meter = createProgressMeter();
     const shown = meter(rounds(22, 1_100), 0);
-    expect(meter({ ...COMMON, rounds: { total: 80 } }, 1_000)).toEqual(shown);
+    const { round, pass, ofPass, records, ...unknown } = ROUNDS;
+    expect(meter(syncMaster(unknown), 1_000)).toEqual(shown);
   });
 
   it('of the end', () => {
     const meter = createProgressMeter();
-    expect(meter({ ...rounds(80, 4_000), phase: 'evaluating', evaluation: { total: 8, done: 2 } }, 0)).toEqual({
+    expect(
+      meter({ ...rounds(80, 4_000), phase: 'evaluating', evaluation: taskCounts({ total: 8, done: 2 }) }, 0),
+    ).toEqual({
       done: 2,
       total: 8,
-      note: 'evaluating on the test file',
+      note: 'evaluating on the test files',
     });
     expect(meter({ ...rounds(80, 4_000), phase: 'concluding' }, 0).done).toBe(1);
   });

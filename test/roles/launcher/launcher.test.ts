@@ -1,7 +1,8 @@
 /** Stopping a run while one of its processes is still being started. */
 import { expect, it } from 'vitest';
 import type { ProcessEnd } from '../../../src/core/restart-policy.ts';
-import { type ChildProcess, type ChildSpec, launch } from '../../../src/roles/launcher/launcher.ts';
+import { launch } from '../../../src/roles/launcher/launcher.ts';
+import type { ChildProcess, ChildSpec } from '../../../src/roles/launcher/supervised-child.ts';
 import { FakeClock } from '../../store/support.ts';
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -23,7 +24,7 @@ it('asks a process to leave that was being started when the run was stopped, and
     };
     return { pid: 1, ended: ended.promise, kill };
   };
-  const launcher = launch({
+  const ended = launch({
     clock: new FakeClock(),
     log: SILENT,
     children: CHILDREN,
@@ -33,14 +34,14 @@ it('asks a process to leave that was being started when the run was stopped, and
   stop.abort();
   spawning.resolve(process('pserver 0'));
 
-  expect(await launcher.ended).toEqual({ how: 'stopped' });
+  expect(await ended).toEqual({ how: 'stopped' });
   expect(killed).toEqual(['pserver 0', 'master']);
 });
 
-it('ends also when that process cannot be started after all', async () => {
+it('ends even when that process cannot be started after all', async () => {
   const stop = new AbortController();
   const spawning = Promise.withResolvers<ChildProcess>();
-  const launcher = launch({
+  const ended = launch({
     clock: new FakeClock(),
     log: SILENT,
     children: CHILDREN.slice(0, 1),
@@ -49,5 +50,40 @@ it('ends also when that process cannot be started after all', async () => {
   });
   stop.abort();
   spawning.reject(new Error('no more processes'));
-  expect(await launcher.ended).toEqual({ how: 'stopped' });
+  expect(await ended).toEqual({ how: 'stopped' });
+});
+
+it('starts again what dies, and stops everything when one process fails for good', async () => {
+  const clock = new FakeClock();
+  const ends = new Map<string, (end: ProcessEnd) => void>();
+  const events: string[] = [];
+  const ended = launch({
+    clock,
+    log: { ...SILENT, warn: (message: string) => void events.push(message) },
+    children: CHILDREN,
+    spawn: async ({ name }) => {
+      events.push(`start ${name}`);
+      const end = Promise.withResolvers<ProcessEnd>();
+      ends.set(name, end.resolve);
+      const kill = (): boolean => {
+        events.push(`kill ${name}`);
+        end.resolve({ code: 130, signal: null });
+        return true;
+      };
+      return { pid: 1, ended: end.promise, kill };
+    },
+    stop: new AbortController().signal,
+  });
+  await clock.advance(0);
+  ends.get('pserver 0')!({ code: null, signal: 'SIGKILL' });
+  await clock.advance(100);
+  ends.get('master')!({ code: 3, signal: null });
+  expect(await ended).toEqual({ how: 'failed', code: 3, by: 'master' });
+  expect(events).toEqual([
+    'start pserver 0',
+    'start master',
+    'pserver 0 ended (SIGKILL); restarting it in 100 ms',
+    'start pserver 0',
+    'kill pserver 0',
+  ]);
 });

@@ -5,6 +5,7 @@ import type { RoleContext } from '../../../src/cluster/context.ts';
 import { type HeldLease, holdLease } from '../../../src/cluster/ownership.ts';
 import { claimIndex } from '../../../src/roles/pserver/claim-index.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { asyncPserver, waitingPserver, waitingTrainer } from '../../cluster/role-infos.ts';
 import { aStore, Master, stateOf } from '../master/tasks/service-rig.ts';
 
 const LEASE_TTL_MS = 2_000;
@@ -13,7 +14,7 @@ const HOLDER = 'there:1';
 let data: MemoryStoreData;
 let process: Master;
 /** What the holder of the index answers; undefined: nothing. */
-let holder: Record<string, unknown> | undefined;
+let holder: object | undefined;
 let asked: number;
 let lease: HeldLease;
 
@@ -55,7 +56,7 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
 const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_000);
 
 describe('a wanted index', () => {
-  it.each([{ role: 'pserver', index: 0 }, { role: 'pserver' }])('whose owner answers %o is refused', async (info) => {
+  it.each([asyncPserver(0, 1), waitingPserver])('whose owner answers %o is refused', async (info) => {
     holder = info;
     const claimed = claim(0);
     claimed.catch(() => {});
@@ -65,7 +66,7 @@ describe('a wanted index', () => {
     expect(await stateOf(claimed)).toBe('refused: IndexTaken');
   });
 
-  it.each([undefined, { role: 'trainer' }, { role: 'pserver', index: 1 }])(
+  it.each([undefined, waitingTrainer, asyncPserver(1, 1), { role: 'pserver', index: 0, of: 'another version' }])(
     'at whose address %o answers is waited for until it is free',
     async (info) => {
       holder = info;
@@ -83,7 +84,7 @@ describe('a wanted index', () => {
 });
 
 it('whose owner had the address of this very process is waited for: that owner is dead', async () => {
-  holder = { role: 'pserver' };
+  holder = waitingPserver;
   data.txn({ if: [], then: [{ put: process.context.keys.ps(0), value: 'here:1' }] });
   const claimed = claim(0);
   claimed.catch(() => {});

@@ -1,5 +1,6 @@
 /** What the master tells of the rounds: for `status`, for messages, for /metrics. */
 import { Gauge, type Registry } from 'prom-client';
+import type { RoundsInfo } from '../../../cluster/info.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { type Dataset, describeRecords } from '../dataset.ts';
 import type { RoundsState } from './state.ts';
@@ -29,7 +30,7 @@ export function waitReason({ options, watch, service, rounds }: RoundsState): st
 }
 
 /** `records` are those of the completed rounds, bad ones included, to within a round. */
-export function describeRounds({ options, plan, rounds, watch, service, cuts, stored }: RoundsState) {
+export function describeRounds({ options, plan, rounds, watch, service, cuts, stored }: RoundsState): RoundsInfo {
   const { record, context } = options;
   const { passes } = record.job.training;
   const at = context.host.clock.monotonicMs();

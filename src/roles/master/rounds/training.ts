@@ -65,7 +65,7 @@ export async function openLaneTraining(options: TrainingOptions, isSaveWanted: (
       const now = watch.current();
       return now && passAt(plan, now.version, record.job.training.passes);
     },
-    describe: () => ({ rounds: describeRounds(state) }),
+    describe: () => ({ mode: 'sync', rounds: describeRounds(state) }),
     wake: service.wake,
     close() {
       watch.cancel();

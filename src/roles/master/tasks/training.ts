@@ -55,7 +55,7 @@ export async function openTaskTraining(options: TrainingOptions): Promise<TaskTr
     },
     pass: () => service.queue.counts().pass,
     waitReason: () => waitReason(state),
-    describe: () => describeTasks(state),
+    describe: () => ({ mode: 'async', ...describeTasks(state) }),
     // Only training's own end is waited for, and nothing but that follows it.
     wake: () => {},
     close() {

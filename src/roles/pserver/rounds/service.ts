@@ -6,6 +6,7 @@ import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
+import type { ShardsInfo } from '../../../cluster/info.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -112,15 +113,18 @@ class RoundService implements ShardService {
     return this.#isGoingBack ? { rows: 0, bytes: 0, reservedBytes: 0, shards: shards.numbers.length } : shards.stats();
   }
 
-  info(): Record<string, unknown> {
+  info(): ShardsInfo {
     const { index, lease } = this.#options;
+    if (this.#isGoingBack) return { state: 'waiting', index, waitingFor: 'the cut to be loaded' };
     const { shards } = this.#state;
     return {
+      state: 'working',
+      mode: 'sync',
       index,
-      ...(this.#isGoingBack ? { shards: shards.numbers.length } : shards.stats()),
+      ...shards.stats(),
       placement: shards.stamp,
       held: lease.isHeld(),
-      ...(this.#isGoingBack ? { waitingFor: 'the cut to be loaded' } : this.#state.info()),
+      ...this.#state.info(),
     };
   }
 

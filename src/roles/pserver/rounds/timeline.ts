@@ -83,7 +83,8 @@ export class TimelineState {
     this.rounds.close();
   }
 
-  info(): Record<string, unknown> {
+  /** The part of `info` that depends on the timeline. */
+  info() {
     const { gate } = this.rounds;
     return {
       timeline: this.timeline,

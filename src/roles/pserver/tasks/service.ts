@@ -1,6 +1,7 @@
 /** Async mode: loads the shards of this pserver, takes them, serves them and saves them. */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { ShardsInfo } from '../../../cluster/info.ts';
 import { type RecoveryView, raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
@@ -109,10 +110,12 @@ class TaskService implements ShardService {
     return this.#started.shards.stats();
   }
 
-  info(): Record<string, unknown> {
+  info(): ShardsInfo {
     const { index, lease, metrics } = this.#options;
     const { shards, loaded } = this.#started;
     return {
+      state: 'working',
+      mode: 'async',
       index,
       ...shards.stats(),
       placement: shards.stamp,

@@ -3,7 +3,8 @@
  * few rounds, mostly of the same file.
  */
 
-import { type JobRecord, labelRuleOf } from '../../../cluster/job/job-record.ts';
+import { labelRuleOf } from '../../../cluster/job/job-model.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';

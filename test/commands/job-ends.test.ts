@@ -1,11 +1,12 @@
-/** Commands that ask the pservers of a job which ends meanwhile: run as processes, on a store made by hand. */
+/** Commands that ask the pservers of a job that ends at that moment: run as processes, on a store made by hand. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { batchPlanId, type JobRecord, trainedSpecOf } from '../../src/cluster/job/job-record.ts';
+import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
+import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
@@ -38,7 +39,7 @@ async function setUp() {
   const digest = '0'.repeat(64);
   const record: JobRecord = {
     ...{
-      version: 1,
+      version: JOB_RECORD_VERSION,
       id: '6f8d2c1a-0000-4000-8000-00000000000a',
       created: 1,
       dataDir: folder,
@@ -70,7 +71,7 @@ function start(folder: string, url: string, ...words: string[]) {
   return { ended, waits: Promise.race([waits.promise, ended]) };
 }
 
-test('evaluate: the checkpoints of a job that ended meanwhile are scored', async () => {
+test('evaluate: the checkpoints of a job that ended are scored', async () => {
   const { folder, url, store, record } = await setUp();
   for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
   const { ended, waits } = start(folder, url, 'evaluate');
@@ -90,14 +91,14 @@ test('evaluate: the checkpoints of a job that ended meanwhile are scored', async
     ],
   });
   const { code, out, err } = await ended;
-  expect(err).toContain('the job has ended meanwhile');
+  expect(err).toContain('the job ended in the meantime');
   expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ model: 'checkpoints', records: 3 })]);
 });
 
 test.each([
   [['evaluate'], 7, 'CheckpointMissing'],
   [['checkpoint', 'save'], 2, 'JobUnknown'],
-])('%j of a job that ended meanwhile without checkpoints: says so', async (words, code, error) => {
+])('%j of a job that ended without checkpoints: says so', async (words, code, error) => {
   const { folder, url, store } = await setUp();
   for (let index = 0; index < PSERVERS; index++) await put(store, keys.ps(index), '127.0.0.1:9');
   const { ended, waits } = start(folder, url, ...words);

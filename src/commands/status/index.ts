@@ -1,35 +1,37 @@
 import { Flags } from '@oclif/core';
-import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
-import type { Host } from '../base/seams.ts';
-import { describeJob, type JobStanding } from '../cluster/job/describe-job.ts';
-import { createWebSocketNetwork } from '../protocol/websocket/network.ts';
-import { type Keys, keysOf } from '../store/keys.ts';
-import { openStore } from '../store/open-store.ts';
-import { retryUntilAnswered } from '../store/retry-until-answered.ts';
-import type { Store } from '../store/store.ts';
-import { durationFlag, milliseconds } from './base/duration-flag.ts';
-import { findChroot, findStore, waitForChroot } from './base/find-store.ts';
-import { isReached, waitUntil } from './base/job-wait.ts';
-import { standingJson, standingText } from './base/status-text.ts';
-import { jobFlags, PaddletCommand } from './base-command.ts';
+import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { type Keys, keysOf } from '../../store/keys.ts';
+import { openStore } from '../../store/open-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { Store } from '../../store/store.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { findChroot, findStore, waitForChroot } from '../base/find-store.ts';
+import { isReached, waitUntil } from '../base/job-wait.ts';
+import { unknownJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { statusJson } from './status-json.ts';
+import { statusText } from './status-text.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
-  static override summary = 'Show where a job stands, or wait for it';
+  static override summary = 'Show the status of a job, or wait for it';
   static override description =
-    `Shows the job, its progress and its live processes. With --wait it returns when all roles are at work (running) or
-when the job has ended (done); the exit code of an ended job is the job's.`;
+    `Shows the job, its progress and its live processes. With --wait running it returns when a master, all pservers and a
+trainer are working, with --wait done when the job has ended; then the exit code is the job's.`;
   static override examples = [
-    { command: '<%= config.bin %> status', description: 'The only job under ./.paddlet.' },
+    { command: '<%= config.bin %> status', description: 'The only job in ./.paddlet.' },
     {
       command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --wait done --timeout 1h --json',
-      description: 'In a script: wait for the end, then print the result.',
+      description: 'In a script: wait until the job has ended, then print the result.',
     },
   ];
   static override flags = {
     ...jobFlags,
     wait: Flags.option({
       options: ['running', 'done'] as const,
-      description: 'Return only when all roles are at work, or when the job has ended.',
+      description: 'Wait until all roles are working, or until the job has ended.',
     })(),
     timeout: durationFlag('60s', 'How long to wait with --wait.'),
   };
@@ -44,11 +46,11 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = createWebSocketNetwork({ ...host, log: quiet });
-      const standing = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
-      if (standing === undefined) throw unknown(store);
-      const json = standingJson(standing, host.clock.wallSeconds());
-      this.output(json, () => standingText(standing, this.table.bind(this)));
-      return exitOf(standing, flags.wait);
+      const status = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
+      if (status === undefined) throw unknownJob(store);
+      const json = statusJson(status, host.clock.wallSeconds());
+      this.output(json, () => statusText(status, this.table.bind(this)));
+      return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, milliseconds(flags.timeout));
       throw error;
@@ -62,7 +64,7 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
     const found = await retryUntilAnswered({ ...host, store, signal }, () =>
       wait === undefined ? findChroot(store, chroot) : waitForChroot(store, chroot, host, signal),
     );
-    if (found === undefined) throw unknown(store);
+    if (found === undefined) throw unknownJob(store);
     return keysOf(found);
   }
 
@@ -82,18 +84,15 @@ when the job has ended (done); the exit code of an ended job is the job's.`;
   }
 }
 
-/** A process that does not answer is shown as such; its refused connections are no news. */
+/** A process that does not answer is shown as such: failed connections need no log lines. */
 const quiet: Host['log'] = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const unknown = (store: Store): PaddletError =>
-  new PaddletError('JobUnknown', `no job in ${store.url}`, {
-    hint: 'a master publishes it: paddlet run JOB, or paddlet master JOB',
+const tooLate = (until: string, ms: number): PaddletError =>
+  new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, {
+    hint: 'check the job with `paddlet status`, or raise --timeout',
   });
 
-const tooLate = (until: string, ms: number): PaddletError =>
-  new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, { hint: 'see paddlet status' });
-
 /** With `--wait done` a failed job is a failure of the command. */
-function exitOf({ end }: JobStanding, wait: 'running' | 'done' | undefined): ExitCode {
+function exitOf({ end }: JobStatus, wait: 'running' | 'done' | undefined): ExitCode {
   return wait === 'done' && end !== undefined && 'failure' in end ? end.failure.exitCode : EXIT.done;
 }

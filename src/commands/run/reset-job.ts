@@ -1,4 +1,4 @@
-/** `--fresh`: forgets what a store has of a job, and the job's checkpoint files. Only when nobody is at work on it. */
+/** `--fresh`: removes a job's keys from the store, and its checkpoint files. Only when no process works on it. */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
@@ -12,39 +12,39 @@ import type { Keys } from '../../store/keys.ts';
 import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
 import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
-import { liveRoles, waitUntil } from './job-wait.ts';
-import { type ForgottenFiles, removeCheckpoints } from './remove-checkpoints.ts';
+import { liveRoles, waitUntil } from '../base/job-wait.ts';
+import { type FilesOfJob, removeCheckpoints } from './remove-checkpoints.ts';
 
-export interface BeginAnewOptions extends RetryOptions {
+export interface ResetOptions extends RetryOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly disk: Disk;
   readonly network: Network;
   /** Of the checkpoints. */
   readonly folder: string;
-  /** Of the job that is to begin; that of the job that is there counts when it is longer. */
+  /** Of the job that is about to start; the longer one of this and that of the existing job counts. */
   readonly leaseTtlMs: number;
 }
 
 /**
- * Throws `JobConflict`, and has removed nothing, while processes of the job live and answer. Leases of dead ones are waited
- * for: in an embedded store none runs out as long as nobody looks.
+ * Throws `JobConflict`, and removes nothing, while processes of the job live and answer. Waits for the leases of dead
+ * ones to expire: an embedded store expires none unless some process watches it.
  */
-export async function resetJob(options: BeginAnewOptions): Promise<void> {
+export async function resetJob(options: ResetOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
-  await untilAllHaveLeft(options);
+  await untilAllHaveExited(options);
   const before = await retryUntilAnswered(options, () => readJob(store, keys));
-  await forget(options, before);
+  await removeKeys(options, before);
   await removeCheckpoints(disk, folder, before.files);
 }
 
 interface JobBefore {
   readonly entry: KeyValue | undefined;
   readonly pservers: number;
-  readonly files: ForgottenFiles;
+  readonly files: FilesOfJob;
 }
 
-/** A job of another version of paddlet can be forgotten too: only what is needed is read. */
+/** Reads only what is needed, so that a job of another version of paddlet can be removed too. */
 const recordSchema = z.object({ id: z.string(), job: z.object({ cluster: z.object({ leaseTtlMs: z.number() }) }) });
 
 const recordOf = (value: string | undefined): z.infer<typeof recordSchema> | undefined => parsed(recordSchema, value);
@@ -74,7 +74,7 @@ async function readJob(store: Store, keys: Keys): Promise<JobBefore> {
 /** Keys of live processes, with their values. */
 type Alive = ReadonlyMap<string, string>;
 
-async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
+async function untilAllHaveExited(options: ResetOptions): Promise<void> {
   const { keys, log, network } = options;
   for (;;) {
     const alive = await stillAlive(options);
@@ -82,16 +82,19 @@ async function untilAllHaveLeft(options: BeginAnewOptions): Promise<void> {
     const answers = await Promise.all(
       [...alive].map(async ([key, value]) => {
         const address = addressOf(keys, key, value);
-        return address === undefined ? undefined : askInfoAt(network, address);
+        return address === undefined ? { kind: 'none' as const } : askInfoAt(network, address);
       }),
     );
-    if (answers.some((answer) => answer !== undefined)) throw workedOn(textOf(alive));
-    log.info(`${textOf(alive)}: nobody answers; waiting for the leases to end`);
+    if (answers.some(({ kind }) => kind !== 'none')) throw jobInUse(textOf(alive));
+    log.info(`${textOf(alive)}: no answer; waiting for the leases to expire`);
   }
 }
 
-/** Those whose leases have not run out after as long as a pserver waits for its index; none as soon as there are none. */
-async function stillAlive(options: BeginAnewOptions): Promise<Alive> {
+/**
+ * The processes whose leases have not expired after as long as a pserver waits for its index. Returns early when none
+ * is left.
+ */
+async function stillAlive(options: ResetOptions): Promise<Alive> {
   const { clock, log, store, keys, signal } = options;
   const limit = new AbortController();
   let patienceMs: number | undefined;
@@ -101,7 +104,7 @@ async function stillAlive(options: BeginAnewOptions): Promise<Alive> {
     patienceMs = 1.5 * leaseTtlMs + 500;
     cancels.push(
       clock.after(patienceMs, () => limit.abort()),
-      logWaiting(clock, log, () => `the leases of ${textOf(alive)}: in case these processes are dead`),
+      logWaiting(clock, log, () => `the leases of ${textOf(alive)} to expire, in case these processes are dead`),
     );
   };
   const cancels: (() => void)[] = [];
@@ -127,21 +130,21 @@ const textOf = (alive: Alive): string => [...alive].map(([key, value]) => `${key
 
 const lockSchema = z.object({ address: z.string() });
 
-/** The lock says more than where its holder is reached; undefined when it is of another version. */
+/** The lock has more in it than an address; undefined when another version wrote it. */
 const addressOf = (keys: Keys, key: string, value: string): string | undefined =>
   key === keys.masterLock ? parsed(lockSchema, value)?.address : value;
 
 /**
- * A try that was given up may land later: it must not hit the job that has begun since. So it finds no master, no pserver,
- * and the job as it was read.
+ * An abandoned try may land later and must not hit a job that has started since: the transaction requires that no
+ * master and no pserver is registered, and that the job is as it was read.
  */
-async function forget(options: BeginAnewOptions, { entry, pservers }: JobBefore): Promise<void> {
+async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore): Promise<void> {
   const { store, keys } = options;
   const unchanged: Compare[] = [
     { key: keys.job, modRevision: entry?.modRevision ?? 0n },
     { key: keys.masterLock, createRevision: 0n },
   ];
-  // Of more pservers than there is room for, the first ones: each takes the first index that is free.
+  // When they do not all fit, the first ones: each pserver takes the first free index.
   for (let index = 0; index < pservers && unchanged.length < LIMITS.storeTxnOps; index++) {
     unchanged.push({ key: keys.ps(index), createRevision: 0n });
   }
@@ -154,10 +157,10 @@ async function forget(options: BeginAnewOptions, { entry, pservers }: JobBefore)
     },
     onWaiting: storeWaitLogger(options),
   });
-  if (!succeeded) throw workedOn(`${keys.chroot} changed meanwhile`);
+  if (!succeeded) throw jobInUse(`${keys.chroot} changed in the meantime`);
 }
 
-const workedOn = (what: string): PaddletError =>
-  new PaddletError('JobConflict', `the job is being worked on: ${what}`, {
-    hint: 'stop it first (paddlet stop); nothing was removed',
+const jobInUse = (what: string): PaddletError =>
+  new PaddletError('JobConflict', `processes are working on the job: ${what}`, {
+    hint: 'stop the job first with `paddlet stop`; nothing was removed',
   });

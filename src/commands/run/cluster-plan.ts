@@ -1,6 +1,6 @@
 /** The processes of `paddlet run`. */
 import type { Job } from '../../job/schema.ts';
-import type { ChildSpec } from '../../roles/launcher/launcher.ts';
+import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
 
 export function clusterPlan(
   cluster: Pick<Job['cluster'], 'pservers' | 'trainers'>,

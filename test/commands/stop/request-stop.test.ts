@@ -1,6 +1,6 @@
 /** `paddlet stop`: the request reaches the job that was meant, and no other, however late it lands. */
 import { describe, expect, test } from 'vitest';
-import { requestStop } from '../../../src/commands/base/request-stop.ts';
+import { requestStop } from '../../../src/commands/stop/request-stop.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { settled, stateOf, TroubledStore } from '../../roles/master/tasks/service-rig.ts';
@@ -30,7 +30,7 @@ function setUp() {
 }
 
 describe('a request to stop', () => {
-  test('stands, also when it is not the first one', async () => {
+  test('is kept, even when it is not the first one', async () => {
     const { request, data, requests, clock } = setUp();
     await request();
     expect(JSON.parse(data.get(keys.stop)!.value)).toEqual({ requested: 1 });
@@ -50,7 +50,7 @@ describe('a request to stop', () => {
   });
 
   test.each([
-    ['a master was at work', true],
+    ['a master was running', true],
     ['no master was there', false],
   ])('that lands late does not stop a job that was started again; first %s', async (_, hasMaster) => {
     const { request, data, troubled, clock, startAgain, remove } = setUp();

@@ -1,4 +1,4 @@
-/** Removes the checkpoint files of one job: a folder may have those of others too, and files that are no checkpoints. */
+/** Removes the checkpoint files of one job from a folder that may also have files of other jobs, and other files. */
 import { basename } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
@@ -8,14 +8,14 @@ import { jobTag, parseTemporaryName } from '../../checkpoint/file/paths.ts';
 import { readMetadataOnly } from '../../checkpoint/file/safetensors/reader.ts';
 import { type FolderFiles, findFiles } from '../../checkpoint/registry/discover.ts';
 
-export interface ForgottenFiles {
-  /** The job whose files go; undefined when nothing is known of it. */
+export interface FilesOfJob {
+  /** The job whose files are removed; undefined when its record cannot be read. */
   readonly jobId: string | undefined;
-  /** Files that it has published: they go also when their headers are damaged. */
+  /** Files that it has published: they are removed even when their headers are damaged. */
   readonly names: ReadonlySet<string>;
 }
 
-export async function removeCheckpoints(disk: Disk, folder: string, { jobId, names }: ForgottenFiles): Promise<void> {
+export async function removeCheckpoints(disk: Disk, folder: string, { jobId, names }: FilesOfJob): Promise<void> {
   const { files, unfinished } = await filesUnder(disk, folder);
   for (const { path, index, uuid } of files) {
     if (index === undefined || uuid === undefined) continue;
@@ -40,7 +40,7 @@ async function jobIdOf(disk: Disk, path: string): Promise<string | undefined> {
     const metadata = await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
     return metadata.get('format') === FORMAT ? metadata.get('jobId') : undefined;
   } catch (error) {
-    // Who wrote it is not known: it stays.
+    // Its job is not known: keep it.
     if (isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) return undefined;
     throw error;
   }

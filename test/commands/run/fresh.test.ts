@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { createClock } from '../../src/host/clock.ts';
-import { createHost } from '../../src/host/host.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
-import { keysOf } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open-store.ts';
-import { ROOT } from '../source-files.ts';
-import { put, SILENT } from '../store/support.ts';
+import { createClock } from '../../../src/host/clock.ts';
+import { createHost } from '../../../src/host/host.ts';
+import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { keysOf } from '../../../src/store/keys.ts';
+import { openStore } from '../../../src/store/open-store.ts';
+import { ROOT } from '../../source-files.ts';
+import { put, SILENT } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/small');
 
@@ -57,7 +57,7 @@ test('a job that somebody works on is refused, and nothing is removed', async ()
   expect(existsSync(at('job/logs/master.log'))).toBe(true);
 });
 
-test('a store of nobody is begun anew; files that are not ours stay', async () => {
+test('a store that no process uses is reset; other files stay', async () => {
   const { at, fresh } = openFolder();
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
@@ -92,7 +92,7 @@ test.each([
     expect.objectContaining({
       code: 'StoreInvalid',
       message: expect.stringContaining(message),
-      hint: expect.stringContaining('remove it yourself'),
+      hint: expect.stringContaining('remove it by hand'),
     }),
   ]);
   expect(readFileSync(path).equals(before)).toBe(true);

@@ -144,7 +144,7 @@ test('in mid-run and at the end: health, metrics, status and evaluate', async ()
   expect({ auc: after.auc, accuracy: after.accuracy }).toEqual({ auc, accuracy });
 });
 
-test('status of nothing: a job that is not there, a wait that ends in time', async () => {
+test('status of nothing: a job that does not exist, a wait that ends in time', async () => {
   const place = openPlace();
   const nowhere = await place.paddlet('status');
   expect(nowhere.code).toBe(2);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { orAborted } from '../../../src/cluster/waiting.ts';
-import { untilEnd } from '../../../src/commands/base/until-end.ts';
+import { whileJobRuns } from '../../../src/commands/base/while-job-runs.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { settled, stateOf } from '../../roles/master/tasks/service-rig.ts';
@@ -26,16 +26,16 @@ function setUp() {
 
 test('what was done first counts', async () => {
   const { job, stop } = setUp();
-  expect(await untilEnd(job, stop.signal, async () => 7)).toBe(7);
+  expect(await whileJobRuns(job, stop.signal, async () => 7)).toBe(7);
 });
 
 test.each([
   ['before', 0],
-  ['meanwhile', 1],
+  ['in the meantime', 1],
 ])('undefined when the job has ended %s', async (_, when) => {
   const { job, stop, end } = setUp();
   if (when === 0) end();
-  const working = untilEnd(job, stop.signal, (either) => orAborted(forEver, either));
+  const working = whileJobRuns(job, stop.signal, (stopSignal) => orAborted(forEver, stopSignal));
   await settled();
   if (when === 1) {
     expect(await stateOf(working)).toBe('open');
@@ -46,19 +46,19 @@ test.each([
 
 test('an interruption, a failure and a store that is lost are thrown as they are', async () => {
   const { job, stop, end } = setUp();
-  const lost = untilEnd(job, stop.signal, (either, crash) => {
-    crash(new PaddletError('StoreReplaced', 'wiped'));
-    return orAborted(forEver, either);
+  const lost = whileJobRuns(job, stop.signal, (stopSignal, onFatal) => {
+    onFatal(new PaddletError('StoreReplaced', 'wiped'));
+    return orAborted(forEver, stopSignal);
   });
   expect(await stateOf(lost)).toBe('refused: StoreReplaced');
-  const failed = untilEnd(job, stop.signal, async () => {
+  const failed = whileJobRuns(job, stop.signal, async () => {
     end();
     await settled();
     throw new PaddletError('DataMissing', 'no file');
   });
   expect(await stateOf(failed)).toBe('refused: DataMissing');
   const { job: other } = setUp();
-  const stopped = untilEnd(other, stop.signal, (either) => orAborted(forEver, either));
+  const stopped = whileJobRuns(other, stop.signal, (stopSignal) => orAborted(forEver, stopSignal));
   await settled();
   stop.abort();
   expect(await stateOf(stopped)).toBe('refused: Interrupted');

@@ -1,4 +1,4 @@
-/** Puts `/stop`: once, and for the job as it runs now. */
+/** Puts `/stop` once, for the job as it runs now. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Keys } from '../../store/keys.ts';
 import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
@@ -6,10 +6,10 @@ import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 
 /**
- * Returns when the request stands. Waits out a store that is away. A try that was given up can land later, but not in a job
- * that was started again meanwhile: that one has another master, or none yet, and then the request of a later try. Throws
- * `JobUnknown` when the job is gone, `StoreUnknownOutcome` when its master changed before the store said whether it took the
- * request, `Interrupted` when aborted.
+ * Returns when the store has the request; retries while the store is unreachable. An abandoned try can land later, but
+ * not in a job that was started again since: that one has another master, or none yet, and then the request of a later
+ * try. Throws `JobUnknown` when the job is gone, `StoreUnknownOutcome` when its master changed before the store said
+ * whether it took the request, `Interrupted` when aborted.
  */
 export async function requestStop(
   ask: RetryOptions & { readonly store: Store },
@@ -52,10 +52,6 @@ async function readUnchanged(store: Store, keys: Keys, job: KeyValue): Promise<C
 }
 
 const unknownOutcome = ({ masterLock, stop }: Keys): PaddletError =>
-  new PaddletError(
-    'StoreUnknownOutcome',
-    `${masterLock} or ${stop} changed before the store said whether it took the request`,
-    {
-      hint: 'the job was stopped and started again, or another master took over: look with paddlet status',
-    },
-  );
+  new PaddletError('StoreUnknownOutcome', `${masterLock} or ${stop} changed before the store confirmed the request`, {
+    hint: 'the job was restarted, or another master took over: check with `paddlet status`',
+  });

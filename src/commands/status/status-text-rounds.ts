@@ -1,38 +1,11 @@
-/** Where the rounds of a job in mode sync stand, for people. */
-import * as z from 'zod';
+/** The rounds of a job in sync mode, for people. */
+import type { DirectingInfo, RoundsInfo } from '../../cluster/info.ts';
 
-/** The part of a master's description that is shown. */
-export const roundsSchema = z.object({
-  total: z.number(),
-  /** These four are there when all pservers are. */
-  round: z.number().optional(),
-  pass: z.number().optional(),
-  ofPass: z.object({ round: z.number(), rounds: z.number() }).optional(),
-  records: z.number().optional(),
-  /** The trainers of each lane, its own first. */
-  lanes: z.array(z.array(z.string())),
-  helped: z.number(),
-  pservers: z.array(
-    z.object({
-      index: z.number(),
-      timeline: z.number(),
-      version: z.number(),
-      missing: z.array(z.number()),
-      waitedMs: z.number(),
-    }),
-  ),
-  timeline: z.number().optional(),
-  cut: z.object({ round: z.number(), files: z.number() }).optional(),
-  cuts: z.object({ complete: z.number(), givenUp: z.number() }),
-  /** The round that is being saved. */
-  cutting: z.number().optional(),
-});
-export type RoundsStanding = z.infer<typeof roundsSchema>;
-
-/** A round that takes longer is worth a word. */
+/** A round that takes longer is reported. */
 const SLOW_MS = 1_000;
 
-export function roundsText(rounds: RoundsStanding, passes: number, waiting: string): string[] {
+export function roundsText(rounds: RoundsInfo, job: Pick<DirectingInfo, 'passes' | 'waitReason'>): string[] {
+  const { passes, waitReason } = job;
   const { round, pass, ofPass, total, cut, timeline, cutting, helped } = rounds;
   const lines: string[] = [];
   if (round !== undefined && pass !== undefined) {
@@ -40,7 +13,7 @@ export function roundsText(rounds: RoundsStanding, passes: number, waiting: stri
     lines.push(`pass ${Math.min(pass + 1, passes)} of ${passes}, round ${round} of ${total}${within}`);
   }
   lines.push(...lanesText(rounds.lanes));
-  if (helped > 0) lines.push(`late lanes that a second trainer was asked to compute too: ${helped}`);
+  if (helped > 0) lines.push(`late lanes that a second trainer was asked to compute as well: ${helped}`);
   if (cut !== undefined) {
     const last = cut.round === 0 ? 'none yet' : `round ${cut.round}, ${cut.files} files`;
     const setBack = timeline === undefined || timeline === 0 ? '' : `; timeline ${timeline}`;
@@ -48,20 +21,19 @@ export function roundsText(rounds: RoundsStanding, passes: number, waiting: stri
   }
   const slow = rounds.pservers.filter(({ waitedMs, missing }) => waitedMs > SLOW_MS && missing.length > 0);
   for (const { index, version, missing, waitedMs } of slow) {
-    lines.push(
-      `pserver ${index}: round ${version} lacks lanes ${spans(missing)} for ${(waitedMs / 1000).toFixed(1)} s`,
-    );
+    const seconds = (waitedMs / 1000).toFixed(1);
+    lines.push(`pserver ${index}: round ${version} has waited ${seconds} s for lanes ${spans(missing)}`);
   }
   const isIdle = round === undefined || rounds.lanes.some((trainers) => trainers.length === 0);
-  if (isIdle || slow.length > 0) lines.push(`waiting: ${waiting}`);
+  if (isIdle || slow.length > 0) lines.push(`waiting: ${waitReason}`);
   return lines;
 }
 
-/** One line for those who have the same lanes. */
+/** One line for lanes with the same trainers. */
 function lanesText(lanes: readonly (readonly string[])[]): string[] {
   const byOwner = new Map<string, number[]>();
   lanes.forEach((trainers, lane) => {
-    const who = trainers.length === 0 ? 'nobody' : `trainer ${trainers.join(' and ')}`;
+    const who = trainers.length === 0 ? 'no trainer' : `trainer ${trainers.join(' and ')}`;
     byOwner.set(who, [...(byOwner.get(who) ?? []), lane]);
   });
   return [...byOwner].map(([who, mine]) => `lanes ${spans(mine)}: ${who}`);

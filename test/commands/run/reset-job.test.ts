@@ -1,8 +1,8 @@
-/** `run --fresh`: what it forgets, and that it removes nothing of a job that somebody is at work on. */
+/** `run --fresh`: what it removes, and that it removes nothing while processes work on the job. */
 import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import { resetJob } from '../../../src/commands/base/reset-job.ts';
+import { resetJob } from '../../../src/commands/run/reset-job.ts';
 import type { Network } from '../../../src/protocol/messages/channel.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
@@ -92,7 +92,9 @@ describe('--fresh', () => {
     }
     await state;
     expect(await stateOf(beginning)).toBe('refused: JobConflict');
-    expect(log.messages).toEqual([`waiting for the leases of ${key} = ${value}: in case these processes are dead`]);
+    expect(log.messages).toEqual([
+      `waiting for the leases of ${key} = ${value} to expire, in case these processes are dead`,
+    ]);
     expect([ofJob(), (await files()).length]).toEqual([before, 2]);
   });
 
@@ -100,7 +102,7 @@ describe('--fresh', () => {
     [keys.masterLock, '{"address":"host:1"}'],
     [keys.masterLock, 'of another version'],
     [keys.ps(1), 'host:1'],
-  ])('waits while %s = %s outlives its lease time and nobody answers', async (key, value) => {
+  ])('waits while %s = %s outlives its lease time without an answer', async (key, value) => {
     const { begin, clock, data, put, log, ofJob } = await setUp();
     const { leaseId } = data.leaseGrant(LEASE_MS);
     put(key, value, leaseId);
@@ -112,7 +114,7 @@ describe('--fresh', () => {
     }
     await state;
     expect(await stateOf(beginning)).toBe('open');
-    expect(log.messages).toContain(`${key} = ${value}: nobody answers; waiting for the leases to end`);
+    expect(log.messages).toContain(`${key} = ${value}: no answer; waiting for the leases to expire`);
     await clock.advance(LEASE_MS);
     await beginning;
     expect([ofJob(), clock.pendingTimers]).toEqual([[], 0]);
@@ -133,7 +135,7 @@ describe('--fresh', () => {
     ['a master took the lock', keys.masterLock],
     ['a pserver claimed an index', keys.ps(1)],
     ['another job was published', keys.job],
-  ])('removes nothing when meanwhile %s', async (_, key) => {
+  ])('removes nothing when %s', async (_, key) => {
     const { begin, troubled, put, files, ofJob } = await setUp();
     troubled.hold();
     const beginning = begin();

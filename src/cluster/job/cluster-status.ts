@@ -1,0 +1,14 @@
+/** The value of `/pserver_cluster_status`, which the master keeps (seeds/large-scale-design.zh.md). */
+import * as z from 'zod';
+import { parseStoreValue } from '../../core/tasks/state.ts';
+
+const schema = z.strictObject({
+  cluster_status: z.enum(['OK', 'UNHEALTHY', 'UNKNOWN']),
+  /** Empty when all is well. */
+  reason: z.string(),
+  /** Indexes of live pservers. */
+  nodes: z.array(z.int().min(0)),
+});
+export type ClusterStatus = Readonly<z.infer<typeof schema>>;
+
+export const parseClusterStatus = (key: string, value: string): ClusterStatus => parseStoreValue(schema, key, value);

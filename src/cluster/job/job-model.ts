@@ -1,0 +1,32 @@
+/** The model of a job and its label rule: functions of the job's record, so that every role makes the same ones. */
+import { withZeros } from '../../checkpoint/load/warm-plan.ts';
+import type { LabelRule } from '../../data/labels.ts';
+import type { Model } from '../../model/model.ts';
+import { createModel } from '../../model/registry.ts';
+import { trainedSpec } from '../../tensor/optimizer.ts';
+import type { TrainedSpec } from '../../tensor/spec.ts';
+import type { JobRecord } from './job-record.ts';
+
+interface ModelSource {
+  readonly makeModel?: (record: JobRecord) => Model;
+}
+
+/** `makeModel` makes a model that is not built in; without it the job's `model` section says which one it is. */
+export function modelOf(record: JobRecord, context: ModelSource = {}): Model {
+  const facts = { inputWidth: record.train.featureBound, classes: classesOf(record) };
+  const model = context.makeModel?.(record) ?? createModel(record.job.model, facts);
+  const zeroed = record.warmStart?.zeroed ?? [];
+  return zeroed.length === 0 ? model : { ...model, parameters: withZeros(model.parameters, zeroed) };
+}
+
+/** The parameters of a job, each with its optimizer. */
+export const trainedSpecOf = (record: JobRecord, context: ModelSource = {}): TrainedSpec =>
+  trainedSpec(modelOf(record, context).parameters, record.job);
+
+export function labelRuleOf(record: JobRecord, model: Model): LabelRule {
+  return model.task === 'multiclass' ? { task: 'multiclass', classes: classesOf(record) } : { task: model.task };
+}
+
+function classesOf({ train, test }: JobRecord): number {
+  return Math.max(train.labelBound, test?.labelBound ?? 0);
+}

@@ -1,0 +1,56 @@
+/** Opens the store that the flags name and finds its job: for commands about a job that exists. */
+import { join, resolve } from 'node:path';
+import { PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import { type Keys, keysOf } from '../../store/keys.ts';
+import { openStore } from '../../store/open-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { Store } from '../../store/store.ts';
+import { findChroot, findStore, jobFolder, type WhereFlags } from './find-store.ts';
+
+export interface JobInStore {
+  readonly host: Host;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly record: JobRecord;
+}
+
+export interface OpenJob extends JobInStore {
+  /** Where its checkpoints are. */
+  readonly checkpointFolder: string;
+  /** Aborts when the user interrupts the command. */
+  readonly signal: AbortSignal;
+  /** Repeats an idempotent call while the store is unreachable. */
+  retryStore<T>(call: () => Promise<T>): Promise<T>;
+}
+
+export interface WithJobOptions {
+  readonly flags: WhereFlags;
+  readonly host: Host;
+  readonly signal: AbortSignal;
+}
+
+/** Throws `JobUnknown` when the store has no job. Closes the store in the end. */
+export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) => Promise<T>): Promise<T> {
+  const { flags, host, signal } = options;
+  const { url, folder: dir } = findStore(flags);
+  const store = await openStore(url, host);
+  try {
+    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryUntilAnswered({ ...host, store, signal }, call);
+    const chroot = await retryStore(() => findChroot(store, flags.chroot));
+    const keys = chroot === undefined ? undefined : keysOf(chroot);
+    const record = keys && (await retryStore(() => readJobRecord(store, keys)));
+    if (keys === undefined || record === undefined) throw unknownJob(store);
+    const { name, checkpoint } = record.job;
+    const checkpointFolder = resolve(checkpoint.dir ?? join(jobFolder({ dir }, name), 'checkpoints'));
+    return await act({ host, store, keys, record, checkpointFolder, signal, retryStore });
+  } finally {
+    await store.close();
+  }
+}
+
+export const unknownJob = (store: Store): PaddletError =>
+  new PaddletError('JobUnknown', `no job in ${store.url}`, {
+    hint: 'start one with `paddlet run JOB` or `paddlet master JOB`',
+  });

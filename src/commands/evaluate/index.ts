@@ -1,0 +1,76 @@
+import { resolve } from 'node:path';
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
+import { metricsText } from '../base/result-text.ts';
+import { type OpenJob, withJob } from '../base/with-job.ts';
+import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
+import { type Scored, scoreModel } from './score-model.ts';
+
+export default class EvaluateCommand extends PaddletCommand<typeof EvaluateCommand> {
+  static override summary = 'Score files with a trained model';
+  static override description =
+    `Computes logloss, AUC, accuracy or RMSE of a job's model on data files. While the job runs, the parameters come from
+its pservers, afterwards from its checkpoints. Changes nothing.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> evaluate',
+      description: "The only job in ./.paddlet, on the job's own test files.",
+    },
+    {
+      command: '<%= config.bin %> evaluate --dir .paddlet/a9a-lr --data a9a/a9a.gz --json',
+      description: 'Another file, with JSON output for a script.',
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    ...dataFlags,
+    ...cacheFlags,
+    data: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'FILE',
+      description: "File, folder or glob to score. May be repeated. Default: the job's test files.",
+    }),
+    labels: labelsFlag,
+  };
+
+  override async execute(): Promise<void> {
+    const host = this.host('evaluate');
+    await withJob({ flags: this.flags, host, signal: this.interruption() }, (job) => this.evaluate(job));
+  }
+
+  private async evaluate(job: OpenJob): Promise<void> {
+    const { host, record } = job;
+    const { flags } = this;
+    const { test, testLabels } = record.job.data;
+    const files = flags.data ?? test;
+    if (files.length === 0) {
+      throw new PaddletError('Usage', 'the job has no test files', { hint: 'name files with --data' });
+    }
+    const labels = flags.labels ?? (flags.data === undefined ? testLabels : []);
+    const place = {
+      host,
+      folder: resolve(flags['data-dir'] ?? record.dataDir),
+      cacheFolder: resolve(flags['cache-dir']),
+    };
+    const progress = this.progress('evaluating');
+    const onTask = (done: number, total: number): void => progress.update(done, total);
+    try {
+      const scored = await scoreModel(job, (client, signal) =>
+        evaluateFiles({ place, record, client, files, labels, signal, onTask }),
+      );
+      this.show(record.job.name, scored);
+    } finally {
+      progress.end();
+    }
+  }
+
+  private show(job: string, { from, metrics, bad, dataset }: Scored): void {
+    const files = dataset.index.files.map(({ path }) => path);
+    this.output({ job, model: from, files, ...metrics, bad }, () => {
+      const badText = bad > 0 ? `, ${bad} bad` : '';
+      return `${files.join(', ')}: ${metricsText(metrics)}${badText}`;
+    });
+  }
+}

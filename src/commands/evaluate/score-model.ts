@@ -1,0 +1,43 @@
+/** Scores files with the model of a job: that of its live pservers, or else that of its checkpoints. */
+import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
+import { openStoredModel } from '../../cluster/client/stored-model.ts';
+import { modelOf } from '../../cluster/job/job-model.ts';
+import type { Evaluated } from '../../roles/evaluator/evaluate-files.ts';
+import { createIdRouter } from '../../tensor/id-router.ts';
+import { openLiveCluster } from '../base/live-cluster.ts';
+import { whileJobRuns } from '../base/while-job-runs.ts';
+import type { OpenJob } from '../base/with-job.ts';
+
+export type Score = (client: Pick<ParameterClient, 'pull'>, signal: AbortSignal) => Promise<Evaluated>;
+export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
+
+export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
+  const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
+  const live = await retryStore(() => store.range({ prefix: keys.psPrefix }));
+  const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
+  if (live.entries.length === record.job.cluster.pservers && !(await retryStore(hasEnded))) {
+    const scored = await whileJobRuns(job, signal, (stopSignal, onFatal) => scoreLive(job, score, stopSignal, onFatal));
+    if (scored !== undefined) return { ...scored, from: 'pservers' };
+    host.log.info('the job ended in the meantime: scoring its checkpoints');
+  }
+  signal.throwIfAborted();
+  const client = await openStoredModel({ host, store, keys, record, folder: checkpointFolder });
+  return { ...(await score(client, signal)), from: 'checkpoints' };
+}
+
+async function scoreLive(
+  job: OpenJob,
+  score: Score,
+  signal: AbortSignal,
+  onFatal: (error: Error) => void,
+): Promise<Evaluated> {
+  const { record } = job;
+  const { shards } = record.job.cluster;
+  const { group, close } = openLiveCluster(job, onFatal);
+  const { parameters: spec } = modelOf(record);
+  try {
+    return await score(createParameterClient({ spec, shards, group, router: createIdRouter({ shards }) }), signal);
+  } finally {
+    close();
+  }
+}

@@ -1,0 +1,131 @@
+import { Flags } from '@oclif/core';
+import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { planRestore, type Restored, type RestorePlan, restoreFiles } from '../../checkpoint/restore/restore.ts';
+import { chooseVariables, type Variables } from '../../checkpoint/set/checkpoint-set.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { withJob } from '../base/with-job.ts';
+import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { ofJobFlags, varsFlags } from '../checkpoint/find-checkpoint.ts';
+import { publish } from './publish.ts';
+import { planText, restoredText } from './restore-text.ts';
+import { type RestoreRequest, type RestoreSource, withFiles, withJobFiles } from './source.ts';
+
+export default class RestoreCommand extends PaddletCommand<typeof RestoreCommand> {
+  static override summary = 'Redistribute a checkpoint to another number of pservers';
+  static override description =
+    `Writes the shards of a checkpoint to new files, one for each pserver, with optimizer state and training positions,
+and proves by row counts and digests that nothing was lost. With a store (--store, --dir) the new files become the
+job's checkpoints in one transaction, which is refused while a pserver is running; the pservers that start next load
+them. Without a store it only writes files.`;
+  static override examples = [
+    {
+      command: '<%= config.bin %> restore --dir .paddlet/ctr --pservers 3',
+      description: 'A stopped job: redistribute its own checkpoints to three pservers.',
+    },
+    {
+      command: '<%= config.bin %> restore --from /backup/ctr --to /new/ctr --pservers 8 --vars "emb*" --dry-run',
+      description: 'Only the plan: some tables of a backup, into a new folder.',
+    },
+    {
+      command:
+        '<%= config.bin %> restore --from /backup/ctr --store etcd://h1:2379 --to /shared/ctr --pservers 4 --json',
+      description: "Take a job back to a backup; /shared/ctr is the job's checkpoint.dir.",
+    },
+  ];
+  static override flags = {
+    ...jobFlags,
+    ...ofJobFlags,
+    ...varsFlags,
+    from: Flags.string({
+      helpValue: 'PATH',
+      description: "Checkpoint folder or file to read. Default: the job's published checkpoints.",
+    }),
+    to: Flags.string({
+      helpValue: 'FOLDER',
+      description: "Folder for the new files. Default: the job's checkpoint folder. Without publishing: a new folder.",
+    }),
+    pservers: Flags.integer({
+      required: true,
+      min: 1,
+      max: LIMITS.pservers,
+      helpValue: 'N',
+      description: 'Number of pservers to distribute the shards to.',
+    }),
+    publish: Flags.boolean({
+      allowNo: true,
+      description: "Make the new files the job's checkpoints. Default: when --store or --dir is given.",
+    }),
+    'dry-run': Flags.boolean({ description: 'Show the plan and write nothing.' }),
+    wait: durationFlag('0s', 'How long to wait for the leases of dead pservers to expire.'),
+  };
+
+  override async execute(): Promise<void> {
+    const { flags } = this;
+    const request: RestoreRequest = {
+      host: this.host('restore'),
+      signal: this.interruption(),
+      from: flags.from,
+      to: flags.to,
+      jobIdOrName: flags.job,
+      waitMs: milliseconds(flags.wait),
+    };
+    const restore = (source: RestoreSource): Promise<void> => this.restore(request, source);
+    const isPublishing = flags.publish ?? (flags.store ?? flags.dir ?? flags.chroot) !== undefined;
+    if (!isPublishing && flags.from !== undefined) await withFiles(request, restore);
+    else await withJob({ flags, ...request }, (job) => withJobFiles(request, job, isPublishing, restore));
+  }
+
+  private async restore(request: RestoreRequest, source: RestoreSource): Promise<void> {
+    const { set, folder, publishing } = source;
+    const { flags } = this;
+    const variables = chooseVariables(set.facts.parameters, flags.vars);
+    const plan = await planRestore(set, { variables, pservers: flags.pservers });
+    if (publishing !== undefined && plan.leftOut.length > 0) {
+      const message = `--vars leaves out ${plan.leftOut.join(', ')}, which the pservers of the job need`;
+      throw new PaddletError('Usage', message, { hint: 'to write only some variables to files, add --no-publish' });
+    }
+    const table = this.table.bind(this);
+    const from = set.parts.map(({ path }) => path);
+    const described = { job: set.facts.jobName, jobId: set.facts.jobId, from, to: folder, published: false, plan };
+    const planned = planText({ plan, sources: from.length, folder }, table);
+    if (flags['dry-run']) {
+      this.output({ ...described, dryRun: true }, () => planned);
+      return;
+    }
+    this.say(planned);
+    const restored = await this.write(request, source, variables, plan);
+    if (publishing !== undefined) await publish(publishing, restored);
+    const { generations, proof } = restored;
+    this.output({ ...described, published: publishing !== undefined, files: generations, proof }, () =>
+      restoredText(restored, publishing?.job.store.url, table),
+    );
+  }
+
+  private async write(
+    { host, signal }: RestoreRequest,
+    { set, folder, token, timeline }: RestoreSource,
+    variables: Variables,
+    plan: RestorePlan,
+  ): Promise<Restored> {
+    const { pservers } = this.flags;
+    const sources = set.parts.reduce((sum, { reader }) => sum + reader.source.bytes, 0);
+    const total = sources + 3 * plan.bytes;
+    const progress = this.progress('restoring');
+    let done = 0;
+    let phase = '';
+    const onPhase = (next: string): void => {
+      phase = next;
+    };
+    const onBytes = (bytes: number): void => {
+      done += bytes;
+      progress.update(Math.min(done, total), total, phase);
+    };
+    const target = { variables, pservers, folder, token, ...(timeline === undefined ? {} : { timeline }) };
+    try {
+      return await restoreFiles({ ...host, set, ...target, signal, onPhase, onBytes });
+    } finally {
+      progress.end();
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * What `paddlet restore` reads and where it writes: the files of a path or of a job, checked before anything is
+ * written.
+ */
+import { resolve } from 'node:path';
+import { PaddletError } from '../../base/errors.ts';
+import type { Disk, Host } from '../../base/seams.ts';
+import { filesOfEntries, parseEntries } from '../../checkpoint/registry/discover.ts';
+import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
+import { type QuietJob, readQuietJob, restoredTimeline } from '../../checkpoint/registry/publish-restored.ts';
+import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import type { OpenJob } from '../base/with-job.ts';
+import { findCheckpoint } from '../checkpoint/find-checkpoint.ts';
+
+export interface RestoreRequest {
+  readonly host: Host;
+  readonly signal: AbortSignal;
+  /** As the flags have them. */
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly jobIdOrName: string | undefined;
+  /** How long the leases of dead pservers are waited for. */
+  readonly waitMs: number;
+}
+
+/** The job whose checkpoints the new files become, as it was before. */
+export interface Publishing {
+  readonly job: OpenJob;
+  readonly quiet: QuietJob;
+}
+
+export interface RestoreSource {
+  readonly set: CheckpointSet;
+  /** Where the new files go. */
+  readonly folder: string;
+  /** The fencing token that the new files carry: not below that of any file before them. */
+  readonly token: bigint;
+  /** Of a job in sync mode that is published to. */
+  readonly timeline?: bigint;
+  readonly publishing?: Publishing;
+}
+
+type Act = (source: RestoreSource) => Promise<void>;
+
+/** Only files: from a path to a new folder. */
+export async function withFiles(request: RestoreRequest, act: Act): Promise<void> {
+  const { host } = request;
+  const files = await filesAt(request, request.jobIdOrName);
+  const folder = await newFolder(host.disk, request.to);
+  await withSet(host, files, async (set) => {
+    const token = set.parts.map(({ reader }) => reader.facts.token).reduce((a, b) => (a > b ? a : b), 0n);
+    await act({ set, folder, token });
+  });
+}
+
+/** With a job in a store: its own checkpoints or those at `from`, into its own folder when they are published. */
+export async function withJobFiles(
+  request: RestoreRequest,
+  job: OpenJob,
+  isPublishing: boolean,
+  act: Act,
+): Promise<void> {
+  const { host, signal, from, to } = request;
+  const { store, keys, record, retryStore } = job;
+  const access = { store, keys, clock: host.clock, signal };
+  const quiet = await retryStore(() => readQuietJob(access, isPublishing ? request.waitMs : 0));
+  const files =
+    from === undefined
+      ? filesOfEntries(job.checkpointFolder, parseEntries(keys.checkpointsPrefix, quiet.entries), 'newest')
+      : await filesAt(request, request.jobIdOrName ?? record.id);
+  const folder = isPublishing ? folderOfJob(job, to) : await newFolder(host.disk, to);
+  await withSet(host, files, async (set) => {
+    const { jobName, jobId, rounds } = set.facts;
+    if (jobId !== record.id) {
+      const message = `the files are of job ${jobName} (${jobId}), not of this job (${record.id})`;
+      throw new PaddletError('CheckpointCorrupt', message);
+    }
+    const source = { set, folder, token: quiet.token };
+    if (!isPublishing) return act(source);
+    const timeline = rounds === undefined ? {} : { timeline: BigInt(restoredTimeline(quiet, keys)) };
+    return act({ ...source, ...timeline, publishing: { job, quiet } });
+  });
+}
+
+async function filesAt({ host, signal, from }: RestoreRequest, job: string | undefined): Promise<readonly FileRef[]> {
+  const { files } = await findCheckpoint({ path: from, flags: { job }, host, signal, which: 'newest' });
+  return files;
+}
+
+/** An empty or missing folder: new files are not mixed with those of other jobs or times. */
+async function newFolder(disk: Disk, to: string | undefined): Promise<string> {
+  if (to === undefined) {
+    throw new PaddletError('Usage', '--to is missing', {
+      hint: 'name a new folder, or the job with --store or --dir',
+    });
+  }
+  const folder = resolve(to);
+  const facts = await disk.inspect(folder);
+  if (facts !== undefined && (facts.kind !== 'folder' || (await disk.list(folder)).length > 0)) {
+    throw new PaddletError('Usage', `--to ${folder}: exists and is not an empty folder`);
+  }
+  return folder;
+}
+
+/** The pservers look where the job says, and nowhere else. */
+function folderOfJob({ checkpointFolder }: OpenJob, to: string | undefined): string {
+  if (to === undefined || resolve(to) === checkpointFolder) return checkpointFolder;
+  const message = `--to ${resolve(to)}: the pservers of this job load from ${checkpointFolder}`;
+  throw new PaddletError('Usage', message, {
+    hint: 'omit --to, or add --no-publish to only write files; without checkpoint.dir in the job, --dir says where it is',
+  });
+}
+
+async function withSet(host: Host, files: readonly FileRef[], act: (set: CheckpointSet) => Promise<void>) {
+  const set = await openCheckpointSet(host.disk, files);
+  try {
+    await act(set);
+  } finally {
+    await set.close();
+  }
+}

@@ -1,0 +1,154 @@
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import { parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { onTetherLost } from '../../host/processes.ts';
+import { diffJobs } from '../../job/diff-jobs.ts';
+import { type LoadedJob, loadJob } from '../../job/load-job.ts';
+import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { loadJobData } from '../../roles/master/dataset.ts';
+import { defaultChroot, keysOf } from '../../store/keys.ts';
+import { openStore } from '../../store/open-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { Store } from '../../store/store.ts';
+import { embeddedStore, jobFolder } from '../base/find-store.ts';
+import { resultText } from '../base/result-text.ts';
+import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
+import { clusterPlan } from './cluster-plan.ts';
+import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
+import { resetJob } from './reset-job.ts';
+
+export default class RunCommand extends PaddletCommand<typeof RunCommand> {
+  static override summary = 'Run a whole cluster on this machine and train a job';
+  static override description =
+    `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
+and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
+the result.`;
+  static override examples = [
+    { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --data-dir ~/data --set training.passes=10',
+      description: 'Data in another folder, and one setting changed.',
+    },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
+      description: 'Start over, with JSON output for a script.',
+    },
+  ];
+  static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
+  static override flags = {
+    ...jobFlags,
+    ...dataFlags,
+    ...cacheFlags,
+    ...setFlags,
+    fresh: Flags.boolean({ description: 'Delete an earlier run of this job with its checkpoints, and start over.' }),
+  };
+
+  override async execute(): Promise<ExitCode> {
+    const { flags } = this;
+    const host = this.host('run');
+    const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
+    const folder = jobFolder(flags, loaded.job.name);
+    const stop = this.stopSignal();
+    mkdirSync(logFolder(folder), { recursive: true });
+    const url = flags.store ?? embeddedStore(folder);
+    const store = await openStore(url, host).catch((error: unknown) => {
+      throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
+    });
+    const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
+    try {
+      const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
+      if (flags.fresh) await this.startOver(run);
+      const ask = { ...host, store, signal: stop };
+      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
+      if (before !== undefined) {
+        warnOfDifferences(host, await retryUntilAnswered(ask, () => readJobRecord(store, keys)), loaded);
+        return this.showEnd(before);
+      }
+      await this.indexData(host, loaded);
+      return await this.train(run);
+    } finally {
+      await store.close();
+    }
+  }
+
+  private stopSignal(): AbortSignal {
+    const orphaned = new AbortController();
+    onTetherLost(() => orphaned.abort());
+    return AbortSignal.any([this.interruption(), orphaned.signal]);
+  }
+
+  private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
+    const ask = { ...host, store, signal: stop };
+    const network = createWebSocketNetwork(host);
+    const { leaseTtlMs } = loaded.job.cluster;
+    await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+    if (this.flags.store !== undefined) return;
+    // Logs of other jobs in the same store have the same names.
+    const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
+    if (entries.length === 0) removeLogs(folder);
+  }
+
+  /** Before any process is started, so that missing or broken data is reported at once. */
+  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<void> {
+    const progress = this.progress('indexing');
+    try {
+      await loadJobData({ host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) }, job);
+    } finally {
+      progress.end();
+    }
+  }
+
+  private async train(run: ClusterRun): Promise<ExitCode> {
+    const { host, store, keys, folder, loaded } = run;
+    const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
+    const end = await runCluster(run, children, this.progress('training'));
+    const result = await readResult(host, store, keys.result);
+    if (result !== undefined) return this.showEnd(result);
+    if (end.how === 'failed') throw childFailure(end, folder);
+    host.log.info('stopped; run the same command again to resume');
+    return EXIT.interrupted;
+  }
+
+  private childFlags({ url, keys, folder, loaded }: ClusterRun) {
+    const common = ['--store', url, '--chroot', keys.chroot, '--dir', folder, '--log-level', this.flags['log-level']];
+    const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
+    const data = ['--data-dir', loaded.dataDir];
+    const sets = this.flags.set.flatMap((set) => ['--set', set]);
+    return {
+      master: ['master', loaded.path, ...sets, ...common, ...cache, ...data],
+      pserver: ['pserver', ...common],
+      trainer: ['trainer', ...common, ...cache, ...data],
+    };
+  }
+
+  private showEnd({ key, value }: { key: string; value: string }): ExitCode {
+    const end = parseJobEnd(key, value);
+    if ('failure' in end) throw end.failure;
+    this.output(end.result, () => resultText(end.result));
+    return EXIT.done;
+  }
+}
+
+/** Also after an interruption: the job may have ended all the same. */
+const readResult = (host: Host, store: Store, key: string) =>
+  retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
+
+/** The result that is printed again is that of the job as it was run. */
+function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {
+  const differences = record === undefined ? [] : diffJobs(record.job, job).map(({ field }) => field);
+  if (differences.length === 0) return;
+  log.warn(`this job was finished with other settings (${differences.join(', ')}); add --fresh to start over`);
+}
+
+/** A store that cannot be opened may not be the job's, or may be in use: it is not removed. */
+function notRemoved(error: unknown, folder: string): unknown {
+  if (!isPaddletError(error, 'StoreInvalid')) return error;
+  return new PaddletError('StoreInvalid', error.message, {
+    hint: `--fresh only removes what it can read: if no process uses ${folder}, remove it by hand`,
+    cause: error,
+  });
+}

@@ -1,0 +1,37 @@
+/** `/job` of another version is refused by name. */
+import { expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import { JOB_RECORD_VERSION, parseJobRecord } from '../../../src/cluster/job/job-record.ts';
+
+const KEY = '/paddlet/a/job';
+
+function refusal(record: object): PaddletError {
+  try {
+    parseJobRecord(KEY, JSON.stringify(record));
+  } catch (error) {
+    if (error instanceof PaddletError) return error;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+it.each([1, JOB_RECORD_VERSION + 1])(
+  'a record of version %i is refused with both versions and a way out',
+  (version) => {
+    // Of version 1: the batch plan id was called `cut`.
+    const error = refusal({ version, id: 'x', created: 1, dataDir: '/', cut: 'c', job: {} });
+    expect(error).toMatchObject({ code: 'VersionMismatch', details: { found: version, expected: JOB_RECORD_VERSION } });
+    expect(error.message).toBe(
+      `the job at ${KEY} has record version ${version}, this executable reads version ${JOB_RECORD_VERSION}`,
+    );
+    expect(error.hint).toContain('--fresh');
+  },
+);
+
+it.each([{}, { version: 'x' }])('%o is no record', (record) => {
+  expect(refusal(record)).toMatchObject({ code: 'StoreValueInvalid' });
+});
+
+it('of its own version, a field that is wrong is named', () => {
+  expect(refusal({ version: JOB_RECORD_VERSION, id: 'x' }).message).toMatch(`${KEY}: id: `);
+});

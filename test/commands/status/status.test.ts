@@ -1,0 +1,124 @@
+/** What `status` says of a job, for people and for scripts. */
+import { describe, expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import type { RoleInfo } from '../../../src/cluster/info.ts';
+import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
+import type { JobStatus, LiveProcess } from '../../../src/cluster/job/describe-job.ts';
+import { JOB_RECORD_VERSION } from '../../../src/cluster/job/job-record.ts';
+import { phaseOf, statusJson } from '../../../src/commands/status/status-json.ts';
+import { statusText } from '../../../src/commands/status/status-text.ts';
+import { parseJobFile } from '../../../src/job/load-job.ts';
+import * as infos from '../../cluster/role-infos.ts';
+
+const job = parseJobFile(
+  'small.yaml',
+  'name: small\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\ntraining: {passes: 4}\ncluster: {pservers: 2}\n',
+);
+const record: JobStatus['record'] = {
+  version: JOB_RECORD_VERSION,
+  id: '0e9a2b1c-1f0a-4d7e-8a51-6f1b2c3d4e5f',
+  created: 1_000,
+  dataDir: '/data',
+  batchPlanId: 'b',
+  train: { records: 1_000, tasks: 10, featureBound: 5, labelBound: 2, digest: 'd' },
+  job,
+};
+
+const live = (role: LiveProcess['role'], id: string, answer: InfoAnswer): LiveProcess => {
+  return { role, id, address: `${role}:${id}`, lease: 'a', answer };
+};
+const says = (info: RoleInfo, id: string): LiveProcess => live(info.role, id, { kind: 'info', info });
+const MASTER = says(infos.asyncMaster(), 'master');
+const PSERVERS = [says(infos.asyncPserver(0, 640), '0'), says(infos.asyncPserver(1, 512), '1')];
+const TRAINER = says(infos.workingTrainer, 't');
+
+const statusOf = (processes: readonly LiveProcess[], more: Partial<JobStatus> = {}): JobStatus => {
+  const cluster = { cluster_status: 'OK' as const, reason: '', nodes: [0, 1] };
+  return { record, end: undefined, cluster, stopRequested: false, checkpoints: [], processes, ...more };
+};
+
+/** Without the table's alignment. */
+const textOf = (status: JobStatus): string[] =>
+  statusText(status, (_columns, rows) => rows.map((row) => row.join(' ')).join('\n')).split('\n');
+
+describe('the status of a job in async mode', () => {
+  it('has its position, its records, and a line for each process', () => {
+    expect(textOf(statusOf([MASTER, ...PSERVERS, TRAINER]))).toEqual([
+      'job small: training',
+      'pass 2 of 4, 10 tasks: 7 todo, 1 pending, 2 done, 0 discarded',
+      'records: 1200 read, 0 bad, 0 duplicate',
+      'cluster: OK',
+      '',
+      'master  17 master:master training',
+      'pserver 0 17 pserver:0 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 1 17 pserver:1 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'trainer t 17 trainer:t compute, 640 records, loss 0.5000',
+    ]);
+  });
+
+  it('for a script: tasks of all passes, and the records of the pserver that applied least', () => {
+    expect(statusJson(statusOf([MASTER, ...PSERVERS]), 1_010)).toMatchObject({
+      phase: 'training',
+      elapsedSeconds: 10,
+      pass: 1,
+      tasks: { total: 40, done: 12, discarded: 0, todo: 7, pending: 1 },
+      records: { read: 1_200, bad: 0, applied: 512, discarded: 0 },
+      waitReason: 'that is why',
+      processes: [{ role: 'master', answers: true }, { index: 0, updates: 9 }, { index: 1 }],
+    });
+  });
+
+  it('says nothing of applied records while a pserver does not answer', () => {
+    const status = statusOf([MASTER, PSERVERS[0]!, live('pserver', '1', { kind: 'none' })]);
+    expect(statusJson(status, 1_010)).not.toHaveProperty('records.applied');
+    expect(textOf(status).at(-1)).toBe('pserver 1  pserver:1 does not answer');
+  });
+
+  it('names slow trainers, repairs and discarded tasks', () => {
+    const attempt = {
+      trainer: 't',
+      queue: 'train' as const,
+      pass: 1,
+      task: 3,
+      attempt: 2,
+      position: 5,
+      phase: 'pull' as const,
+    };
+    const slow = { ...attempt, executing: true, ranMs: 0, ageMs: 12_340, slow: true };
+    const discarded = { task: 4, pass: 0, records: 9, trainer: 't', code: 'DataInvalid', error: 'no', where: 'a:1' };
+    const recovery = { number: 2, reconciled: 1, repairing: 6 };
+    const master = infos.asyncMaster({ attempts: [slow], discarded: [discarded], recovery });
+    expect(textOf(statusOf([says(master, 'master')]))).toEqual(
+      expect.arrayContaining([
+        'slow: task 3 (attempt 2) on trainer t, in pull, at push 5, for 12.3 s',
+        'recovery 2: replaying 6 tasks because a pserver was restored',
+        'discarded in pass 1: task 4 (a:1): DataInvalid: no',
+      ]),
+    );
+  });
+});
+
+describe('the status of a job whose master', () => {
+  const error = new PaddletError('BadMessage', 'answered with something this version does not understand: field mode');
+  const odd = live('master', 'master', { kind: 'notUnderstood', error });
+
+  it('answers with something else says so', () => {
+    expect(textOf(statusOf([odd]))).toEqual([
+      'job small: waiting',
+      'cluster: OK',
+      'the master answered with something this version does not understand: field mode',
+      '',
+      'master   master:master unknown, see above',
+    ]);
+    expect(statusJson(statusOf([odd]), 1_010)).toMatchObject({
+      processes: [{ role: 'master', answers: false, error: { code: 'BadMessage', message: error.message } }],
+    });
+  });
+
+  it.each([
+    ['waits', [says(infos.waitingMaster, 'master')], 'waiting'],
+    ['is dead', [], 'stopped'],
+  ] as const)('%s', (_what, processes, phase) => {
+    expect(phaseOf(statusOf(processes))).toBe(phase);
+  });
+});
