@@ -19,7 +19,10 @@ const dataFactsSchema = z.strictObject({
   digest: z.string(),
 });
 
-/** Raised whenever the record changes; an executable reads only its own version. */
+/**
+ * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
+ * its own version.
+ */
 export const JOB_RECORD_VERSION = 2;
 
 const recordSchema = z.strictObject({

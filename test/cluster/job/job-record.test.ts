@@ -1,7 +1,10 @@
 /** `/job` of another version is refused by name. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { JOB_RECORD_VERSION, parseJobRecord } from '../../../src/cluster/job/job-record.ts';
+import { ROOT } from '../../source-files.ts';
 
 const KEY = '/paddlet/a/job';
 
@@ -27,6 +30,11 @@ it.each([1, JOB_RECORD_VERSION + 1])(
     expect(error.hint).toContain('--fresh');
   },
 );
+
+it('a record that version 1 wrote is refused', () => {
+  const record = JSON.parse(readFileSync(join(ROOT, 'test/golden/store/v1-job.json'), 'utf8')) as object;
+  expect(refusal(record)).toMatchObject({ code: 'VersionMismatch', details: { found: 1, expected: 2 } });
+});
 
 it.each([{}, { version: 'x' }])('%o is no record', (record) => {
   expect(refusal(record)).toMatchObject({ code: 'StoreValueInvalid' });
