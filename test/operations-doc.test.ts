@@ -8,7 +8,7 @@ import { EXIT } from '../src/base/errors.ts';
 import { LIMITS } from '../src/base/limits.ts';
 import { everyFlags } from '../src/commands/base/flags.ts';
 import { COMMANDS } from '../src/commands/index.ts';
-import { PHASES } from '../src/protocol/messages/messages.ts';
+import { PHASES } from '../src/protocol/messages/all-messages.ts';
 import { ROOT, sourceFiles } from './source-files.ts';
 
 const docs = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');

@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
-import type { OptimizerSpec } from '../../src/tensor/spec.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import { type Figure, median, printFigures } from './figure.ts';
 import { startNative } from './native.ts';
 

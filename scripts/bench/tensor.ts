@@ -6,9 +6,9 @@ import { blockCount, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { createIdRouter, gatherRows, scatterRows } from '../../src/tensor/id-router.ts';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
-import { trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
-import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';
+import type { Initializer } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 
 const SHARDS = 512;

@@ -1,5 +1,5 @@
 /** The optimizers as their papers write them, one number at a time. */
-import type { OptimizerSpec } from '../../src/tensor/spec.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 
 export interface ReferenceOptimizer {
   /** State of a row or parameter of so many numbers. */

@@ -7,8 +7,8 @@ import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
+import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
-import { PHASES } from '../protocol/messages/messages.ts';
 
 const count = z.int().min(0);
 

@@ -3,7 +3,8 @@ import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { elementCount } from './blocks.ts';
-import type { Initializer, OptimizerSpec, ParameterSpec } from './spec.ts';
+import type { OptimizerSpec } from './optimizer.ts';
+import type { Initializer, ParameterSpec } from './spec.ts';
 
 function refuse(message: string): never {
   throw new PaddletError('JobInvalid', message);

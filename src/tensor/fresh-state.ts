@@ -2,7 +2,7 @@
  * The optimizer state of values that were never updated, as the kernels start it (assembly/optimizer.ts, `startSlots`):
  * for values that come from elsewhere without their state.
  */
-import type { OptimizerSpec } from './spec.ts';
+import type { OptimizerSpec } from './optimizer.ts';
 
 export interface FreshState {
   readonly slots: Readonly<Record<string, Float32Array>>;

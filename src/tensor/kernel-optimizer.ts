@@ -1,8 +1,7 @@
 /** An optimizer as the kernels take it: a descriptor in their memory, one for each table and dense parameter. */
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { OptimizerExports } from './kernels/exports.ts';
-import { type OptimizerLayout, optimizerLayout } from './optimizer.ts';
-import type { OptimizerSpec } from './spec.ts';
+import { type OptimizerLayout, type OptimizerSpec, optimizerLayout } from './optimizer.ts';
 
 export interface KernelOptimizer {
   readonly address: number;

@@ -1,5 +1,51 @@
-/** Which optimizer updates which parameter, and the state it keeps beside each value. */
-import type { OptimizerSpec, ParameterSpec, TrainedSpec } from './spec.ts';
+/**
+ * The optimizers: their settings, the state that each keeps beside a value, and which one updates which parameter. The
+ * update rules are in `kernels/assembly/optimizer.ts`.
+ */
+import type { DenseSpec, ParameterSpec, SparseSpec } from './spec.ts';
+
+export type OptimizerSpec =
+  | { readonly type: 'sgd'; readonly learningRate: number; readonly l2: number }
+  | { readonly type: 'momentum'; readonly learningRate: number; readonly momentum: number; readonly l2: number }
+  | {
+      readonly type: 'adagrad';
+      readonly learningRate: number;
+      readonly initialAccumulator: number;
+      readonly epsilon: number;
+      readonly l2: number;
+    }
+  | {
+      readonly type: 'adam';
+      readonly learningRate: number;
+      readonly beta1: number;
+      readonly beta2: number;
+      readonly epsilon: number;
+      readonly l2: number;
+    }
+  | {
+      readonly type: 'adamw';
+      readonly learningRate: number;
+      readonly beta1: number;
+      readonly beta2: number;
+      readonly epsilon: number;
+      readonly weightDecay: number;
+    }
+  | {
+      readonly type: 'ftrl';
+      readonly alpha: number;
+      readonly beta: number;
+      readonly lambda1: number;
+      readonly lambda2: number;
+    };
+
+/** A parameter and the optimizer that updates it. */
+export type Trained<T extends DenseSpec | SparseSpec> = T & { readonly optimizer: OptimizerSpec };
+
+/** What a model declares, and how a job trains it. */
+export interface TrainedSpec {
+  readonly dense: readonly Trained<DenseSpec>[];
+  readonly sparse: readonly Trained<SparseSpec>[];
+}
 
 export interface OptimizerLayout {
   /** Slots in the order in which they follow the values in memory, each as long as the values. */

@@ -4,8 +4,9 @@
  *
  * This file is the interface; `createParameters` in `wasm-parameters.ts` makes one.
  */
+
+import type { TrainedSpec } from './optimizer.ts';
 import type { RowMemory } from './row-memory.ts';
-import type { TrainedSpec } from './spec.ts';
 
 /** A region of kernel memory. `bytes()` is made at each use: memory growth moves what earlier views showed. */
 export interface Staging {

@@ -4,9 +4,9 @@
  */
 
 import type { Disk } from '../../src/base/seams.ts';
-import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import { checkpointPath } from '../../src/checkpoint/file/paths.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import type { FileRef } from '../../src/checkpoint/registry/file-ref.ts';

@@ -1,14 +1,15 @@
 /** A small job with everything in it: two tables, two dense parameters, a seldom-used shard, ids over 2^63. */
-import { captureShard, type ShardMoment, writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
+import { captureShard, type ShardMoment } from '../../src/checkpoint/file/capture.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import type { FilePlace } from '../../src/checkpoint/file/paths.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
-import { type OptimizerChoice, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerChoice, type OptimizerSpec, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import type { SimulatedDisk } from '../simulated-disk.ts';
 

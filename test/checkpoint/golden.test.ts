@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import { loadGeneration, loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { findFiles } from '../../src/checkpoint/registry/discover.ts';
 import { entrySchema } from '../../src/checkpoint/registry/entry.ts';

@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { headerPlan } from '../../src/checkpoint/file/extent-writer.ts';
 import { type CheckpointMeta, encodeMetadata, TENSORS, tensorName } from '../../src/checkpoint/file/format.ts';
 import {
   DTYPE_BYTES,
@@ -14,7 +15,6 @@ import {
   sealHeader,
   type TensorInfo,
 } from '../../src/checkpoint/file/safetensors/header.ts';
-import { headerPlan } from '../../src/checkpoint/file/writer.ts';
 import { createLedger } from '../../src/core/shard/ledger.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 

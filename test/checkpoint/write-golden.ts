@@ -1,6 +1,6 @@
 /** Run once for each format version: `node test/checkpoint/write-golden.ts`. Golden files are never written again. */
 import { existsSync, writeFileSync } from 'node:fs';
-import { writeCheckpointFile } from '../../src/checkpoint/file/capture.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import { generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { GOLDEN_FOLDER, GOLDEN_META, goldenMoment, goldenParameters } from './golden-content.ts';

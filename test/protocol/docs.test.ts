@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
-import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages/messages.ts';
+import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages/all-messages.ts';
 import { SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
 import { RECEIVE, WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 

@@ -1,6 +1,7 @@
 /** A server, channels and a clock under the test's control, on real loopback sockets. */
 import { afterEach, beforeEach, describe, onTestFinished, vi } from 'vitest';
 import type { Cancel, Clock, Log } from '../../src/base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type {
   Channel,
   LandingAllocator,
@@ -9,7 +10,6 @@ import type {
   RequestHandler,
   Server,
 } from '../../src/protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import type { WebSocketNetworkOptions } from '../../src/protocol/websocket/wire-options.ts';
 

@@ -3,8 +3,8 @@
 import { backoffMs, jittered } from '../../src/base/backoff.ts';
 import { PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Channel, Outgoing, Received, RequestOptions } from '../../src/protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import { parseRequest } from '../../src/protocol/messages/parse.ts';
 import type { Connection } from './connection.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';

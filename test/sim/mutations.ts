@@ -5,8 +5,8 @@
 import { isPaddletError } from '../../src/base/errors.ts';
 import { parseRoleInfo, type RoleInfo } from '../../src/cluster/info.ts';
 import type { AttemptRef } from '../../src/core/tasks/address.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import type { SimulatedProcess } from './process.ts';
 
 export type Mutation = (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;

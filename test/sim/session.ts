@@ -3,9 +3,9 @@
  */
 import { isPaddletError, PaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Outgoing, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import { fromErrorHeader, toErrorHeader } from '../../src/protocol/messages/error-header.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
 import { parseReply, parseRequest } from '../../src/protocol/messages/parse.ts';
 import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';

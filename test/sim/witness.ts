@@ -1,6 +1,6 @@
 /** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
 import { isPaddletError, type PaddletError } from '../../src/base/errors.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/messages.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';

@@ -18,7 +18,8 @@ import { createRandom } from '../../src/host/random.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import { createModel } from '../../src/model/registry.ts';
-import type { DenseSpec, OptimizerSpec, SparseSpec } from '../../src/tensor/spec.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
+import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
 import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { denseBlockFloats } from '../../src/tensor/blocks.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import {
   applyAll,
   blocksPart,

@@ -1,9 +1,9 @@
 /** Short ways to make parameters and to look into them. */
 import { blockCount } from '../../src/tensor/blocks.ts';
-import { type OptimizerChoice, trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerChoice, type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, Parameters, SparsePart } from '../../src/tensor/parameters.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
-import type { DenseSpec, OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import type { DenseSpec, ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters, type WasmParametersOptions } from '../../src/tensor/wasm-parameters.ts';
 
 export const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.5, l2: 0 };

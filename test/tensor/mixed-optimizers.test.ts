@@ -1,8 +1,9 @@
 /** Parameters of one memory, each with an optimizer of its own, against the plain scalar form. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { applyAll, blocksPart, everything, makeParameters, rowsPart } from './fixture.ts';
 import { anyFloats, anyOptimizer, OPTIMIZERS } from './optimizers.ts';
 import { freshState, type State, updateReference } from './reference.ts';

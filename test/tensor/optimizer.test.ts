@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
-import { optimizerLayout } from '../../src/tensor/optimizer.ts';
-import type { OptimizerSpec } from '../../src/tensor/spec.ts';
+import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
 import { anyFloats, anyOptimizer, OPTIMIZERS } from './optimizers.ts';
 import { freshState, type State, updateReference } from './reference.ts';
 

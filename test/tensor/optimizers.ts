@@ -1,6 +1,6 @@
 /** Optimizers to test with, and generators of them. */
 import fc from 'fast-check';
-import type { OptimizerSpec } from '../../src/tensor/spec.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 
 export const OPTIMIZERS: readonly OptimizerSpec[] = [
   { type: 'sgd', learningRate: 0.1, l2: 0 },

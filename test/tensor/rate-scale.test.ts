@@ -3,9 +3,9 @@
  * rate again.
  */
 import { expect, it } from 'vitest';
-import { trainedSpec } from '../../src/tensor/optimizer.ts';
+import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { DensePart, SparsePart } from '../../src/tensor/parameters.ts';
-import type { OptimizerSpec, ParameterSpec } from '../../src/tensor/spec.ts';
+import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
 import { OPTIMIZERS } from './optimizers.ts';
 

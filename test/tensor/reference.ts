@@ -5,8 +5,9 @@
 
 import { xavierBound } from '../../src/tensor/initializer.ts';
 import { cos, log, sin } from '../../src/tensor/math.ts';
+import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import { fnv1a64, mix64 } from '../../src/tensor/shard-hash.ts';
-import type { Initializer, OptimizerSpec } from '../../src/tensor/spec.ts';
+import type { Initializer } from '../../src/tensor/spec.ts';
 
 const f = Math.fround;
 const root = (x: number): number => f(Math.sqrt(x));

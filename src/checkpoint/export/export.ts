@@ -4,9 +4,9 @@
  */
 
 import { blockCount, denseBlockFloats, elementCount } from '../../tensor/blocks.ts';
-import { type OptimizerLayout, optimizerLayout } from '../../tensor/optimizer.ts';
+import { type OptimizerLayout, type OptimizerSpec, optimizerLayout, type Trained } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
-import type { DenseSpec, OptimizerSpec, SparseSpec, Trained } from '../../tensor/spec.ts';
+import type { DenseSpec, SparseSpec } from '../../tensor/spec.ts';
 import { corrupt } from '../file/files.ts';
 import { slotField } from '../file/format.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';

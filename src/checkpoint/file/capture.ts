@@ -1,20 +1,11 @@
 /**
- * Writes a pserver's shards into a new file. One shard at a time is captured: its copy is synchronous, so values,
- * state, position and ledger belong together; what is not yet captured may change in the meantime (DESIGN: rolling
- * capture).
+ * Captures one shard. Its copy is synchronous, so values, state, position and ledger belong together; what is not yet
+ * captured may change in the meantime (DESIGN: rolling capture).
  */
-import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import { failPoint } from '../../base/fail-points.ts';
-import type { Disk, DiskFile, FileDigest } from '../../base/seams.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
-import { ReusedMemory, type RowMemory } from '../../tensor/row-memory.ts';
-import { type CapturedShard, capturedBytes } from './extent.ts';
-import { makeDurableFolder, withFile } from './files.ts';
+import type { RowMemory } from '../../tensor/row-memory.ts';
+import type { CapturedShard } from './extent.ts';
 import type { CheckpointMeta, ShardPosition } from './format.ts';
-import { checkpointPath, indexFolder, jobTag, temporaryPath } from './paths.ts';
-import type { Pace } from './safetensors/writer.ts';
-import { digestPath } from './scan.ts';
-import { createCheckpointWriter, type WrittenCheckpoint } from './writer.ts';
 
 /** A shard's place in the order of updates and its ledger, at the instant of the call. */
 export interface ShardMoment extends ShardPosition {
@@ -23,32 +14,6 @@ export interface ShardMoment extends ShardPosition {
 
 /** What a file is written from: the parameters, or a view of them as they were. */
 export type Capturable = Pick<Parameters, 'exportRows' | 'exportBlocks' | 'stats'>;
-
-export interface WriteCheckpointOptions {
-  readonly disk: Disk;
-  readonly folder: string;
-  readonly meta: CheckpointMeta;
-  readonly parameters: Capturable;
-  readonly shards: readonly number[];
-  /** Called at the instant at which the shard is copied. */
-  readonly momentOf: (shard: number) => ShardMoment;
-  readonly pace?: Pace;
-  /** Lets other work have the thread; called between shards, not before each small one. */
-  readonly rest?: () => Promise<void>;
-  readonly extentBytes?: number;
-}
-
-/** Copied without a rest: shards are gathered before they are written, and gathering alone never waits. */
-const COPIED_AT_ONCE_BYTES = 1024 * 1024;
-
-export interface CheckpointFile {
-  readonly uuid: string;
-  /** Lower-case hexadecimal, of the whole file as read back. */
-  readonly md5: string;
-  readonly bytes: number;
-  readonly rows: number;
-  readonly positions: readonly ShardPosition[];
-}
 
 /** Copies one shard as it is now. */
 export function captureShard(
@@ -60,91 +25,4 @@ export function captureShard(
   const { shard } = moment;
   const tables = meta.parameters.sparse.map((_, table) => parameters.exportRows(shard, table, memory));
   return { ...moment, tables, blocks: parameters.exportBlocks(shard) };
-}
-
-/**
- * Writes `<folder>/<index>/<uuid>`: under a temporary name, synced, read back for its MD5, renamed, folder synced. When
- * this returns, the file is whole, durable and not yet published. When it throws (the disk's own errors), the
- * temporary file is removed if the disk lets it.
- */
-export async function writeCheckpointFile(options: WriteCheckpointOptions): Promise<CheckpointFile> {
-  const { disk, folder, meta } = options;
-  const place = { folder, index: meta.index };
-  const temporary = temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid });
-  const path = checkpointPath(place, meta.uuid);
-  await makeDurableFolder(disk, indexFolder(place));
-  try {
-    const written = await withFile(await disk.create(temporary), (file) => {
-      failPoint('checkpoint.begun');
-      return writeShards(file, options);
-    });
-    // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
-    // does not return what was written to it.
-    const digest = await readBack(disk, temporary, written.bytes);
-    failPoint('checkpoint.digested');
-    await disk.rename(temporary, path);
-    failPoint('checkpoint.renamed');
-    await disk.syncFolder(indexFolder(place));
-    failPoint('checkpoint.folder-synced');
-    const { rows, positions } = written;
-    return { uuid: meta.uuid, md5: digest.md5, bytes: digest.bytes, rows, positions };
-  } catch (error) {
-    await discard(disk, [temporary, path], error);
-    throw error;
-  }
-}
-
-/** Reads back what was just written. A disk that lost it is for the operator to fix: no checkpoint was damaged. */
-async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {
-  const lost = 'the disk does not return what was written to it: check its health, or save elsewhere';
-  const digest = await digestPath(disk, path).catch((error: unknown) => {
-    if (!isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) throw error;
-    // The next owner of the index removes what an owner before it had not finished.
-    const hint =
-      error.code === 'CheckpointMissing'
-        ? 'another process removed it: another pserver may own the index by now'
-        : lost;
-    throw new PaddletError('CheckpointNotWritten', error.message, { hint, cause: error });
-  });
-  if (digest.bytes === bytes) return digest;
-  throw new PaddletError('CheckpointNotWritten', `${path}: wrote ${bytes} bytes, found ${digest.bytes}`, {
-    hint: lost,
-  });
-}
-
-async function writeShards(file: DiskFile, options: WriteCheckpointOptions): Promise<WrittenCheckpoint> {
-  const { meta, parameters, shards, momentOf, pace, extentBytes } = options;
-  const memory = new ReusedMemory();
-  const writer = await createCheckpointWriter({
-    file,
-    onWritten: () => memory.reset(),
-    meta,
-    shards: shards.length,
-    expectedBytes: parameters.stats().bytes,
-    ...(pace === undefined ? {} : { pace }),
-    ...(extentBytes === undefined ? {} : { extentBytes }),
-  });
-  let copiedBytes = 0;
-  for (const shard of shards) {
-    if (copiedBytes >= COPIED_AT_ONCE_BYTES) {
-      await options.rest?.();
-      copiedBytes = 0;
-    }
-    const captured = captureShard(parameters, meta, momentOf(shard), memory);
-    copiedBytes += capturedBytes(captured);
-    await writer.add(captured);
-    failPoint('checkpoint.captured');
-  }
-  return writer.finish();
-}
-
-/** Removes files that were never published. The next start removes what cannot be removed now (orphans.ts). */
-async function discard(disk: Disk, paths: readonly string[], reason: unknown): Promise<void> {
-  for (const path of paths) {
-    try {
-      await disk.remove(path);
-    } catch (error) {
-      if (reason instanceof Error) reason.message += `; ${path} is left behind: ${(error as Error).message}`;
-    }
-  }
 }

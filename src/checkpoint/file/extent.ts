@@ -1,8 +1,7 @@
 /** Captured shards and the tensors that an extent of them becomes. */
 import { assert } from '../../base/assert.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
-import type { TrainedSpec } from '../../tensor/spec.ts';
 import { type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import type { NewTensor } from './safetensors/writer.ts';
 

@@ -1,7 +1,6 @@
 /** Checks that a file's tensors are those of its metadata, with the right types and shapes, before anything is read. */
 import { LIMITS } from '../../base/limits.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
-import type { OptimizerSpec } from '../../tensor/spec.ts';
+import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
 import { corrupt } from './files.ts';
 import { type FileFacts, slotField, TENSORS, tensorName } from './format.ts';
 import type { TensorInfo } from './safetensors/header.ts';

@@ -1,5 +1,5 @@
 /** What the files of one job have in common: what their parameters are, and how they are placed. */
-import type { TrainedSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import { canonicalJson } from './spec-schema.ts';
 
 export interface MadeFor {

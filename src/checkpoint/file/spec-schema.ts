@@ -1,7 +1,7 @@
 /** The parameters and their optimizers as the metadata of a checkpoint state them, checked and bounded. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import type { OptimizerSpec, TrainedSpec } from '../../tensor/spec.ts';
+import type { OptimizerSpec, TrainedSpec } from '../../tensor/optimizer.ts';
 
 const finite = z.number();
 const name = z.string().min(1).max(LIMITS.parameterNameBytes);

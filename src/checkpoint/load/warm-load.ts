@@ -6,9 +6,8 @@
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { freshState } from '../../tensor/fresh-state.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { type OptimizerSpec, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { DenseBlock, Parameters, ShardRows } from '../../tensor/parameters.ts';
-import type { OptimizerSpec, TrainedSpec } from '../../tensor/spec.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';

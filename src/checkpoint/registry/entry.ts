@@ -2,10 +2,10 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import type { Store } from '../../store/store.ts';
-import type { CheckpointFile } from '../file/capture.ts';
 import { coverageOf, coverageSchema } from '../file/coverage.ts';
 import { type CheckpointMeta, FORMAT_VERSION } from '../file/format.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
+import type { CheckpointFile } from '../file/write-durable-file.ts';
 
 const decimal = z.string().max(LIMITS.decimalDigits).regex(/^\d+$/);
 

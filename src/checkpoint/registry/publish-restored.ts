@@ -12,7 +12,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
-import { settle } from '../../store/settle.ts';
+import { settle } from '../../store/retry-transaction.ts';
 import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';
 import { type Cut, filesOfCut, parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';

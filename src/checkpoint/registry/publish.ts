@@ -6,7 +6,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Clock, Disk } from '../../base/seams.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import { settle } from '../../store/settle.ts';
+import { settle } from '../../store/retry-transaction.ts';
 import type { Store, TxnResult } from '../../store/store.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import {

@@ -1,9 +1,12 @@
-/** A save from beginning to end, in the only order that is safe: write, publish, delete. */
+/**
+ * A save from beginning to end, in the only order that is safe: write under a temporary name, sync, read back, rename,
+ * sync the folder (`file/write-durable-file.ts`), publish, and only then delete what is replaced (`publish.ts`).
+ */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
-import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from '../file/capture.ts';
 import { checkpointPath } from '../file/paths.ts';
+import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile } from '../file/write-durable-file.ts';
 import { generationOf } from './entry.ts';
 import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
 

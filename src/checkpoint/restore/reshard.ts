@@ -6,13 +6,13 @@ import { createHash } from 'node:crypto';
 import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../base/seams.ts';
 import { optimizerLayout } from '../../tensor/optimizer.ts';
+import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/extent-writer.ts';
 import { type CheckpointMeta, encodeMetadata, slotField, TENSORS, tensorName } from '../file/format.ts';
 import type { BlockPlace, RowRange } from '../file/reader.ts';
 import { rowBytes } from '../file/row-pieces.ts';
 import { DTYPE_BYTES, type Dtype, type TensorInfo } from '../file/safetensors/header.ts';
 import { readElements, type Safetensors } from '../file/safetensors/reader.ts';
 import { createSafetensorsWriter, type NewTensor, type StreamedTensor } from '../file/safetensors/writer.ts';
-import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/writer.ts';
 import type { ShardSource, Variables } from '../set/checkpoint-set.ts';
 
 const COPY_BYTES = 4 * 1024 * 1024;

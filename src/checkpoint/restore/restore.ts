@@ -5,7 +5,8 @@
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock, Disk, Random } from '../../base/seams.ts';
 import { plannedPrimary } from '../../core/placement.ts';
-import type { ParameterSpec, TrainedSpec } from '../../tensor/spec.ts';
+import type { TrainedSpec } from '../../tensor/optimizer.ts';
+import type { ParameterSpec } from '../../tensor/spec.ts';
 import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, indexFolder, jobTag, temporaryPath } from '../file/paths.ts';

@@ -1,6 +1,6 @@
 /** `checkpoint inspect`: what a checkpoint holds, in one pass and bounded memory. */
-import { optimizerLayout } from '../../tensor/optimizer.ts';
-import type { OptimizerSpec } from '../../tensor/spec.ts';
+
+import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
 import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';

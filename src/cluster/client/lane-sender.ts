@@ -7,10 +7,10 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { MetricSums } from '../../model/model.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { annotateError } from './annotate-error.ts';
-import type { ObservedVersions } from './observed-versions.ts';
 import type { Gradients } from './parameter-client.ts';
 import { ownerKey } from './pserver-channels.ts';
 import type { PserverGroup, RequestFields } from './pserver-group.ts';
+import type { RoundBarrier } from './round-barrier.ts';
 import type { PserverSlice, Slicer } from './slicer.ts';
 
 /** What one lane adds to a round. */
@@ -37,9 +37,9 @@ export interface LaneDelivery {
 export class LaneSender {
   readonly #group: PserverGroup;
   readonly #slicer: Slicer;
-  readonly #versions: ObservedVersions;
+  readonly #versions: RoundBarrier;
 
-  constructor(group: PserverGroup, slicer: Slicer, versions: ObservedVersions) {
+  constructor(group: PserverGroup, slicer: Slicer, versions: RoundBarrier) {
     this.#group = group;
     this.#slicer = slicer;
     this.#versions = versions;

@@ -3,8 +3,8 @@
 import { backoffMs } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Channel, Outgoing, Received } from '../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import { follow } from '../../store/follow.ts';
 import type { ClusterContext } from '../context.ts';
 import { createSignal, logWaiting, orAborted, pauseOrAborted } from '../waiting.ts';

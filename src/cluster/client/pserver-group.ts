@@ -7,8 +7,8 @@
 import { backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Received } from '../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import type { ClusterContext } from '../context.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../placement/placement-view.ts';

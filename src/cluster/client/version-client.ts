@@ -12,9 +12,9 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
 import { type LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
-import { ObservedVersions, type TimelineVersion } from './observed-versions.ts';
 import { ownerKey } from './pserver-channels.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
+import { RoundBarrier, type TimelineVersion } from './round-barrier.ts';
 import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
 
 /** A pserver that waits for lanes answers after this time which ones are missing. */
@@ -77,7 +77,7 @@ interface VersionPull {
 class SyncClient implements VersionClient {
   readonly #group: PserverGroup;
   readonly #slicer: Slicer;
-  readonly #versions = new ObservedVersions();
+  readonly #versions = new RoundBarrier();
   readonly #lanes: LaneSender;
 
   constructor(options: VersionClientOptions) {

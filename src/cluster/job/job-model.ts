@@ -3,8 +3,7 @@ import { withZeros } from '../../checkpoint/load/warm-plan.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import type { Model } from '../../model/model.ts';
 import { createModel } from '../../model/registry.ts';
-import { trainedSpec } from '../../tensor/optimizer.ts';
-import type { TrainedSpec } from '../../tensor/spec.ts';
+import { type TrainedSpec, trainedSpec } from '../../tensor/optimizer.ts';
 import type { JobRecord } from './job-record.ts';
 
 interface ModelSource {

@@ -1,8 +1,8 @@
 /** Puts `/stop` once, for the job as it runs now. */
 import { PaddletError } from '../../base/errors.ts';
 import type { Keys } from '../../store/keys.ts';
+import { settle } from '../../store/retry-transaction.ts';
 import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
-import { settle } from '../../store/settle.ts';
 import type { Compare, KeyValue, Store } from '../../store/store.ts';
 
 /**

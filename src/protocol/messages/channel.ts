@@ -3,7 +3,7 @@
  * simulated one both implement `Network`. Frames are described in docs/protocol.md.
  */
 import type { Cancel } from '../../base/seams.ts';
-import type { ReplyHeader, RequestHeader } from './messages.ts';
+import type { ReplyHeader, RequestHeader } from './all-messages.ts';
 
 /** Memory that a payload landed in. `bytes()` is made at each use; `free()` gives the memory back, once. */
 export interface Landing {

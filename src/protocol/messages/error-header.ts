@@ -1,7 +1,7 @@
 /** Errors on the wire: a PaddletError as an error header and back. */
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { ErrorHeader } from './messages.ts';
+import type { ErrorHeader } from './all-messages.ts';
 import { parseError } from './parse.ts';
 
 const shorten = (text: string): string =>

@@ -8,7 +8,7 @@ import {
   type RequestHeader,
   replySchema,
   requestSchema,
-} from './messages.ts';
+} from './all-messages.ts';
 
 function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
   const parsed = schema.safeParse(header);

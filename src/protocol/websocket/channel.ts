@@ -7,8 +7,8 @@ import { backoffMs, jittered } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { prepare } from '../frames/frame-sender.ts';
+import type { ReplyHeader, RequestHeader } from '../messages/all-messages.ts';
 import type { Channel, LandingAllocator, Outgoing, Received, RequestOptions } from '../messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../messages/messages.ts';
 import { type Call, ClientConnection } from './client-connection.ts';
 import type { Wire } from './wire-options.ts';
 

@@ -8,7 +8,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Clock, Log, Random } from '../../base/seams.ts';
 import type { FrameLimits } from '../frames/frame.ts';
 import { LandingPool } from '../frames/landing-pool.ts';
-import type { RequestHeader } from '../messages/messages.ts';
+import type { RequestHeader } from '../messages/all-messages.ts';
 import type { LivenessOptions } from './liveness.ts';
 
 /**

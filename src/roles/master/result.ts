@@ -6,7 +6,7 @@ import { elapsedSeconds, type JobRecord } from '../../cluster/job/job-record.ts'
 import type { JobResult } from '../../cluster/job/job-result.ts';
 import { finishMetrics } from '../../model/metrics.ts';
 import type { MetricSums, Model } from '../../model/model.ts';
-import type { ReplyHeader } from '../../protocol/messages/messages.ts';
+import type { ReplyHeader } from '../../protocol/messages/all-messages.ts';
 import type { ConcludeOptions } from './training.ts';
 
 export type PserverAccount = Extract<ReplyHeader, { type: 'account' }>;

@@ -10,7 +10,7 @@ import { retryStore } from '../../cluster/ownership.ts';
 import type { Signal } from '../../cluster/waiting.ts';
 import { createSaveElection, type SaveAnswer, type SaveElection } from '../../core/save-election.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
-import type { RequestHeader } from '../../protocol/messages/messages.ts';
+import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 
 const count = z.int().min(0);

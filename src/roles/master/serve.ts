@@ -1,8 +1,8 @@
 /** What the master answers: checks who asks and of which job, then hands the request on by subject. */
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import { answerLanes } from './rounds/serve.ts';
 import type { MasterState } from './state.ts';
 import { answerTasks, type TaskRequest } from './tasks/serve.ts';

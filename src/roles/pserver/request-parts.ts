@@ -1,7 +1,7 @@
 /** The parts of a pull or push: segments as views, checked for their shape, and the values that answer a pull. */
 import { PaddletError } from '../../base/errors.ts';
+import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Received } from '../../protocol/messages/channel.ts';
-import type { RequestHeader } from '../../protocol/messages/messages.ts';
 import { blockCount, blockLength } from '../../tensor/blocks.ts';
 import type { DensePart, Parameters, SparsePart } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';

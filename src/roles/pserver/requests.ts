@@ -1,6 +1,7 @@
 /** Types of requests to a pserver and of its replies. */
+
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received } from '../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 
 export type RequestType = RequestHeader['type'];
 export type Header<T extends RequestType> = Extract<RequestHeader, { type: T }>;

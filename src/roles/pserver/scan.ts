@@ -2,8 +2,9 @@
  * Reads tables in id order, page by page, and dense blocks, with their state: for digests. The ids of a table are
  * sorted once, when its scan begins, and kept until its end.
  */
+
+import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Outgoing } from '../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../protocol/messages/messages.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
 
 type ScanRows = Extract<RequestHeader, { type: 'scanRows' }>;

@@ -1,6 +1,6 @@
 /** All that requests to a pserver are answered from, in both modes. Made once the shards are taken and loaded. */
 import type { Clock, Log } from '../../base/seams.ts';
-import type { CheckpointFile } from '../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../checkpoint/file/write-durable-file.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';

@@ -4,8 +4,8 @@ import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { Fence } from '../../store/fence.ts';
+import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
-import type { TrainedSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Serving } from './serving.ts';
 

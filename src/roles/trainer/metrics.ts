@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { PHASES } from '../../protocol/messages/messages.ts';
+import { PHASES } from '../../protocol/messages/all-messages.ts';
 import type { Activity } from './activity.ts';
 
 /** The trainer's series on /metrics. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { writeCheckpointFile } from '../../../src/checkpoint/file/capture.ts';
+import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { createDisk } from '../../../src/host/disk.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
 import { filledParameters, jobOf, metaOf, momentOf } from '../fixture.ts';

@@ -3,7 +3,7 @@
  * state.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { writeCheckpointFile } from '../../../src/checkpoint/file/capture.ts';
+import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { loadWarmStart, type WarmLoaded } from '../../../src/checkpoint/load/warm-load.ts';
 import {
   planWarmStart,
@@ -14,10 +14,9 @@ import {
 } from '../../../src/checkpoint/load/warm-plan.ts';
 import { plannedShards } from '../../../src/core/placement.ts';
 import { freshState } from '../../../src/tensor/fresh-state.ts';
-import { trainedSpec } from '../../../src/tensor/optimizer.ts';
+import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
-import type { OptimizerSpec, TrainedSpec } from '../../../src/tensor/spec.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { emptyParameters, fill, IDS, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { writeCheckpointFile } from '../../../src/checkpoint/file/capture.ts';
+import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { diffCheckpoints } from '../../../src/checkpoint/set/diff.ts';
 import { digestSet, inspectCheckpoint } from '../../../src/checkpoint/set/inspect.ts';

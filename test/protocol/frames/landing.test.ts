@@ -1,8 +1,8 @@
 /** Memory for payloads is asked for once a frame and given back exactly once, however the request ends. */
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import type { ReplyHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { LandingAllocator, Outgoing, RequestHandler } from '../../../src/protocol/messages/channel.ts';
-import type { ReplyHeader } from '../../../src/protocol/messages/messages.ts';
 import { deferred, describeOnEveryPath, ManualClock, numbered, rig } from '../rig.ts';
 import { frameBytes, pushBytes, rawWebSocket } from '../stranger.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import type { ReplyHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Outgoing, RequestHandler } from '../../../src/protocol/messages/channel.ts';
-import type { ReplyHeader } from '../../../src/protocol/messages/messages.ts';
 import { deferred, describeOnEveryPath, getTask, info, numbered, rig } from '../rig.ts';
 
 const LONG = { timeoutMs: 30_000 };

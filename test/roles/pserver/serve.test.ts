@@ -1,8 +1,8 @@
 /** What a pserver refuses before it looks at the content of a request, and again after a wait. */
 import { Registry } from 'prom-client';
 import { beforeEach, expect, it } from 'vitest';
+import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/messages.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';

@@ -9,7 +9,7 @@ import { createClock } from '../../../src/host/clock.ts';
 import { follow } from '../../../src/store/follow.ts';
 import { keepLease } from '../../../src/store/lease-keeper.ts';
 import { openStore } from '../../../src/store/open-store.ts';
-import { settle } from '../../../src/store/settle.ts';
+import { settle } from '../../../src/store/retry-transaction.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../../etcd-server.ts';
 import { StoreProcess } from '../store-process.ts';

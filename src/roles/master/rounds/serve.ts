@@ -1,7 +1,7 @@
 /** What the master answers to trainers of a job in sync mode, and to `paddlet checkpoint save`. */
 import { PaddletError } from '../../../base/errors.ts';
+import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Session } from '../../../protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/messages.ts';
 import { type Dataset, taskChunks } from '../dataset.ts';
 import type { MasterState } from '../state.ts';
 import { whileOpen } from '../while-open.ts';

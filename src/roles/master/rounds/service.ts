@@ -9,7 +9,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { createSignal, untilOrLate } from '../../../cluster/waiting.ts';
 import { createLaneDealer } from '../../../core/rounds/lane-dealer.ts';
 import type { LaneDealer, LaneEffect, LaneEvent } from '../../../core/rounds/lane-events.ts';
-import type { RequestHeader } from '../../../protocol/messages/messages.ts';
+import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 
 type FailLane = Extract<RequestHeader, { type: 'failLane' }>;
 

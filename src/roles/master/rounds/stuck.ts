@@ -9,7 +9,7 @@ import { allSettledOrThrow, type PserverGroup } from '../../../cluster/client/ps
 import type { RoleContext } from '../../../cluster/context.ts';
 import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view.ts';
 import type { PlacedPserver } from '../../../cluster/placement/placement-view.ts';
-import type { RequestHeader } from '../../../protocol/messages/messages.ts';
+import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Fence } from '../../../store/fence.ts';
 
 type Report = Extract<RequestHeader, { type: 'roundStuck' }>;

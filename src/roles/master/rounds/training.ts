@@ -8,7 +8,7 @@ import type { ReadCut } from '../../../checkpoint/registry/cut.ts';
 import { type CutView, followCut } from '../../../cluster/placement/cut-view.ts';
 import { abortOnChange, type ChangeAbort } from '../../../cluster/waiting.ts';
 import { createRoundPlan } from '../../../core/rounds/plan.ts';
-import type { RequestHeader } from '../../../protocol/messages/messages.ts';
+import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Dataset } from '../dataset.ts';
 import { takeAccounts } from '../result.ts';
 import type { Trained, Training, TrainingOptions } from '../training.ts';

@@ -4,7 +4,7 @@
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Job } from '../../../job/schema.ts';
 import type { Snapshots } from './snapshots.ts';
 

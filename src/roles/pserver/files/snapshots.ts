@@ -1,13 +1,9 @@
 /** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import {
-  type Capturable,
-  type CheckpointFile,
-  type ShardMoment,
-  writeCheckpointFile,
-} from '../../../checkpoint/file/capture.ts';
+import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
+import { type CheckpointFile, writeCheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
@@ -15,7 +11,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
-import type { TrainedSpec } from '../../../tensor/spec.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
 import { createPace } from './pace.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
  */
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';

@@ -8,7 +8,7 @@
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Clock } from '../../../base/seams.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';

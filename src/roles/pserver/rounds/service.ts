@@ -4,7 +4,7 @@
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import { lossOf } from '../../../cluster/ownership.ts';

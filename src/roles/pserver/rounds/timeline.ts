@@ -1,6 +1,6 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
 import type { PaddletError } from '../../../base/errors.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { type Cut, filesOfCut } from '../../../checkpoint/registry/cut.ts';
 import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { failJob } from '../../../cluster/job/job-watch.ts';

@@ -1,6 +1,6 @@
 /** Async mode: loads the shards of this pserver, takes them, serves them and saves them. */
 import { failPoint } from '../../../base/fail-points.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import { type RecoveryView, raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';

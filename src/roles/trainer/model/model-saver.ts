@@ -9,7 +9,7 @@ import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { throwIfAborted } from '../../../cluster/waiting.ts';
-import type { ReplyHeader } from '../../../protocol/messages/messages.ts';
+import type { ReplyHeader } from '../../../protocol/messages/all-messages.ts';
 import { renewChoice } from './renew-choice.ts';
 
 /** A trainer that cannot save a wanted model yet pauses this long between requests that the master answers at once. */

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../base/limits.ts';
 import type { Log } from '../../../base/seams.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
-import type { TimelineVersion } from '../../../cluster/client/observed-versions.ts';
+import type { TimelineVersion } from '../../../cluster/client/round-barrier.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { DATA_CODES } from '../tasks/dealt-task.ts';
 

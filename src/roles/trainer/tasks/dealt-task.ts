@@ -4,7 +4,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Model } from '../../../model/model.ts';
-import type { DealtTask } from '../../../protocol/messages/messages.ts';
+import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import { openTaskFiles } from './task-files.ts';
 
 export interface HeldTask {

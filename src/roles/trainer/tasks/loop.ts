@@ -17,7 +17,7 @@ import type { TaskAddress } from '../../../core/tasks/address.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Model } from '../../../model/model.ts';
-import type { DealtTask } from '../../../protocol/messages/messages.ts';
+import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';

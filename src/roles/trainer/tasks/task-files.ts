@@ -9,7 +9,7 @@ import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';
 import type { Model } from '../../../model/model.ts';
-import type { TaskChunks } from '../../../protocol/messages/messages.ts';
+import type { TaskChunks } from '../../../protocol/messages/all-messages.ts';
 
 export interface TaskFiles {
   /** Throws as `TaskReader.read` does. Calls may overlap. */

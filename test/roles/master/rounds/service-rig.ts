@@ -6,8 +6,8 @@ import { type CutView, followCut } from '../../../../src/cluster/placement/cut-v
 import type { PlacedPserver, Placement, PlacementView } from '../../../../src/cluster/placement/placement-view.ts';
 import { createSignal, interrupted, pauseOrAborted } from '../../../../src/cluster/waiting.ts';
 import { createRoundPlan } from '../../../../src/core/rounds/plan.ts';
+import type { ReplyHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received } from '../../../../src/protocol/messages/channel.ts';
-import type { ReplyHeader } from '../../../../src/protocol/messages/messages.ts';
 import { aStore, Master } from '../tasks/service-rig.ts';
 
 export const LANES = 2;

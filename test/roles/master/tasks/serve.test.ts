@@ -10,7 +10,7 @@ import {
 } from '../../../../src/core/tasks/address.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';
-import type { RequestHeader } from '../../../../src/protocol/messages/messages.ts';
+import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import { createEvaluationResults } from '../../../../src/roles/master/evaluation.ts';
 import type { MasterState } from '../../../../src/roles/master/state.ts';
 import { answerTasks, type TaskRequest } from '../../../../src/roles/master/tasks/serve.ts';

@@ -3,7 +3,7 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
-import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
 import { type Generation, generationsOf, isClean, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { markOpened, publish } from '../../../../src/checkpoint/registry/publish.ts';

@@ -1,10 +1,10 @@
 /** The rounds of one pserver without network, store and files. */
-import type { CheckpointFile } from '../../../../src/checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { createRoundGate } from '../../../../src/core/rounds/gate.ts';
 import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import type { MetricSums } from '../../../../src/model/model.ts';
+import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
-import type { RequestHeader } from '../../../../src/protocol/messages/messages.ts';
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
 import { Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';

@@ -8,8 +8,8 @@ import { createVersionClient } from '../../../../src/cluster/client/version-clie
 import type { RoleContext } from '../../../../src/cluster/context.ts';
 import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
+import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Outgoing } from '../../../../src/protocol/messages/channel.ts';
-import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/messages.ts';
 import { createActivity } from '../../../../src/roles/trainer/activity.ts';
 import { followLaneAssignment } from '../../../../src/roles/trainer/rounds/lane-assignment.ts';
 import { createLaneReader } from '../../../../src/roles/trainer/rounds/lane-reader.ts';

@@ -6,7 +6,7 @@ import type { JobRecord } from '../../../../src/cluster/job/job-record.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
 import type { DataPlace } from '../../../../src/data/place.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
-import type { TaskChunks } from '../../../../src/protocol/messages/messages.ts';
+import type { TaskChunks } from '../../../../src/protocol/messages/all-messages.ts';
 import { openTaskFiles } from '../../../../src/roles/trainer/tasks/task-files.ts';
 import { testPlace } from '../../../data/place.ts';
 

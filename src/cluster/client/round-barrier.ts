@@ -1,4 +1,7 @@
-/** The newest version that each pserver is known to have reached. */
+/**
+ * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every pserver has confirmed version
+ * `r + 1` (DESIGN §6). Keeps the newest version that each pserver is known to have reached.
+ */
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 
 export interface TimelineVersion {
@@ -6,7 +9,7 @@ export interface TimelineVersion {
   readonly version: number;
 }
 
-export class ObservedVersions {
+export class RoundBarrier {
   readonly #byIndex = new Map<number, TimelineVersion & { readonly token: bigint }>();
 
   observe({ index, token }: PlacedPserver, { timeline, version }: TimelineVersion): void {

@@ -1,3 +1,7 @@
+/**
+ * Retries a transaction that must happen once, although an attempt with an unknown outcome may still land. Reads, and
+ * writes that may be repeated, are retried by `retry-until-answered.ts`.
+ */
 import { backoffMs, pause } from '../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Clock } from '../base/seams.ts';

@@ -5,8 +5,7 @@
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DiskFile } from '../../base/seams.ts';
-import { optimizerLayout } from '../../tensor/optimizer.ts';
-import type { OptimizerSpec } from '../../tensor/spec.ts';
+import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
 import { type CapturedShard, capturedBytes, capturedRows, extentTensors } from './extent.ts';
 import { type CheckpointMeta, encodeMetadata, type ShardPosition, slotField, TENSORS, tensorName } from './format.ts';
 import { HEADER_CRC, headerJson, LENGTH_BYTES, type Metadata, NO_HEADER_CRC } from './safetensors/header.ts';

@@ -1,5 +1,6 @@
 /**
- * The closed union of all messages, by receiver. What the segments of each message are is written beside it.
+ * The closed union of all messages. To add one, add it to `to-pserver.ts`, `to-master.ts` or `to-any.ts`, by its receiver;
+ * those that are sent with every mini-batch are in `hot-messages.ts`. The segments of each are described beside it.
  * docs/protocol.md says the same for other languages.
  */
 import * as z from 'zod';

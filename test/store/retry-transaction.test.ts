@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
-import { settle } from '../../src/store/settle.ts';
+import { settle } from '../../src/store/retry-transaction.ts';
 import type { TxnResult } from '../../src/store/store.ts';
 import { FakeClock, failureOf } from './support.ts';
 

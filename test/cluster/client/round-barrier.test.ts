@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ObservedVersions } from '../../../src/cluster/client/observed-versions.ts';
+import { RoundBarrier } from '../../../src/cluster/client/round-barrier.ts';
 
 const pserver = (index: number, token: bigint) => ({
   index,
@@ -14,7 +14,7 @@ const placementOf = (...pservers: ReturnType<typeof pserver>[]) => ({
 });
 
 test('all pservers are past a version only when each of these very owners was seen past it, on that timeline', () => {
-  const versions = new ObservedVersions();
+  const versions = new RoundBarrier();
   const placement = placementOf(pserver(0, 1n), pserver(1, 2n));
   const at = { timeline: 3, version: 7 };
   versions.observe(pserver(0, 1n), { timeline: 3, version: 8 });
