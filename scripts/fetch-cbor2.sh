@@ -9,7 +9,10 @@ cached="$cache/usr/lib/python3/dist-packages"
 
 command -v python3 >/dev/null || { echo 'fetch-cbor2: there is no python3' >&2; exit 1; }
 if [ -n "${PADDLET_TEST_CBOR2:-}" ]; then
-  [ -d "$PADDLET_TEST_CBOR2/cbor2" ] || { echo "fetch-cbor2: no cbor2 in PADDLET_TEST_CBOR2=$PADDLET_TEST_CBOR2" >&2; exit 1; }
+  [ -d "$PADDLET_TEST_CBOR2/cbor2" ] || {
+    echo "fetch-cbor2: there is no cbor2 in PADDLET_TEST_CBOR2=$PADDLET_TEST_CBOR2" >&2
+    exit 1
+  }
   echo "$PADDLET_TEST_CBOR2"
   exit 0
 fi

@@ -146,7 +146,7 @@ class Trainer:
         self._tasks = Tasks(data_dir or facts['dataDir'], self._job['data']['maxBadRecords'])
         key, ttl_ms = f'{chroot}/trainer/{self._id}', self._job['cluster']['leaseTtlMs']
         self._registration = Registration(path, key, NOWHERE, ttl_ms)
-        self._task, self._finished = None, 0
+        self._task, self._finished, self._read_before = None, 0, 0
 
     def run(self):
         """Works until the job has ended; its result."""
@@ -168,6 +168,7 @@ class Trainer:
     def _work(self, task):
         self._task = {field: task[field] for field in ADDRESS_FIELDS}
         self._progress.begin(self._task)
+        self._read_before = self._progress.records
         self._cluster.check = self._check
         try:
             self._evaluate(task) if task['queue'] == 'evaluate' else self._train(task)
@@ -189,7 +190,7 @@ class Trainer:
             say(f'task {self._task["task"]} is dropped: {failure}')
         elif failure.code in TASK_FAULTS:
             self._report('failTask', code=failure.code, error=failure.message[:4096],
-                         data=failure.code in DATA_FAULTS, read=0)
+                         data=failure.code in DATA_FAULTS, read=self._computed())
         else:
             raise failure
 
@@ -223,6 +224,10 @@ class Trainer:
         self._tell('finishEvaluation', [scores, labels], bad=len(records) - len(good),
                    metrics=model.metrics_of(good, margins)._asdict())
 
+    def _computed(self):
+        """Records of the task in work that were computed, also again."""
+        return self._progress.records - self._read_before
+
     def _read(self, task):
         self._progress.phase = 'read'
         return self._tasks.records_of(task)
@@ -241,7 +246,7 @@ class Trainer:
     def _leave(self):
         try:
             if self._task is not None:
-                self._cluster.master_once('returnTask', trainer=self._id, **self._task, read=0)
+                self._cluster.master_once('returnTask', trainer=self._id, **self._task, read=self._computed())
         except Failure as failure:
             say(f'the task could not be handed back: {failure}')
         finally:
