@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types,
-# lint, build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
+# lint, build) counts as one failed. With CI=true a missing etcd, Python package or data set is a failure, not a reason
+# to skip.
 set -u
 source "$(dirname "$0")/setup.sh"
 
@@ -28,15 +29,21 @@ find_etcd() {
   PADDLET_TEST_ETCD=${PADDLET_TEST_ETCD:-$(scripts/fetch-etcd.sh)} && export PADDLET_TEST_ETCD
 }
 
+find_cbor2() {
+  PADDLET_TEST_CBOR2=$(scripts/fetch-cbor2.sh) && export PADDLET_TEST_CBOR2
+}
+
 find_data() {
   [ -d ../shared/data ] || { echo 'the data sets of the tests are not in ../shared/data' >&2; return 1; }
 }
 
 if [ "${CI:-}" = true ]; then
   check 'etcd' find_etcd
+  check 'cbor2' find_cbor2
   check 'data' find_data
 else
   find_etcd || echo 'no etcd: its tests are skipped'
+  find_cbor2 || echo 'no Python with cbor2: the tests of the client in Python are skipped'
 fi
 check 'build kernels' npm run --silent build:kernels
 check 'types' npm run --silent typecheck
