@@ -12,8 +12,8 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0]
 
 /**
  * Exits as soon as the command has returned: a library's idle timer or socket must not keep a finished process alive.
- * Output is written synchronously on Linux (files, pipes, terminals), so nothing of it is lost. A rejection here is a bug;
- * Node prints it and exits with 1.
+ * Output is written synchronously on Linux (files, pipes, terminals), so nothing of it is lost. A rejection here is a
+ * bug; Node prints it and exits with 1.
  */
 async function start(): Promise<void> {
   const { main } = await import('../src/commands/main.ts');

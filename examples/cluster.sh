@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A cluster by hand: a master, two pservers and two trainers as processes of their own, which find each other through etcd.
-# On as many machines it would be the same commands, with PADDLET_STORE set on each.
+# A cluster by hand: a master, two pservers and two trainers as processes of their own, which find each other through
+# etcd. On as many machines it would be the same commands, with PADDLET_STORE set on each.
 #
 #   examples/cluster.sh [JOB [FLAG...]]      JOB: a job file with two pservers (default synth-fm.yaml, whose data is made);
 #                                            FLAGs go to the last `paddlet status`: --json, --timeout 1h
@@ -53,7 +53,8 @@ start_etcd() {
   export PADDLET_STORE=etcd://127.0.0.1:$clients
 }
 
-# Starts again what ended, unless another try cannot help (docs/operations.md, exit codes). On SIGTERM it stops what it keeps.
+# Starts again what ended, unless another try cannot help (docs/operations.md, exit codes). On SIGTERM it stops what it
+# keeps.
 keep() { # keep LOG COMMAND...
   local log=$1 child='' code=0 tries
   shift

@@ -1,6 +1,6 @@
 /**
- * Trains an example in one plain loop, without a cluster: to find settings for `examples/`, and to see what a cluster has
- * to reach. A tenth of the training tasks is held out: settings are chosen by `validation`, never by `test`.
+ * Trains an example in one plain loop, without a cluster: to find settings for `examples/`, and to see what a cluster
+ * has to reach. A tenth of the training tasks is held out: settings are chosen by `validation`, never by `test`.
  *
  *   node scripts/reference-loop.ts TRAIN TEST --format libsvm --model '{"type":"lr"}'
  *     --optimizer '{"type":"adagrad","learningRate":0.1}' --passes 5 --batch 128 [--data FOLDER] [--hold-out 0]

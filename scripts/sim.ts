@@ -1,7 +1,7 @@
 /**
- * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules on
- * all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line; `--mode sync`
- * runs jobs in sync mode; `--disks` lets disks fail, too.
+ * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules
+ * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
+ * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';

@@ -1,8 +1,8 @@
 /**
- * `npx node scripts/sync-digests.ts [--paddlet dist/paddlet] [--data FOLDER] [--jobs lr,fm] [--rows NUMBER,…]`: trains jobs in
- * mode sync on clusters of real processes that could hardly be less alike, and compares the digests of model and optimizer
- * state with those of a plain loop (test/sync/reference-loop.ts). Prints a table; exits with 1 when a digest is another, or
- * when another seed or record makes the same one.
+ * `npx node scripts/sync-digests.ts [--paddlet dist/paddlet] [--data FOLDER] [--jobs lr,fm] [--rows NUMBER,…]`: trains
+ * jobs in sync mode on clusters of real processes that could hardly be less alike, and compares the digests of model
+ * and optimizer state with those of a plain loop (test/sync/reference-loop.ts). Prints a table; exits with 1 when a
+ * digest is another, or when another seed or record makes the same one.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

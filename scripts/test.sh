@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types, lint,
-# build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
+# All set-up, then every check and test. The last line is `N passed, N failed, N skipped`; a check that fails (types,
+# lint, build) counts as one failed. With CI=true a missing etcd or data set is a failure, not a reason to skip.
 set -u
 source "$(dirname "$0")/setup.sh"
 
@@ -41,6 +41,7 @@ fi
 check 'build kernels' npm run --silent build:kernels
 check 'types' npm run --silent typecheck
 check 'lint' npm run --silent lint
+check 'spelling' npm run --silent spell
 check 'build' npm run --silent build
 
 run_tests() { # run_tests PROJECT

@@ -1,4 +1,6 @@
-/** A real etcd server for tests: started on free ports in a folder of its own; can be stopped, killed, restarted, wiped. */
+/**
+ * A real etcd server for tests: started on free ports in a folder of its own; can be stopped, killed, restarted, wiped.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -30,7 +32,7 @@ export interface EtcdServerOptions {
   readonly electionTimeoutMs?: number;
 }
 
-/** Below those that Linux gives to whoever asks for any port, also in the time when etcd is down. */
+/** Below those that Linux gives to processes that ask for any port, even while etcd is down. */
 const PORTS = { from: 20_000, to: 30_000 };
 const START_ATTEMPTS = 5;
 

@@ -1,4 +1,6 @@
-/** The part of the soak that is applied: trainers' clients that come and go, with sparse and dense pushes of many sizes. */
+/**
+ * The part of the soak that is applied: trainers' clients that come and go, with sparse and dense pushes of many sizes.
+ */
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { connectTrainer, infoOf, startPserver } from './pserver-peer.ts';

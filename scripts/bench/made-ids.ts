@@ -1,6 +1,9 @@
 /** Distinct ids in no order. */
 
-/** The first `count` of a sequence that meets every 64-bit number once: splitmix64's finalizer of 0, 1, 2, … would do too. */
+/**
+ * The first `count` of a sequence that meets every 64-bit number once: splitmix64's finalizer of 0, 1, 2, … would do
+ * too.
+ */
 export function shuffledIds(count: number): Uint8Array {
   const halves = new Uint32Array(2 * count);
   // Both halves are bijections of the index: distinct, and without BigInts.

@@ -1,4 +1,6 @@
-/** The limits in C, compiled for this machine when there is a compiler: one process that times what it is told to do. */
+/**
+ * The limits in C, compiled for this machine when there is a compiler: one process that times what it is told to do.
+ */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** One real pserver of a job with a large table, and a client that pushes to it: what the benchmarks of saving and recovery share. */
+/**
+ * One real pserver of a job with a large table, and a client that pushes to it: what the benchmarks of saving and
+ * recovery share.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -48,7 +51,7 @@ export class Roles {
     return child;
   }
 
-  /** One pserver with all shards; the master has nobody to deal to. */
+  /** One pserver with all shards; the master has no trainer to hand tasks to. */
   startPserver(): ChildProcess {
     return this.start('pserver', '--index', '0', '--dir', 'roles');
   }

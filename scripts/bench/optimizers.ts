@@ -1,6 +1,6 @@
 /**
- * Optimizers over a span that no cache holds, and over rows of a table, beside the same loops in C in the same run. Run:
- * `npx node scripts/bench/optimizers.ts`, or `npm run bench`.
+ * Optimizers over a span that no cache holds, and over rows of a table, beside the same loops in C in the same run.
+ * Run: `npx node scripts/bench/optimizers.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';

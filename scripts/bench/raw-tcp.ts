@@ -1,7 +1,7 @@
 /**
- * The limit of the wire: two Node processes and a bare TCP socket, without frames, headers or answers worth the name.
- * A message is 8 bytes (what, how long) and, when pushed, that many more, which end in memory of its own, as they
- * do in paddlet; a push is acknowledged by 8 bytes, a pull answered by the bytes. Reading is done the fastest way known:
+ * The limit of the wire: two Node processes and a bare TCP socket, without frames, headers or answers worth the name. A
+ * message is 8 bytes (what, how long) and, when pushed, that many more, which end in memory of its own, as they do in
+ * paddlet; a push is acknowledged by 8 bytes, a pull answered by the bytes. Reading is done the fastest way known:
  * `onread` into the destination on both sides.
  */
 import { type ChildProcess, fork } from 'node:child_process';

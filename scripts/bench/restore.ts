@@ -1,6 +1,6 @@
 /**
- * `paddlet restore` 2 → 3 → 1 → 2 pservers of a table of 5 million rows, then verify, diff, inspect --digest and export:
- * seconds and greatest memory of each process, and that the digests are equal.
+ * `paddlet restore` 2 → 3 → 1 → 2 pservers of a table of 5 million rows, then verify, diff, inspect --digest and
+ * export: seconds and greatest memory of each process, and that the digests are equal.
  *
  *   node scripts/bench/restore.ts [ROWS] [WIDTH]
  */

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: every figure beside its aim and its limit, measured in the same run. README.md says how to read it. Each part
- * has a process of its own, with the options of the executable: what one leaves in memory is no matter of the next.
+ * `npm run bench`: every figure beside its aim and its limit, measured in the same run. README.md says how to read it.
+ * Each part has a process of its own, with the options of the executable: what one leaves in memory is no matter of the
+ * next.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

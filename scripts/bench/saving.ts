@@ -1,8 +1,8 @@
 /**
- * `npx node scripts/bench/saving.ts [--gb 1] [--every-s 60] [--rounds 2]`: what saving costs in throughput. One real pserver
- * with a table of so many GB; a client pushes without a pause. Windows of so many seconds without a save and with one, which
- * begins with the window, take turns, so that a machine that others use weighs on both alike. Nothing but pushes is done: a
- * trainer, which computes between them, loses less.
+ * `npx node scripts/bench/saving.ts [--gb 1] [--every-s 60] [--rounds 2]`: what saving costs in throughput. One real
+ * pserver with a table of so many GB; a client pushes without a pause. Windows of so many seconds without a save and
+ * with one, which begins with the window, take turns, so that a machine that others use weighs on both alike. Nothing
+ * but pushes is done: a trainer, which computes between them, loses less.
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

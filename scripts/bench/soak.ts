@@ -1,12 +1,12 @@
 /**
- * Pushes and pulls of all sizes for a long time, over connections that also come and go: between two processes that only carry
- * them, and between trainers' clients and a pserver that applies them. Memory has to stay flat. Run:
- * `npx node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with the resident memory of
- * the processes, what of it V8's heap is and what is in buffers, the payloads that are landed and not freed, and the kernel memory
- * of the pserver. Exit code 1 if memory grew.
+ * Pushes and pulls of all sizes for a long time, over connections that also come and go: between two processes that
+ * only carry them, and between trainers' clients and a pserver that applies them. Memory has to stay flat. Run: `npx
+ * node scripts/bench/soak.ts --minutes 60`. A line a minute (`--every SECONDS` changes that) with the resident memory
+ * of the processes, what of it V8's heap is and what is in buffers, the payloads that are landed and not freed, and the
+ * kernel memory of the pserver. Exit code 1 if memory grew.
  *
- * `--collect` has every process collect its garbage before each line: then "used" is what is alive. `--largest BYTES` leaves out the
- * requests that are larger, for many small ones.
+ * `--collect` has every process collect its garbage before each line: then "used" is what is alive. `--largest BYTES`
+ * leaves out the requests that are larger, for many small ones.
  */
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -35,8 +35,9 @@ const { values } = parseArgs({
 });
 
 /**
- * Of all its processes: those of the executable, and the young generation at its largest from the start. V8 doubles it whenever enough
- * of it survived, once in minutes or in an hour, and halves it again: 13 MB a step, which are neither ours nor growth.
+ * Of all its processes: those of the executable, and the young generation at its largest from the start. V8 doubles it
+ * whenever enough of it survived, once in minutes or in an hour, and halves it again: 13 MB a step, which are neither
+ * ours nor growth.
  */
 const OPTIONS = [...ENGINE_OPTIONS, '--min-semi-space-size=16', ...(values.collect ? ['--expose-gc'] : [])];
 if (!OPTIONS.every((option) => process.execArgv.includes(option))) {

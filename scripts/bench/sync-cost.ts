@@ -1,7 +1,8 @@
 /**
- * `npx node scripts/bench/sync-cost.ts [--records 100000] [--passes 5] [--batch 128] [--paddlet dist/paddlet]`: what mode sync
- * costs. Trains logistic regression on made data with 1, 2 and 4 trainers on one pserver, sync and async in turn, with whole
- * clusters of the executable, and says where the trainers' time went; `wait` is the time at the barrier.
+ * `npx node scripts/bench/sync-cost.ts [--records 100000] [--passes 5] [--batch 128] [--paddlet dist/paddlet]`: what
+ * sync mode costs. Trains logistic regression on made data with 1, 2 and 4 trainers on one pserver, sync and async in
+ * turn, with whole clusters of the executable, and says where the trainers' time went; `wait` is the time at the
+ * barrier.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

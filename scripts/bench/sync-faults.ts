@@ -1,7 +1,8 @@
 /**
- * `npx node scripts/bench/sync-faults.ts [--times 5] [--lease 5000]`: for how long a job in mode sync stands still when a
- * trainer is killed or stopped in mid-round, and when a pserver is killed: until rounds go on, from the cut, and until the
- * job is where it was. Three trainers and two pservers train lr on a9a; the master is asked for its round every 10 ms.
+ * `npx node scripts/bench/sync-faults.ts [--times 5] [--lease 5000]`: for how long a job in sync mode stands still when
+ * a trainer is killed or stopped in mid-round, and when a pserver is killed: until rounds go on, from the cut, and
+ * until the job is where it was. Three trainers and two pservers train lr on a9a; the master is asked for its round
+ * every 10 ms.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * One sparse table alone at 10 M rows, without a socket: insertion, lookup, update, bytes a row, beside a hash table in C. Ids
- * come as they come from trainers, a million at a time and grouped by shard (the router does that, and is a line of its own);
- * the same in any order. Run: `npx node scripts/bench/table.ts`, or `npm run bench`.
+ * One sparse table alone at 10 M rows, without a socket: insertion, lookup, update, bytes a row, beside a hash table in
+ * C. Ids come as they come from trainers, a million at a time and grouped by shard (the router does that, and is a line
+ * of its own); the same in any order. Run: `npx node scripts/bench/table.ts`, or `npm run bench`.
  */
 import { fileURLToPath } from 'node:url';
 import { createIdRouter } from '../../src/tensor/id-router.ts';

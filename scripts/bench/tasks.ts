@@ -1,6 +1,6 @@
 /**
- * `npx node scripts/bench/tasks.ts [--store etcd|sqlite] [--tasks 100000] [--seconds 30]`: a real master with a pass of so
- * many tasks, dealt to trainers that do nothing but ask and finish. Measures transitions a second over the wire and
+ * `npx node scripts/bench/tasks.ts [--store etcd|sqlite] [--tasks 100000] [--seconds 30]`: a real master with a pass of
+ * so many tasks, dealt to trainers that do nothing but ask and finish. Measures transitions a second over the wire and
  * through the store, what the store then holds, the master's memory, and after a SIGKILL the time from the lock to the
  * first task that the next master deals.
  */

@@ -1,6 +1,6 @@
 /**
- * Throughput of the tensor core on this machine: sparse tables, the trainer's id router, optimizers. Prints the best of a few
- * runs. `node scripts/bench/tensor.ts`
+ * Throughput of the tensor core on this machine: sparse tables, the trainer's id router, optimizers. Prints the best of
+ * a few runs. `node scripts/bench/tensor.ts`
  */
 import { blockCount, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { createIdRouter, gatherRows, scatterRows } from '../../src/tensor/id-router.ts';

@@ -1,4 +1,7 @@
-/** The two ends of the wire's benchmark, on paddlet's real network: a role that takes pushes and answers pulls, and its client. */
+/**
+ * The two ends of the wire's benchmark, on paddlet's real network: a role that takes pushes and answers pulls, and its
+ * client.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,7 @@
 /**
- * What the wire carries between two processes of this machine, beside raw TCP in the same run: push and pull from 4 KB to
- * 100 MB, and how long a small pull takes while large pushes run. Run: `npx node scripts/bench/wire.ts`, or `npm run bench`.
+ * What the wire carries between two processes of this machine, beside raw TCP in the same run: push and pull from 4 KB
+ * to 100 MB, and how long a small pull takes while large pushes run. Run: `npx node scripts/bench/wire.ts`, or `npm run
+ * bench`.
  */
 import { fileURLToPath } from 'node:url';
 import type { Channel } from '../../src/protocol/messages/channel.ts';

@@ -37,8 +37,8 @@ async function byPkg({ bundlePath, output, node, arch }: ExecutableOptions): Pro
 }
 
 /**
- * Pkg starts the target's Node to make the blob, which another architecture cannot. The blob itself is the same for all of
- * one Node version, but for the code cache, which is machine code: left out, at the price of a slower start.
+ * Pkg starts the target's Node to make the blob, which another architecture cannot. The blob itself is the same for all
+ * of one Node version, but for the code cache, which is machine code: left out, at the price of a slower start.
  */
 async function forOtherArch({ bundlePath, output, node }: ExecutableOptions): Promise<void> {
   if (process.version !== `v${node.version}`)

@@ -1,9 +1,9 @@
-/** The licences of the libraries inside the bundle, as they ask to be shipped. */
+/** The licenses of the libraries inside the bundle, as they ask to be shipped. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 
-/** One section a package, in order of name. Throws when a package in the bundle has no licence. */
+/** One section a package, in order of name. Throws when a package in the bundle has no license. */
 export async function thirdPartyNotices(metafile: Metafile, root: string): Promise<string> {
   const folders = new Set<string>();
   for (const input of Object.keys(metafile.inputs)) {
@@ -22,6 +22,6 @@ async function sectionOf(folder: string): Promise<string> {
   };
   const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort();
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
-  if (texts.length === 0 && license === undefined) throw new Error(`${name} ${version} states no licence`);
+  if (texts.length === 0 && license === undefined) throw new Error(`${name} ${version} states no license`);
   return [`${name} ${version} (${license ?? 'see below'})`, ...texts.map((text) => text.trim()), ''].join('\n\n');
 }

@@ -46,8 +46,8 @@ export async function checkAccount(
 }
 
 /**
- * Adam counts the updates of each block and row. Batches are cut by position within a task, so it is known how many each
- * must have: an account apart from the ledgers.
+ * Adam counts the updates of each block and row. Batches are cut by position within a task, so it is known how many
+ * each must have: an account apart from the ledgers.
  */
 async function checkUpdates(job: ChaosJob, result: JobResult, folder: string): Promise<string[]> {
   const { passes, batchSize } = job.job.training;
@@ -59,7 +59,7 @@ async function checkUpdates(job: ChaosJob, result: JobResult, folder: string): P
   for (const { index, uuid, md5 } of result.checkpoints) {
     const path = join(folder, String(index), uuid);
     if (!existsSync(path)) {
-      faults.push(`checkpoint ${path} is not there`);
+      faults.push(`checkpoint ${path} is missing`);
       continue;
     }
     if ((await md5Of(path)) !== md5) faults.push(`checkpoint ${path}: another MD5 than in /result`);

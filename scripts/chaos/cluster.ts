@@ -179,7 +179,9 @@ export class Cluster {
   }
 }
 
-/** docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does. */
+/**
+ * docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does.
+ */
 function isDocumented(
   role: RoleName,
   asked: ReadonlySet<Ask>,

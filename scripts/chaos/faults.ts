@@ -72,7 +72,7 @@ export function drawFault(random: RandomStream, targets: readonly Target[]): Fau
   const kind = pick(MENU[target], random.uniform());
   const which = random.uniform();
   const howLong = random.uniform();
-  // Mostly spread out; now and again two at once.
+  // Mostly spread out; from time to time two at once.
   const afterMs = random.uniform() < 0.15 ? 0 : 200 + 1_300 * random.uniform();
   return { target, kind, which, howLong, afterMs };
 }
@@ -92,7 +92,7 @@ export interface Stage {
   readonly sqlitePath: string | undefined;
   readonly leaseMs: number;
   readonly say: (line: string) => void;
-  /** Ends of faults still going on: they are waited for. */
+  /** The ends of faults that still last: they are awaited. */
   readonly healing: Set<Promise<void>>;
 }
 

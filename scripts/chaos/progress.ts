@@ -24,8 +24,8 @@ export async function tasksDone(store: Store, keys: Keys): Promise<number | unde
 }
 
 /**
- * Pushes that pservers had applied before and dropped, as their /metrics say; a pserver counts from its own start, so the
- * highest count seen of each is kept in `seen`.
+ * Pushes that pservers had applied before and dropped, as their /metrics say; a pserver counts from its own start, so
+ * the highest count seen of each is kept in `seen`.
  */
 export async function watchDuplicates(store: Store, keys: Keys, seen: Map<string, number>): Promise<void> {
   const owners = await store.range({ prefix: keys.psPrefix }).catch((error: unknown) => {

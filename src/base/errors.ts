@@ -40,6 +40,7 @@ export const CODES = {
   JobUnknown: fact('fatal', EXIT.usage),
   PortInUse: fact('fatal', EXIT.usage),
   IndexTaken: fact('fatal', EXIT.usage),
+  /** A peer, a store or a file has another version than this executable. */
   VersionMismatch: fact('fatal', EXIT.usage),
   // Data
   DataMissing: fact('fatal', EXIT.data),
@@ -59,8 +60,6 @@ export const CODES = {
   /** The job was restored to another number of pservers since this process read it: start again. */
   Resized: fact('refresh', EXIT.leaseLost),
   // Wire
-  /** The peer speaks another version of the protocol. */
-  WrongVersion: fact('fatal', EXIT.jobFailed),
   BadFrame: fact('fatal', EXIT.jobFailed),
   BadMessage: fact('fatal', EXIT.jobFailed),
   FrameTooLarge: fact('fatal', EXIT.jobFailed),

@@ -23,6 +23,11 @@ export const LIMITS = {
   refusalBytes: 4 * KiB,
   /** Versions that a refusal repeats. */
   offeredVersions: 8,
+  /** Memory kept for reuse by all connections of a process: slabs for small payloads, batches to be sent. */
+  spareSlabs: 8,
+  spareBatches: 64,
+  /** Unix sockets of killed roles that one start removes. */
+  sweptSockets: 256,
   /**
    * Kernel memory of a pserver that payloads may occupy at a time. It is there for parameters and does not shrink.
    * Payloads beyond it land in ordinary memory and are copied when their turn comes.

@@ -26,7 +26,7 @@ export function createHost(options: HostOptions): Host {
   return { clock, random: createRandom(), disk: createDisk(), log };
 }
 
-/** https://no-color.org: any non-empty NO_COLOR turns colours off. */
+/** https://no-color.org: any non-empty NO_COLOR turns colors off. */
 export function isColorWanted(stream: NodeJS.WriteStream): boolean {
   const { NO_COLOR, TERM } = process.env;
   return stream.isTTY === true && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';

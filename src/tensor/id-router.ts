@@ -134,7 +134,7 @@ class WasmIdRouter implements IdRouter {
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take = freshBytes): Route[] {
     assert(count * 8 <= ids.length, 'there are as many ids as said');
     assert(placement.length === this.#shards, 'the placement names every shard');
-    // Fewer ids than shards have no neighbours to be grouped with.
+    // Fewer ids than shards have no neighbors to be grouped with.
     const deal = count < this.#shards ? byPserver(placement) : this.#byShard(placement);
     assert(deal.pservers <= LIMITS.pservers, 'the placement has at most the limit of pservers');
     const hash = this.#hashOf(table);

@@ -48,7 +48,7 @@ export class Running {
         resolve({ code, signal, out: this.out, err: this.err });
       });
     });
-    // Whoever awaits it sees the error.
+    // The code that awaits it sees the error.
     this.ended.catch(() => {});
   }
 

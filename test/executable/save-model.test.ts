@@ -68,7 +68,7 @@ test('is written by one trainer a pass; when that one dies another writes it; th
   await expectFinal(place, JOB_FOLDER);
 });
 
-test('a pserver dies when all tasks are dealt: the last is the model after what it lost was worked again', async () => {
+test('a pserver dies when all tasks are dealt: the last model is the one after the replay of what it lost', async () => {
   const place = openPlace();
   const lines = commandLines(await plantedJob(place, job));
   const env = { PADDLET_STORE: `sqlite:${place.path('store.db')}` };

@@ -1,5 +1,5 @@
 /**
- * Mode sync: roles killed at each step that a fail point marks, within one job: the digests stay those of a plain loop.
+ * Sync mode: roles killed at each step that a fail point marks, within one job: the digests stay those of a plain loop.
  */
 import { expect, test } from 'vitest';
 import { type ReferenceResult, referenceOf } from '../sync/reference-loop.ts';

@@ -1,4 +1,4 @@
-/** Mode sync with real processes: whatever the cluster is, and whatever dies, the digests are those of a plain loop. */
+/** Sync mode with real processes: whatever the cluster is, and whatever dies, the digests are those of a plain loop. */
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';

@@ -70,7 +70,7 @@ test('JSON: one object a line, whose time, level and message no fact can replace
   });
 });
 
-test('colours only where they are wanted', () => {
+test('colors only where they are wanted', () => {
   const { log, lines } = logging({ color: true });
   log.info('hello');
   expect(lines[0]).toContain('\u001b[');

@@ -1,4 +1,7 @@
-/** docs/protocol.md says what the code does: every message with its fields, every code, every limit, the bytes of a frame. */
+/**
+ * docs/protocol.md says what the code does: every message with its fields, every code, every limit, the bytes of a
+ * frame.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
@@ -32,7 +35,7 @@ describe('docs/protocol.md', () => {
     for (const field of fields) expect(text, field).toContain(`\`${field}\``);
   });
 
-  it('describes no message that is not there', () => {
+  it('describes no message that the code lacks', () => {
     const described = [...docs.matchAll(/^#### `(\w+)`$/gm)].map((match) => match[1]);
     expect(described.sort()).toEqual([...new Set(messages.map((message) => message.type))].sort());
   });

@@ -9,7 +9,7 @@ export interface Relay {
   readonly accepted: number;
   /** Resets every connection. */
   cut(): void;
-  /** Nothing passes any more, in neither direction, and nobody is told. New connections are served. */
+  /** Nothing passes any more, in neither direction, and neither end is told. New connections are served. */
   freeze(): void;
 }
 

@@ -4,7 +4,10 @@ import { blank, importsOf, type SourceFile, sourceFiles } from '../source-files.
 
 const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job'];
 
-/** What the code of a layer may run of other layers. Types may come from any layer but cluster, roles, commands and host. */
+/**
+ * What the code of a layer may run of other layers. Types may come from any layer but cluster, roles, commands and
+ * host.
+ */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   base: [],
   core: ['base'],
@@ -24,8 +27,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What a room (a folder of a layer) may import of its neighbour rooms, types included. The loose files of a folder are its
- * entry points and what its rooms share; for them only the rule against circles holds.
+ * What a room (a folder of a layer) may import of its neighbor rooms, types included. The loose files of a folder are
+ * its entry points and what its rooms share; for them only the rule against circles holds.
  */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   core: { tasks: [], rounds: [], shard: [] },

@@ -43,7 +43,7 @@ export function parsePhrases(list: string): Phrase[] {
     .map((line) => {
       const [phrase, better] = line.split(' => ').map((part) => part.trim());
       if (phrase === undefined || better === undefined) throw new Error(`${LIST}: '${line}' is not 'phrase => better'`);
-      return { phrase, better, pattern: new RegExp(`\\b${phrase.split(' ').join(GAP)}\\b`, 'gi') };
+      return { phrase, better, pattern: new RegExp(`(?<!--)\\b${phrase.split(' ').join(GAP)}\\b`, 'gi') };
     });
 }
 
@@ -90,8 +90,8 @@ describe('the checks themselves', () => {
     expect(found('# the old\n# way')).toHaveLength(1);
   });
 
-  test('parts of words are none', () => {
-    expect(found('bold way, old ways, oldway')).toEqual([]);
+  test('parts of words and flags of a command line are none', () => {
+    expect(found('bold way, old ways, oldway, --old way')).toEqual([]);
   });
 
   test('a long line is found in prose and comments, not in tables and code', () => {

@@ -1,6 +1,6 @@
 /**
- * The test vectors of docs/client.md, as this code computes them. `npx node test/vectors/make-vectors.ts` writes them to
- * test/golden/vectors; vectors.test.ts compares. They change only with the version of the protocol or of the store.
+ * The test vectors of docs/client.md, as this code computes them. `npx node test/vectors/make-vectors.ts` writes them
+ * to test/golden/vectors; vectors.test.ts compares. They change only with the version of the protocol or of the store.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -38,7 +38,7 @@ export interface TemporaryName {
 /** Jobs may share a folder: tokens are compared only between names of one job. */
 export const jobTag = (jobId: string): string => createHash('sha256').update(jobId).digest('hex').slice(0, 12);
 
-/** The name has the file's owner, so that a file whose header was torn can still be recognised as an orphan. */
+/** The name has the file's owner, so that a file whose header was torn can still be recognized as an orphan. */
 export function temporaryPath(place: FilePlace, { jobTag, token, uuid }: TemporaryName): string {
   assert(UUID_PATTERN.test(uuid), 'a checkpoint is named by a UUID');
   return `${indexFolder(place)}/.${jobTag}.${token}.${uuid}.part`;

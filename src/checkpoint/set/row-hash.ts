@@ -1,6 +1,6 @@
 /**
  * A digest of a set of rows or blocks that does not depend on their order: the sum, modulo 2^64, of a 64-bit hash of
- * each. It shows what was lost, doubled or changed by accident when shards are distributed again; it is no defence
+ * each. It shows what was lost, doubled or changed by accident when shards are distributed again; it is no defense
  * against intent.
  *
  * Two 32-bit lanes, multiplied and rotated for each word, with the finalizer of MurmurHash3 (Appleby, 2011) at the end.

@@ -28,7 +28,7 @@ const NO_LINES = {
   middle: '  ',
 };
 
-/** Aligned columns under a bold head; without colours off a terminal. */
+/** Aligned columns under a bold head; without colors off a terminal. */
 export function renderTable(
   columns: readonly TableColumn[],
   rows: readonly (readonly (string | number)[])[],

@@ -1,11 +1,10 @@
 /**
- * Puts the bytes of messages together to paddlet frames: the head is gathered, then the payload goes to its landing as it
- * comes. After a bad frame everything is ignored.
+ * Puts the bytes of messages together to paddlet frames: the head is gathered, then the payload goes to its landing as
+ * it comes. After a bad frame everything is ignored.
  */
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Landing } from '../messages/channel.ts';
-import type { MessageSink } from '../websocket/reader.ts';
 import {
   bad,
   checkPadding,
@@ -19,6 +18,7 @@ import {
 import { freedOnce } from './landing.ts';
 import type { LandingPool } from './landing-pool.ts';
 import { type FrameHandlers, receivedFrame } from './link.ts';
+import type { MessageSink } from './message-sink.ts';
 
 /** Below this, what is left of a payload is read together with what follows it. */
 const DIRECT_BYTES = 64 * 1024;
@@ -94,7 +94,7 @@ export class FrameReceiver implements MessageSink {
     }
   }
 
-  /** The connection is over: what has landed of a frame is let go of. */
+  /** The connection has ended: what has landed of a frame is freed. */
   abort(): void {
     this.#state = 'refused';
     this.#landing?.free();

@@ -42,7 +42,9 @@ export class FrameSender {
     });
   }
 
-  /** Resolves when the operating system has taken all frames or the connection is gone; undefined when it has already. */
+  /**
+   * Resolves when the operating system has taken all frames or the connection is gone; undefined when it has already.
+   */
   draining(): Promise<void> | undefined {
     if (this.#queuedFrames === 0) return undefined;
     this.#drained ??= Promise.withResolvers();

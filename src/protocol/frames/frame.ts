@@ -13,8 +13,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { decodeCbor, encodeCbor } from './cbor.ts';
 import { type FrameKind, KIND } from './frame-kind.ts';
-import { readHotHeader } from './header-reader.ts';
-import { writeHotHeader } from './header-writer.ts';
+import { readHotHeader, writeHotHeader } from './hot-headers.ts';
 
 export const FRAME_VERSION = 2;
 export const PREAMBLE_BYTES = 24;
@@ -96,7 +95,7 @@ export function encodeFrame(frame: Frame, limits: FrameLimits = LIMITS): { buffe
   return { buffers, byteLength };
 }
 
-/** Memory for all that stands before the payload. The header is at its place; all else is yet to be written. */
+/** Memory for everything before the payload. The header is at its place; all else is yet to be written. */
 interface Head {
   readonly head: Buffer;
   readonly headerBytes: number;
@@ -207,7 +206,9 @@ export function checkPadding(head: FrameHead, payload: Uint8Array): void {
   }
 }
 
-/** Decodes a whole frame in one buffer; segments are views of it. For tests and small tools; connections use a receiver. */
+/**
+ * Decodes a whole frame in one buffer; segments are views of it. For tests and small tools; connections use a receiver.
+ */
 export function decodeFrame(bytes: Uint8Array, limits: FrameLimits = LIMITS): Frame {
   const preamble = decodePreamble(bytes, limits);
   if (bytes.length !== preamble.frameBytes) {

@@ -1,15 +1,16 @@
 /**
- * Ordinary memory for payloads that nobody else found a place for. Fresh memory costs more than filling it (the kernel
- * maps and clears each page), so large blocks that were given back are used again. What was not needed for a while is let go of.
+ * Ordinary memory for payloads that have no landing of their own. Fresh memory costs more than filling it (the kernel
+ * maps and clears each page), so large blocks that were given back are used again. What was not needed for a while is
+ * released.
  */
+import { LIMITS } from '../../base/limits.ts';
 import type { Landing } from '../messages/channel.ts';
 
 /** Up to here a payload is cut from a slab, which is used again when all that was cut from it is free. */
 const SLAB_PAYLOAD_BYTES = 16 * 1024;
 const SLAB_BYTES = 256 * 1024;
-const MAX_SPARE_SLABS = 8;
 
-/** What lay unused for so long goes, at the latest after twice this. */
+/** What was unused for so long is released, at the latest after twice this. */
 const TRIM_INTERVAL_MS = 10_000;
 
 interface Slab {
@@ -23,7 +24,7 @@ const newSlab = (): Slab => ({ memory: Buffer.allocUnsafeSlow(SLAB_BYTES), used:
 
 interface SizeClass {
   readonly blocks: Buffer[];
-  /** The fewest blocks that lay here since the last trim: so many were not needed. */
+  /** The fewest free blocks since the last trim: so many were not needed. */
   spare: number;
 }
 
@@ -62,7 +63,10 @@ export class LandingPool {
     return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBack(size, block) };
   }
 
-  /** A connection begins to use the pool. The function returned ends that; without users one slab is kept and nothing else. */
+  /**
+   * A connection begins to use the pool. The function returned ends that; without users one slab is kept and nothing
+   * else.
+   */
   enter(): () => void {
     this.#users++;
     let left = false;
@@ -77,14 +81,14 @@ export class LandingPool {
     };
   }
 
-  /** To be called now and then with the time: trims every TRIM_INTERVAL_MS. */
+  /** To be called periodically with the time: trims every TRIM_INTERVAL_MS. */
   tick(nowMs: number): void {
     if (nowMs - this.#trimmedMs < TRIM_INTERVAL_MS) return;
     this.#trimmedMs = nowMs;
     this.trim();
   }
 
-  /** Lets go of the blocks that were not needed since the last call, and of spare slabs. */
+  /** Releases the blocks that were not needed since the last call, and of spare slabs. */
   trim(): void {
     this.#spareSlabs = [];
     for (const [size, sizeClass] of this.#classes) {
@@ -107,7 +111,7 @@ export class LandingPool {
     slab.inUse--;
     if (slab.inUse > 0) return;
     slab.used = 0;
-    if (slab === this.#slab || this.#users === 0 || this.#spareSlabs.length >= MAX_SPARE_SLABS) return;
+    if (slab === this.#slab || this.#users === 0 || this.#spareSlabs.length >= LIMITS.spareSlabs) return;
     this.#spareSlabs.push(slab);
   }
 

@@ -1,8 +1,8 @@
-/** Memory for payloads, and the rule that a landing is used until it is given back, exactly once, whoever asks first. */
+/** Memory for payloads, and the rule that a landing is used until it is freed, exactly once. */
 import { assert } from '../../base/assert.ts';
 import type { Landing } from '../messages/channel.ts';
 
-/** Wraps a landing so that `free()` reaches it once; later calls do nothing, and nobody sees its memory after it. */
+/** Wraps a landing so that `free()` reaches it once; later calls do nothing, and its memory cannot be used after it. */
 export const freedOnce = (landing: Landing): Landing => new FreedOnce(landing);
 
 class FreedOnce implements Landing {

@@ -1,7 +1,7 @@
 /**
  * One WebSocket connection after its handshake, as the rest of the protocol sees it: frames out, whole frames in landed
- * memory in. `socket-link.ts` speaks RFC 6455 itself and reads payloads from the socket straight to where they are used;
- * `ws-link.ts` leaves all of it to `ws`. Both pass the same tests; `WireOptions.receive` chooses.
+ * memory in. `socket-link.ts` speaks RFC 6455 itself and reads payloads from the socket straight to where they are
+ * used; `ws-link.ts` leaves all of it to `ws`. Both pass the same tests; `WireOptions.receive` chooses.
  */
 import { assert } from '../../base/assert.ts';
 import type { PaddletError } from '../../base/errors.ts';
@@ -31,7 +31,7 @@ export type Place = Landing | 'any' | 'skip';
 
 export interface FrameHandlers {
   /**
-   * Called with all that stands before the payload, before memory is found for it; not for frames without payload.
+   * Called with everything before the payload, before memory is found for it; not for frames without payload.
    * The link frees the landing if the frame turns out bad or never ends, and hands it on with the frame if not.
    */
   place(head: FrameHead): Place;
@@ -44,23 +44,26 @@ export interface FrameHandlers {
 export interface LinkHandlers extends FrameHandlers {
   /** The peer broke RFC 6455. It was told so with a close frame; nothing more comes, and it has to be cut in time. */
   onViolation(reason: string): void;
-  /** Called once, when the connection is over. `code` as in RFC 6455, 1006 when nobody said goodbye. */
+  /**
+   * Called once, when the connection is over. `code` as in RFC 6455, 1006 when the connection was lost without a close
+   * frame.
+   */
   onClosed(code: number, reason: string): void;
 }
 
 export interface Link {
   /** Begins to receive. Until then no handler is called. */
   start(): void;
-  /** False once either side has said goodbye. */
+  /** False once either side has sent a close frame. */
   readonly isOpen: boolean;
   readonly bytesRead: number;
   /**
-   * Sends one binary message, never copying large buffers. `flushed` is called once, when the operating system has taken
-   * all of it or the connection is gone: until then the buffers may not change.
+   * Sends one binary message, never copying large buffers. `flushed` is called once, when the operating system has
+   * taken all of it or the connection is gone: until then the buffers may not change.
    */
   send(buffers: readonly Uint8Array[], byteLength: number, flushed: () => void): void;
   ping(): void;
-  /** Says goodbye and waits for the peer's; whoever calls it sees to it that this does not take for ever. */
+  /** Sends a close frame and waits for the peer's, without a time limit: that is for the caller to set. */
   close(code: number, reason: string): void;
   /** Cuts the connection: nothing is sent or received after it. */
   terminate(): void;

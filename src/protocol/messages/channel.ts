@@ -12,8 +12,8 @@ export interface Landing {
   readonly fixed?: boolean;
   bytes(): Uint8Array;
   /**
-   * For memory that may move: `run` is called, until `free`, as soon as it has, before anybody can write to where it was. With that
-   * it can be filled by the operating system, too. To be called once.
+   * For memory that may move: `run` is called, until `free`, as soon as it has, before anybody can write to where it
+   * was. With that it can be filled by the operating system, too. To be called once.
    */
   readonly onMoved?: ((run: () => void) => void) | undefined;
   /** Called as the payload comes: its first `byteLength` bytes are there, and the last of them still in the cache. */
@@ -29,7 +29,8 @@ export type LandingAllocator = (byteLength: number) => Landing | undefined;
 
 /**
  * A received message. `segment(i)` views the landing; not valid after `free()` or, for kernel memory, across an await.
- * Who gets an answer frees it. A request is freed by the network when its answer was sent; its handler may do it earlier.
+ * The receiver of an answer frees it. A request is freed by the network when its answer was sent; its handler may do it
+ * earlier.
  */
 export interface Received<H> {
   readonly header: H;
@@ -37,8 +38,8 @@ export interface Received<H> {
   segment(index: number): Uint8Array;
   free(): void;
   /**
-   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and uses
-   * it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
+   * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and
+   * uses it again, when the answer was sent; nothing may refer to it then. Networks without it leave it out.
    */
   readonly answerMemory?: (byteLength: number) => Uint8Array;
 }
@@ -46,8 +47,8 @@ export interface Received<H> {
 export interface Outgoing<H> {
   readonly header: H;
   /**
-   * Ordinary memory, not kernel memory (which moves when it grows). Not copied: a caller must not change them before the
-   * promise of the call settles, a handler never after it has answered with them (views of its request are fine).
+   * Ordinary memory, not kernel memory (which moves when it grows). Not copied: a caller must not change them before
+   * the promise of the call settles, a handler never after it has answered with them (views of its request are fine).
    */
   readonly segments?: readonly Uint8Array[];
 }
@@ -58,8 +59,8 @@ export interface RequestOptions {
 }
 
 /**
- * The client's end of one connection. It connects at the first request, and again by itself, with back-off, while requests
- * wait, until closed.
+ * The client's end of one connection. It connects at the first request, and again by itself, with back-off, while
+ * requests wait, until closed.
  */
 export interface Channel {
   readonly address: string;
@@ -76,8 +77,8 @@ export interface Channel {
     options: RequestOptions,
   ): Promise<Received<Extract<ReplyHeader, { type: T }>>>;
   /**
-   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing is. Sending
-   * stands still while the thread is busy: who is about to keep it busy for long waits for this first.
+   * Resolves when the operating system has taken what is being sent, or the connection is gone; undefined when nothing
+   * is. Nothing is sent while the thread is busy: a caller that is about to keep it busy for long waits for this first.
    */
   sending(): Promise<void> | undefined;
   close(): void;

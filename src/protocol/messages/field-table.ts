@@ -1,6 +1,6 @@
 /**
- * Messages as tables of fields, in the order of the wire. From one table come the schema of a message (here), and the writer
- * and the reader of its bytes, which checks as it reads (`frames/`).
+ * Messages as tables of fields, in the order of the wire. From one table come the schema of a message (here), and the
+ * code that writes its header and reads it, checking as it reads (`scripts/generate-headers.ts`).
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
@@ -32,7 +32,6 @@ interface Choice<T extends string> {
 interface MapOf<F extends Fields> {
   readonly kind: 'map';
   readonly fields: F;
-  readonly isSteady: boolean;
 }
 interface ListOf<F extends Fields> {
   readonly kind: 'list';
@@ -61,10 +60,8 @@ export const text = (max: number): Text => ({ kind: 'text', max });
 /** A 64-bit number as text. */
 export const decimal: Decimal = { kind: 'decimal' };
 export const choice = <T extends string>(...of: readonly T[]): Choice<T> => ({ kind: 'choice', of });
-export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields, isSteady: false });
-/** A map that is mostly the same in one message and the next. */
-export const steadyMapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields, isSteady: true });
-/** At most `max` maps, mostly the same in one message and the next. */
+export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', fields });
+/** At most `max` maps. */
 export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
 export const optional = <F extends Required>(field: F): Optional<F> => ({ kind: 'optional', field });
 
@@ -113,13 +110,11 @@ function schemaOf(field: Field): z.ZodType {
   }
 }
 
-/** A field as the loops over a table use it: all of one shape, so that they stay fast. */
+/** A field as `scripts/generate-headers.ts` uses it. */
 export interface Column {
   readonly name: string;
   readonly kind: Required['kind'];
   readonly isOptional: boolean;
-  /** Worth comparing with the value of the message before. */
-  readonly isSteady: boolean;
   /** Largest number, most characters or most items; 0 for other kinds. */
   readonly max: number;
   readonly choices: readonly string[];
@@ -135,7 +130,6 @@ export const columnsOf = (fields: Fields): readonly Column[] =>
       name,
       kind: inner.kind,
       isOptional,
-      isSteady: inner.kind === 'map' ? inner.isSteady : ['text', 'decimal', 'list'].includes(inner.kind),
       max: maxOf(inner),
       choices: inner.kind === 'choice' ? inner.of : [],
       columns: inner.kind === 'map' || inner.kind === 'list' ? columnsOf(inner.fields) : [],

@@ -24,17 +24,17 @@ export const failureText = z.string().max(LIMITS.failureCharacters);
 export const maxWaitMs = count.max(LIMITS.longPollMs);
 
 /**
- * In every request but `info`: the id of the job in `/job`, and its batch plan id (how records are cut into pushes, DESIGN §5).
- * Others are refused with `WrongJob` and `WrongBatchPlan`.
+ * In every request but `info`: the id of the job in `/job`, and its batch plan id (how records are cut into pushes,
+ * DESIGN §5). Others are refused with `WrongJob` and `WrongBatchPlan`.
  */
 export const ofJob = { job: name, batchPlanId: name };
 
 export const taskRef = { pass: count, task: count };
 const attempt = z.int().min(1);
 /**
- * One dispatch of a task. `train`: the passes of the job. `repair`: tasks that were done and are replayed after a pserver
- * was restored; `pass` is the one that they are of. `evaluate`: the test file; `pass` is the recovery number (async mode)
- * or the timeline (sync mode) of the parameters that are evaluated.
+ * One dispatch of a task. `train`: the passes of the job. `repair`: tasks that were done and are replayed after a
+ * pserver was restored; `pass` is the one that they are of. `evaluate`: the test file; `pass` is the recovery number
+ * (async mode) or the timeline (sync mode) of the parameters that are evaluated.
  */
 export const taskAddress = { queue: z.enum(['train', 'repair', 'evaluate']), ...taskRef, attempt };
 /** One trainer's attempt at a task. */

@@ -1,23 +1,12 @@
 /**
  * The messages that come thousands of times a second: pulls and pushes of both modes, with their replies. Each field is
- * written once, here, with its type and bound; everything that is done with it is derived (`field-table.ts`).
+ * written once, here, with its type and bound; everything else is made from it. After a change: `npm run
+ * build:headers`.
  */
 
 import type * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
-import {
-  choice,
-  count,
-  decimal,
-  flag,
-  listOf,
-  mapOf,
-  optional,
-  real,
-  type ShapeOf,
-  steadyMapOf,
-  text,
-} from './field-table.ts';
+import { choice, count, decimal, flag, listOf, mapOf, optional, real, type ShapeOf, text } from './field-table.ts';
 
 const name = text(LIMITS.nameCharacters);
 
@@ -27,7 +16,7 @@ const ofJob = { job: name, batchPlanId: name };
  * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
  * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
  */
-const placement = steadyMapOf({ revision: decimal, shards: count() });
+const placement = mapOf({ revision: decimal, shards: count() });
 export type PlacementStamp = z.infer<z.ZodObject<ShapeOf<(typeof placement)['fields']>>>;
 
 /** The parts of a pull or a push, numbers counting the model's dense parameters and sparse tables. */
@@ -43,14 +32,18 @@ const pushOfTask = { pass: count(), task: count(), push: count(), last: flag, go
 const metrics = mapOf({ records: count(), loss: real, correct: count(), squaredError: real });
 
 export const HOT_MESSAGES = {
-  /** Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in the same order. */
+  /**
+   * Segments: for each dense part its blocks (u32), then for each sparse part its ids (u64). Of the reply: values, in
+   * the same order.
+   */
   pull: {
     request: {
       ...ofJob,
       placement,
       /**
-       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this pull (0:
-       * none, nothing is held any more); `since` is the oldest version that the trainer holds from before and has not pushed.
+       * Under a staleness bound of policy `wait`, to the first pserver: so many pushes will carry gradients of this
+       * pull (0: none, nothing is held any more); `since` is the oldest version that the trainer holds from before and
+       * has not pushed.
        */
       hold: optional(mapOf({ trainer: name, pushes: count(), since: optional(count()) })),
       ...parts,
@@ -76,8 +69,8 @@ export const HOT_MESSAGES = {
     reply: { outcome: choice('applied', 'duplicate'), recovery: count() },
   },
   /**
-   * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard here
-   * has reached it. Segments as of `pull`.
+   * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard
+   * here has reached it. Segments as of `pull`.
    */
   pullVersion: {
     request: {

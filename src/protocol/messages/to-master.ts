@@ -27,7 +27,9 @@ const tasks = {
     {
       ...ofJob,
       trainer: name,
-      /** Attempts that the trainer holds, of any queue. Others that it was given were lost on the way, and are returned. */
+      /**
+       * Attempts that the trainer holds, of any queue. Others that it was given were lost on the way, and are returned.
+       */
       held: z.array(z.strictObject(taskAddress)).max(LIMITS.heldAttempts),
       maxWaitMs,
     },
@@ -112,8 +114,8 @@ const chosenPass = { pass: z.int().min(1), choice };
 
 const model = {
   /**
-   * May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time it may.
-   * `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write.
+   * May this trainer write the merged model? With `choice`: may it still, as it was told; asked within the block time
+   * it may. `chosen`: write the model after that pass; absent: another trainer does, or there is nothing to write.
    */
   requestSaveModel: message(
     'requestSaveModel',
@@ -141,8 +143,8 @@ const model = {
 
 const progress = {
   /**
-   * A sign of life of the task being executed, with its position; also for `status`. `live`: whether the attempt that is
-   * executed still counts; if not, another was first or it was given up: stop.
+   * A sign of life of the task being executed, with its position; also for `status`. `live`: whether the attempt that
+   * is executed still counts; if not, another was first or it was given up: stop.
    */
   progress: message(
     'progress',

@@ -40,9 +40,9 @@ const ledgers = {
     { next: z.array(z.int().min(-1)), recovery: count },
   ),
   /**
-   * The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. `watermark`: passes below
-   * it are complete in every shard. `ledgers`: for each distinct ledger the closed tasks of the pass as hex, lowest task in
-   * the lowest bit of the first byte; those that have the pass complete are left out.
+   * The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. `watermark`: passes
+   * below it are complete in every shard. `ledgers`: for each distinct ledger the closed tasks of the pass as hex,
+   * lowest task in the lowest bit of the first byte; those that have the pass complete are left out.
    */
   closed: message(
     'closed',
@@ -65,9 +65,9 @@ const savedFiles = z.array(z.strictObject({ index: count, ...savedFile })).max(L
 
 const checkpointAndAccount = {
   /**
-   * Writes and publishes a checkpoint of all shards; a final one ends all pushes. `recovery`: the number under which all
-   * tasks were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
-   * restored since has something to apply. The master of a job in sync mode answers it too, with a cut.
+   * Writes and publishes a checkpoint of all shards; a final one ends all pushes. `recovery`: the number under which
+   * all tasks were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver
+   * that was restored since has something to apply. The master of a job in sync mode answers it too, with a cut.
    */
   checkpoint: message(
     'checkpoint',
@@ -102,8 +102,8 @@ const checkpointAndAccount = {
 
 const digests = {
   /**
-   * Reads a table in id order, for digests. `after` is the last id seen, in decimal. Segments of the reply: ids (u64), values
-   * (f32), then with `state` the slots in name order and the steps (u32).
+   * Reads a table in id order, for digests. `after` is the last id seen, in decimal. Segments of the reply: ids (u64),
+   * values (f32), then with `state` the slots in name order and the steps (u32).
    */
   scanRows: message(
     'scanRows',
@@ -116,7 +116,9 @@ const digests = {
     },
     { rows: count, done: z.boolean(), slots: z.array(name) },
   ),
-  /** Reads a block of a dense parameter. Segments of the reply: values (f32), then with `state` the slots in name order. */
+  /**
+   * Reads a block of a dense parameter. Segments of the reply: values (f32), then with `state` the slots in name order.
+   */
   scanBlock: message(
     'scanBlock',
     { ...ofJob, parameter: count, block: count, state: z.boolean() },

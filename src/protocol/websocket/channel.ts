@@ -14,7 +14,7 @@ import type { Wire } from './wire-options.ts';
 
 type Phase = 'idle' | 'connecting' | 'open' | 'backingOff' | 'closed';
 
-const MAX_REQUEST_ID = 2 ** 32 - 1;
+const LAST_REQUEST_ID = 2 ** 32 - 1;
 
 export class WebSocketChannel implements Channel {
   readonly address: string;
@@ -83,7 +83,7 @@ export class WebSocketChannel implements Channel {
     timeoutMs: number,
     done: (outcome: Received<ReplyHeader> | PaddletError) => void,
   ): Call {
-    const id = this.#lastId === MAX_REQUEST_ID ? 1 : this.#lastId + 1;
+    const id = this.#lastId === LAST_REQUEST_ID ? 1 : this.#lastId + 1;
     const { header, segments = [] } = message;
     const encoded = prepare({ kind: 'request', requestId: id, header, segments }, this.#wire.limits);
     this.#lastId = id;

@@ -15,7 +15,10 @@ import { dial } from './handshake.ts';
 import { watchLiveness } from './liveness.ts';
 import type { Wire } from './wire-options.ts';
 
-/** A request on its way. `settle` is called once by whoever ends it; a settled one may stay on the wire, unheard. */
+/**
+ * A request on its way. `settle` is called once, by what ends it first; a settled one may stay on the wire, its answer
+ * dropped.
+ */
 export interface Call {
   readonly id: number;
   readonly type: string;
@@ -79,8 +82,8 @@ export class ClientConnection {
   }
 
   /**
-   * False while sending `byteLength` more bytes would go over a bound of the connection, and once the server has said
-   * goodbye: what is not sent to it any more is not lost.
+   * False while sending `byteLength` more bytes would go over a bound of the connection, and once the server has sent
+   * a close frame: what is not sent to it any more is not lost.
    */
   hasRoom(byteLength: number): boolean {
     if (this.#link?.isOpen !== true) return false;
@@ -109,7 +112,7 @@ export class ClientConnection {
     this.#finish(this.#reason);
   }
 
-  /** Says goodbye when nothing is on its way, else cuts. */
+  /** Sends a close frame when nothing is on its way, else cuts the connection. */
   close(): void {
     const idle = this.#sender !== undefined && this.#sender.queuedFrames === 0 && this.#unanswered.size === 0;
     if (!idle || this.#ended) {

@@ -4,8 +4,9 @@ import { isUtf8 } from 'node:buffer';
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export type Opcode = (typeof OPCODE)[keyof typeof OPCODE];
 
-export const MAX_HEADER_BYTES = 14;
-export const MAX_CONTROL_BYTES = 125;
+/** Of RFC 6455. */
+export const LONGEST_HEADER_BYTES = 14;
+export const LONGEST_CONTROL_BYTES = 125;
 
 /** Close codes that paddlet uses itself. */
 export const CLOSE = {
@@ -96,7 +97,7 @@ export function readClose(payload: Uint8Array): CloseFrame {
 export function closePayload({ code, reason }: CloseFrame): Uint8Array {
   if (code === CLOSE.none) return new Uint8Array(0);
   const text = new TextEncoder();
-  const bytes = new Uint8Array(MAX_CONTROL_BYTES);
+  const bytes = new Uint8Array(LONGEST_CONTROL_BYTES);
   bytes[0] = code >> 8;
   bytes[1] = code & 255;
   // Cuts between characters.

@@ -1,6 +1,6 @@
 /**
- * The handshakes of both sides, done by `ws`; then the socket is taken from it, or not (`WireOptions.receive`). A client
- * of a role on its own host tries the role's Unix socket first.
+ * The handshakes of both sides, done by `ws`; then the socket is taken from it, or not (`WireOptions.receive`). A
+ * client of a role on its own host tries the role's Unix socket first.
  */
 import { randomFillSync } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -101,7 +101,7 @@ const dialPlain = (target: Target): Dialed => {
   return { socket, open: openByData(socket) };
 };
 
-/** Zeros instead of masks: only where no proxy can stand in between, or the user says that none does. */
+/** Zeros instead of masks: only where no proxy can be in between, or the user says that none does. */
 const agreesToZeroMask = (wire: Wire, isLocal: boolean): boolean =>
   wire.masking === 'zero' || (wire.masking === 'auto' && isLocal);
 
@@ -140,7 +140,7 @@ export function accept(
 const EVENTS = ['close', 'data', 'end', 'error'] as const;
 type Listener = (...facts: unknown[]) => void;
 
-/** Remembers who listens now; the function returned removes whoever came later, and stops the flow. */
+/** Remembers the listeners; the function returned removes those added later, and stops the flow. */
 function keepListeners(socket: Socket): () => void {
   const before = new Map(EVENTS.map((event) => [event, new Set(socket.listeners(event))]));
   return () => {

@@ -1,4 +1,7 @@
-/** Plain HTTP on a role's port: GET and HEAD go to the role's `http`, everything else is refused. One request a connection. */
+/**
+ * Plain HTTP on a role's port: GET and HEAD go to the role's `http`, everything else is refused. One request a
+ * connection.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpAnswer, ListenOptions } from '../messages/channel.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Notices half-open connections: a ping every interval; a peer from which no byte at all came for `missedPings`
- * intervals is taken for dead. Intervals are counted, not time, so that a process that was itself stopped for a while
+ * intervals is considered dead. Intervals are counted, not time, so that a process that was itself stopped for a while
  * (SIGSTOP, a long computation) reads what waited for it before it judges its peers.
  */
 import type { Cancel, Clock } from '../../base/seams.ts';

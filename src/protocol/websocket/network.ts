@@ -7,8 +7,8 @@ import { listen } from './server.ts';
 import { resolveWire, type WebSocketNetworkOptions } from './wire-options.ts';
 
 /**
- * `listen` throws `PortInUse`, or `Usage` for an address that cannot be listened on; `connect` throws `Usage` for one that
- * cannot be connected to, and otherwise returns at once: the channel connects by itself.
+ * `listen` throws `PortInUse`, or `Usage` for an address that cannot be listened on; `connect` throws `Usage` for one
+ * that cannot be connected to, and otherwise returns at once: the channel connects by itself.
  */
 export function createWebSocketNetwork(options: WebSocketNetworkOptions): Network {
   const wire = resolveWire(options);

@@ -1,26 +1,27 @@
 /**
- * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end, or in bursts, so
- * that few system calls are made. Small buffers are copied together, large ones are written from where they lie.
+ * The sending half of a socket: gathers what is sent in one turn of the event loop and writes it at its end, or in
+ * bursts, so that few system calls are made. Small buffers are copied together, large ones are written from where they
+ * are.
  */
+
 import type { Socket } from 'node:net';
+import { LIMITS } from '../../base/limits.ts';
 
 /** Up to here a copy is cheaper than one more entry in the vector of a write. */
 export const COPIED_BYTES = 16 * 1024;
 const BATCH_BYTES = 64 * 1024;
 /**
- * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work one after the
- * other, each idle while the other has all of them.
+ * What is written before the turn ends. Were it one write a turn, a client with many requests and its server would work
+ * one after the other, each idle while the other has all of them.
  */
 const BURST_BYTES = 128 * 1024;
 const BURST_MESSAGES = 8;
-/** Batches kept for reuse, of all connections of this process. */
-const MAX_SPARE_BATCHES = 64;
 const spareBatches: Buffer[] = [];
 
 export class Outbox {
   readonly #socket: Socket;
   #batch: Buffer | undefined;
-  /** The batch is filled from 0; what lies before `#cut` is among the pieces. */
+  /** The batch is filled from 0; what comes before `#cut` is among the pieces. */
   #used = 0;
   #cut = 0;
   #pieces: Uint8Array[] = [];
@@ -43,7 +44,7 @@ export class Outbox {
     return this.#batch!.subarray(at, at + byteLength);
   }
 
-  /** Sends `bytes` from where they lie; they may not change until the message's `flushed`. */
+  /** Sends `bytes` from where they are; they may not change until the message's `flushed`. */
   add(bytes: Uint8Array): void {
     this.#endPiece();
     this.#pieces.push(bytes);
@@ -82,7 +83,7 @@ export class Outbox {
     this.#cut = 0;
     this.#bytes = 0;
     const done = (): void => {
-      for (const batch of batches) if (spareBatches.length < MAX_SPARE_BATCHES) spareBatches.push(batch);
+      for (const batch of batches) if (spareBatches.length < LIMITS.spareBatches) spareBatches.push(batch);
       for (const run of flushed) run();
     };
     if (this.#socket.destroyed) {

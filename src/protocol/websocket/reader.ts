@@ -1,21 +1,10 @@
 /**
  * The receiving half of RFC 6455, without any I/O: bytes in, in pieces of any size; the bytes of messages and control
- * frames out. Where the next bytes belong is known before they come, so they may also be read straight to their place: ask
- * `room()`, fill it, say so with `filled()`. Everything that breaks the RFC throws a `Violation`.
+ * frames out. Where the next bytes belong is known before they come, so they may also be read straight to their place:
+ * ask `room()`, fill it, say so with `filled()`. Everything that breaks the RFC throws a `Violation`.
  */
-import { applyMask, CLOSE, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, OPCODE, Violation } from './frames.ts';
-
-/** Gets a message as it comes. */
-export interface MessageSink {
-  begin(isBinary: boolean): void;
-  /** The next bytes of the message. They are the reader's: not valid after the call. */
-  write(bytes: Uint8Array): void;
-  /** Where the next bytes of the message may be put directly, at once; undefined to have them by `write`. */
-  room(): Uint8Array | undefined;
-  /** So many bytes were put there. */
-  filled(byteLength: number): void;
-  end(): void;
-}
+import type { MessageSink } from '../frames/message-sink.ts';
+import { applyMask, CLOSE, LONGEST_CONTROL_BYTES, LONGEST_HEADER_BYTES, OPCODE, Violation } from './frames.ts';
 
 export type ControlOpcode = typeof OPCODE.close | typeof OPCODE.ping | typeof OPCODE.pong;
 
@@ -32,7 +21,7 @@ export interface ReaderOptions {
 export class WebSocketReader {
   readonly #options: ReaderOptions;
   /** The start of a header that was cut. */
-  readonly #cutHeader = Buffer.alloc(MAX_HEADER_BYTES);
+  readonly #cutHeader = Buffer.alloc(LONGEST_HEADER_BYTES);
   #cutBytes = 0;
   // The frame being read.
   #opcode = 0;
@@ -41,7 +30,7 @@ export class WebSocketReader {
   readonly #mask = new Uint8Array(4);
   #isMasked = false;
   #phase = 0;
-  readonly #control = new Uint8Array(MAX_CONTROL_BYTES);
+  readonly #control = new Uint8Array(LONGEST_CONTROL_BYTES);
   #controlBytes = 0;
   // The message being read.
   #inMessage = false;
@@ -53,7 +42,7 @@ export class WebSocketReader {
     this.#options = options;
   }
 
-  /** Takes bytes, which it may change: they are unmasked where they lie. */
+  /** Takes bytes, which it may change: they are unmasked in place. */
   feed(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length && !this.#stopped) {
@@ -83,7 +72,7 @@ export class WebSocketReader {
     this.#consumed(byteLength);
   }
 
-  /** Whatever comes after this is ignored. */
+  /** Bytes that come after this are ignored. */
   stop(): void {
     this.#stopped = true;
   }
@@ -142,7 +131,7 @@ export class WebSocketReader {
     return next;
   }
 
-  /** Throws for a header that may not stand here; looks at all of it but the mask, changes nothing. */
+  /** Throws for a header that is not allowed here; looks at all of it but the mask, changes nothing. */
   #check(header: Buffer, at: number): void {
     const first = header[at]!;
     const opcode = first & 0x0f;
@@ -158,7 +147,7 @@ export class WebSocketReader {
     if (opcode >= OPCODE.close) {
       if (opcode > OPCODE.pong) violated(`opcode ${opcode}`);
       if (!isFinal) violated('a control frame in fragments');
-      if (payloadBytes > MAX_CONTROL_BYTES) violated('a control frame over 125 bytes');
+      if (payloadBytes > LONGEST_CONTROL_BYTES) violated('a control frame over 125 bytes');
       return;
     }
     if (opcode > OPCODE.binary) violated(`opcode ${opcode}`);
@@ -194,7 +183,7 @@ export class WebSocketReader {
   }
 }
 
-/** Bytes of the header at `at`, as far as it can be told from what lies before `end`. */
+/** Bytes of the header at `at`, as far as it can be told from what comes before `end`. */
 function headerLength(bytes: Buffer, at: number, end: number): number {
   if (end - at < 2) return 2;
   const short = bytes[at + 1]! & 0x7f;

@@ -77,7 +77,7 @@ export class ServerSession implements Session {
     return () => void this.#onClosed.delete(run);
   }
 
-  /** Refuses what has not begun, lets what runs be answered, then says goodbye. */
+  /** Refuses what has not begun, lets what runs be answered, then closes the connection. */
   drain(): void {
     this.#draining = true;
     this.#endBy(this.#wire.timing.drainTimeoutMs, 'drain took too long');

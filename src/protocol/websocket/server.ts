@@ -38,7 +38,7 @@ class WebSocketRoleServer implements Server {
   #unix: SocketServer | undefined;
   readonly #unixSockets = new WeakSet<Socket>();
   #unixConnections = 0;
-  /** Connections that are no sessions yet, whatever they talk. */
+  /** Connections that are no sessions yet, of either protocol. */
   readonly #sockets = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
@@ -104,7 +104,7 @@ class WebSocketRoleServer implements Server {
 
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
-      // First, and with its file: while the port is bound nobody else makes one of this name.
+      // First, and with its file: while the port is bound no other role makes one of this name.
       const unixClosed = new Promise<void>((closed) => {
         if (this.#unix?.listening === true) this.#unix.close(() => closed());
         else closed();
@@ -120,7 +120,8 @@ class WebSocketRoleServer implements Server {
   /** A connection has to bring one whole HTTP request in time, slowly dripping bytes or not. */
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // Also when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close' follows.
+    // Even when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close'
+    // follows.
     socket.on('error', () => {});
     const { handshakeTimeoutMs } = this.#wire.timing;
     const stop = this.#wire.clock.after(handshakeTimeoutMs, () => {

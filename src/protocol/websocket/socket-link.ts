@@ -1,6 +1,6 @@
 /**
  * A link that speaks RFC 6455 itself on a bare socket: reads payloads straight into their landings, writes messages
- * from where they lie, answers pings, and says goodbye. The handshake is over when it begins.
+ * from where they are, answers pings, and sends close frames. The handshake is over when it begins.
  */
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ import {
   type CloseFrame,
   closePayload,
   headerBytes,
-  MAX_HEADER_BYTES,
+  LONGEST_HEADER_BYTES,
   OPCODE,
   type Opcode,
   readClose,
@@ -25,7 +25,7 @@ import { COPIED_BYTES, Outbox } from './outbox.ts';
 import { type ControlOpcode, WebSocketReader } from './reader.ts';
 import type { OpenReads, Reads } from './socket-reads.ts';
 
-/** Messages are cut, so that pongs and goodbyes need not wait for all of a large one on the other side's parser. */
+/** Messages are cut, so that pongs and close frames need not wait for all of a large one on the other side's parser. */
 const FRAGMENT_BYTES = 4 * 1024 * 1024;
 /** Masked bytes are copies; this many at a time. */
 const MASKED_BYTES = 64 * 1024;
@@ -101,7 +101,7 @@ export class SocketLink implements Link {
       return;
     }
     const { side, zeroMask } = this.#options;
-    if (byteLength + MAX_HEADER_BYTES <= COPIED_BYTES) this.#sendSmall(OPCODE.binary, buffers, byteLength);
+    if (byteLength + LONGEST_HEADER_BYTES <= COPIED_BYTES) this.#sendSmall(OPCODE.binary, buffers, byteLength);
     else if (side === 'client' && !zeroMask) this.#sendMasked(buffers, byteLength);
     else this.#sendLarge(buffers, byteLength);
     this.#outbox.end(flushed);
@@ -198,7 +198,7 @@ export class SocketLink implements Link {
   #mask(): Uint8Array | undefined {
     const { side, zeroMask } = this.#options;
     if (side === 'server') return undefined;
-    // The RFC wants masks that nobody can guess, from a strong source.
+    // The RFC wants masks that cannot be guessed, from a strong source.
     return zeroMask ? ZERO_MASK : randomFillSync(new Uint8Array(4));
   }
 
@@ -227,7 +227,7 @@ export class SocketLink implements Link {
     this.#reader.stop();
     this.#frames.abort();
     if (!this.#closeSent) this.#sendClose({ code: violation.closeCode, reason: '' });
-    // What still comes is read and forgotten, or the reset that answers it would overtake the goodbye.
+    // What still comes is read and dropped, or the reset that answers it would overtake the close frame.
     this.#socket.end();
     this.#handlers.onViolation(violation.message);
   }

@@ -1,8 +1,8 @@
 /**
- * Reading a bare socket whose handshake somebody else has done, in two ways:
+ * Reading a bare socket after its handshake, in two ways:
  *
- * - `direct`: the operating system writes where the reader says, with Node's `onread`: into the place of the payload, or
- *   into one scratch buffer that all connections share. For connections of ours this is documented; one that was
+ * - `direct`: the operating system writes where the reader says, with Node's `onread`: into the place of the payload,
+ *   or into one scratch buffer that all connections share. For connections of ours this is documented; one that was
  *   accepted is moved to a new `net.Socket` made of the old one's handle, which is not, and is done only where Node
  *   looks as expected.
  * - `data`: `data` events, whose buffers Node allocates for each read.
@@ -56,7 +56,7 @@ class DirectReads {
     callback: (byteLength: number): boolean => {
       this.bytesRead += byteLength;
       const place = this.#place;
-      // `buffer` is asked after this: meanwhile there is no place to move from.
+      // `buffer` is asked after this: until then there is no place to move from.
       this.#place = scratch;
       if (this.#handlers === undefined) this.onEarly(Buffer.from(scratch.subarray(0, byteLength)));
       else if (place === scratch) this.#handlers.feed(scratch.subarray(0, byteLength));
@@ -192,7 +192,7 @@ function moveHandle(accepted: Socket): { socket: Socket; direct: DirectReads } |
   return { socket: new Socket(options as unknown as ConstructorParameters<typeof Socket>[0]), direct };
 }
 
-/** What a socket has read and nobody has taken. */
+/** What a socket has read and no handler has taken. */
 function drain(socket: Socket): Buffer | undefined {
   const chunks: Buffer[] = [];
   for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk as Buffer);

@@ -1,18 +1,18 @@
 /**
- * Unix sockets beside TCP, for roles on one host: a role that listens on a loopback address also listens on a socket in a
- * private folder of its user, named after its address. A client of a loopback address looks there first. Nobody is told
- * and nothing is agreed on; where anything is not as expected, both use TCP.
+ * Unix sockets beside TCP, for roles on one host: a role that listens on a loopback address also listens on a socket in
+ * a private folder of its user, named after its address. A client of a loopback address looks there first. Nothing
+ * is agreed on; where anything is not as expected, both use TCP.
  */
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LIMITS } from '../../base/limits.ts';
 import { isLoopback } from './address.ts';
 
 /** Of `sockaddr_un`, less the final zero. */
-const MAX_PATH_BYTES = 107;
+const LONGEST_PATH_BYTES = 107;
 const SWEPT_AGE_MS = 60_000;
-const MAX_SWEPT = 256;
 
 /** Where the socket of the role at a loopback address is, if it has one. */
 export function unixSocketOf(host: string, port: number): string | undefined {
@@ -41,14 +41,14 @@ export function claimUnixSocket(host: string, port: number): string | undefined 
 
 /**
  * Removes what roles that were killed left beside `own`, a socket that was just made: files that are a minute older and
- * that nobody listens on. At most so many as to be done at once.
+ * that no process listens on. At most so many as to be done at once.
  */
 export async function sweepUnixSockets(own: string): Promise<void> {
   const madeMs = lstatSync(own, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const space = `${networkSpace()}-`;
   const old = readdirSync(folder())
     .filter((name) => name.startsWith(space))
-    .slice(0, MAX_SWEPT)
+    .slice(0, LIMITS.sweptSockets)
     .map((name) => join(folder(), name))
     .filter((path) => {
       const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -79,7 +79,7 @@ function pathOf(host: string, port: number): string | undefined {
   // `localhost` may be one of several addresses: left to TCP, which tries them all.
   if (host === 'localhost') return undefined;
   const path = join(folder(), `${space}-${host.replaceAll(':', '_')}-${port}`);
-  return Buffer.byteLength(path) <= MAX_PATH_BYTES ? path : undefined;
+  return Buffer.byteLength(path) <= LONGEST_PATH_BYTES ? path : undefined;
 }
 
 /** Ports are counted per network namespace, and containers may share a folder for temporary files. */
@@ -92,7 +92,7 @@ function networkSpace(): string | undefined {
   }
 }
 
-/** A folder, not a link to one, that nobody else can use. */
+/** A folder, not a link to one, that no other user can use. */
 function isPrivate(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats?.isDirectory() === true && stats.uid === userId() && (stats.mode & 0o077) === 0;

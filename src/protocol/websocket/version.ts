@@ -1,6 +1,7 @@
 /**
- * Peers of different versions refuse each other at the handshake. The server's answer names the versions of both; a client
- * finds the server's in it. The first line is the same in every version, so that newer and older clients can read it.
+ * Peers of different versions refuse each other at the handshake. The server's answer names the versions of both; a
+ * client finds the server's in it. The first line is the same in every version, so that newer and older clients can
+ * read it.
  */
 import type { IncomingMessage } from 'node:http';
 import { PaddletError } from '../../base/errors.ts';
@@ -40,7 +41,7 @@ export function readRefusal(response: IncomingMessage, done: (theirs: string | u
 }
 
 export const wrongVersion = (address: string, theirs: string): PaddletError =>
-  new PaddletError('WrongVersion', `the peer at ${address} speaks ${theirs}, this is ${SUBPROTOCOL}`, {
+  new PaddletError('VersionMismatch', `the peer at ${address} speaks ${theirs}, this is ${SUBPROTOCOL}`, {
     hint: 'run the same version of paddlet in all processes of a job',
     details: { theirs, ours: SUBPROTOCOL },
   });

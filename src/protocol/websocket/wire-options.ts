@@ -1,4 +1,6 @@
-/** What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs. */
+/**
+ * What the WebSocket network can be told, with defaults. Tests make limits small and times come from a clock of theirs.
+ */
 import { assert } from '../../base/assert.ts';
 import type { Backoff } from '../../base/backoff.ts';
 import { PaddletError } from '../../base/errors.ts';
@@ -9,7 +11,9 @@ import { LandingPool } from '../frames/landing-pool.ts';
 import type { RequestHeader } from '../messages/messages.ts';
 import type { LivenessOptions } from './liveness.ts';
 
-/** Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them. */
+/**
+ * Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them.
+ */
 export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
   'getTask',
   'checkpoint',
@@ -48,8 +52,9 @@ export interface WireTiming extends LivenessOptions {
 export type Masking = 'auto' | 'random' | 'zero';
 
 /**
- * Who reads the sockets. `direct`: paddlet, payloads straight to where they are used. `data`: paddlet, by `data` events,
- * where Node's `onread` cannot be had. `ws`: the library, collecting and copying. The environment variable PADDLET_RECEIVE sets the default.
+ * Who reads the sockets. `direct`: paddlet, payloads straight to where they are used. `data`: paddlet, by `data`
+ * events, where Node's `onread` cannot be had. `ws`: the library, collecting and copying. The environment variable
+ * PADDLET_RECEIVE sets the default.
  */
 export const RECEIVE = ['direct', 'data', 'ws'] as const;
 export type Receive = (typeof RECEIVE)[number];
@@ -59,7 +64,9 @@ export interface WebSocketNetworkOptions {
   readonly log: Log;
   readonly random: Random;
   readonly masking?: Masking;
-  /** Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies. */
+  /**
+   * Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies.
+   */
   readonly onBug?: (error: unknown) => void;
   readonly limits?: Partial<WireLimits>;
   readonly timing?: Partial<WireTiming>;

@@ -23,7 +23,10 @@ import type { Landing } from '../messages/channel.ts';
 
 /** Up to here one copy is cheaper than several writes. */
 const COALESCED_BYTES = 64 * 1024;
-/** `ws` collects a fragment in one piece, which should stay in the cache: one large message comes at a third of the speed. */
+/**
+ * `ws` collects a fragment in one piece, which should stay in the cache: one large message comes at a third of the
+ * speed.
+ */
 const FRAGMENT_BYTES = 256 * 1024;
 
 export class WsLink implements Link {
@@ -133,7 +136,7 @@ export class WsLink implements Link {
   }
 }
 
-/** Calls `visit` with each piece of fragments that lies in [from, to). */
+/** Calls `visit` with each piece of fragments within [from, to). */
 function pieces(fragments: readonly Uint8Array[], from: number, to: number, visit: (piece: Uint8Array) => void): void {
   let start = 0;
   for (const fragment of fragments) {
@@ -144,7 +147,7 @@ function pieces(fragments: readonly Uint8Array[], from: number, to: number, visi
   }
 }
 
-/** [from, to) as one array: a view where it lies in one fragment. */
+/** [from, to) as one array: a view where it is within one fragment. */
 function slice(fragments: readonly Uint8Array[], from: number, to: number): Uint8Array {
   const found: Uint8Array[] = [];
   pieces(fragments, from, to, (piece) => found.push(piece));
@@ -167,7 +170,7 @@ function copy(fragments: readonly Uint8Array[], from: number, to: number, into: 
   });
 }
 
-/** Packs small neighbours together and cuts large buffers. */
+/** Packs small neighbors together and cuts large buffers. */
 function cut(buffers: readonly Uint8Array[], byteLength: number): Uint8Array[] {
   if (byteLength <= COALESCED_BYTES) return [buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers, byteLength)];
   const fragments: Uint8Array[] = [];

@@ -62,10 +62,10 @@ test('a store that no process uses is reset; other files stay', async () => {
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
   await put(store, keys.job, '{}');
-  await put(store, '/paddlet/neighbour/job', '{}');
+  await put(store, '/paddlet/neighbor/job', '{}');
   expect(await fresh()).toMatchObject({ code: 3, error: { code: 'DataMissing' } });
-  expect((await store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/neighbour/job']);
-  // The neighbour's logs have the same names.
+  expect((await store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/neighbor/job']);
+  // The neighbor's logs have the same names.
   expect(existsSync(at('job/logs/master.log'))).toBe(true);
   await store.txn({ if: [], then: [{ deletePrefix: '/' }] });
   expect(await fresh()).toMatchObject({ code: 3 });

@@ -158,7 +158,10 @@ describe('frames', () => {
   });
 });
 
-/** Frames of this version stay readable. `PADDLET_GOLDEN=write npx vitest run test/protocol/frames/frame.test.ts` adds files. */
+/**
+ * Frames of this version stay readable. `PADDLET_GOLDEN=write npx vitest run test/protocol/frames/frame.test.ts` adds
+ * files.
+ */
 describe('golden frames', () => {
   const folder = fileURLToPath(new URL('../../golden/frames/', import.meta.url));
   it.each(Object.entries(goldenFrames))('%s', (name, frame) => {

@@ -16,7 +16,7 @@ function inUse(pool: LandingPool): LandingPool {
 }
 
 describe('a pool of landings', () => {
-  it('hands out memory of the size asked for, at multiples of 8, that nobody else has', () => {
+  it('hands out memory of the size asked for, at multiples of 8, that is not in use', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.oneof(SMALL, fc.integer({ min: 1, max: 100_000 })), fc.boolean()), { maxLength: 100 }),
@@ -85,7 +85,7 @@ describe('a pool of landings', () => {
     expect(pool.keptBytes).toBe(0);
   });
 
-  it('trims by time, and keeps nothing once nobody uses it', () => {
+  it('trims by time, and keeps nothing once no connection uses it', () => {
     const pool = new LandingPool(64 * MiB);
     const leave = [pool.enter(), pool.enter()];
     const both = [pool.allocate(MiB), pool.allocate(MiB)];

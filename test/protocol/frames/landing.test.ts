@@ -253,7 +253,7 @@ describeOnEveryPath('landing of answers', () => {
     expect(memory.frees).toEqual([1]);
   });
 
-  it('is not asked for when nobody waits for the answer any more', async () => {
+  it('is not asked for when no call waits for the answer any more', async () => {
     const memory = counting();
     const clock = new ManualClock();
     const gate = deferred<Outgoing<ReplyHeader>>();
@@ -312,7 +312,7 @@ describeOnEveryPath('memory for answers', () => {
       expect(answer.segment(0).every((byte) => byte === n)).toBe(true);
       answer.free();
     }
-    // Answers that wait to be sent at the same time lie in memory of their own.
+    // Answers that wait to be sent at the same time are in memory of their own.
     const several = await Promise.all([5, 6, 7].map((n) => channel.request(numbered(n), LONG)));
     several.forEach((answer, i) => {
       expect(answer.segment(0).every((byte) => byte === 5 + i)).toBe(true);

@@ -1,6 +1,7 @@
 /**
- * Cases of the Autobahn test suite, by their numbers, against paddlet's own reader and its own end of a connection. The reader gets
- * text and binary messages alike; a role takes binary messages only, so its cases send those. Of 9 the sizes are reduced;
+ * Cases of the Autobahn test suite, by their numbers, against paddlet's own reader and its own end of a connection. The
+ * reader gets text and binary messages alike; a role takes binary messages only, so its cases send those. Of 9 the
+ * sizes are reduced;
  * 12 and 13 are about compression, which is never agreed.
  */
 import { describe, expect, it } from 'vitest';
@@ -194,7 +195,7 @@ const atRole: Case[] = [
   ['5.6', [halves[0]!, frame('ping', 'in'), halves[1]!, bye], ['pong in', 'binary', 'close 1000']],
   ['5.9', [frame('continuation', request), asMessage], ['close 1002']],
   ['5.18', [frame('binary', request, { fin: false }), asMessage], ['close 1002']],
-  // Text, valid UTF-8 or not, is never taken: an error answer, and the goodbye.
+  // Text, valid UTF-8 or not, is never taken: an error answer, and a close frame.
   ['6.1.1', [frame('text')], ['binary', 'close 1002']],
   ['6.2.1', [frame('text', 'Hello-µ@ßöäüàá-UTF-8!!')], ['binary', 'close 1002']],
   ['6.3.1', [frame('text', Buffer.from('cebae1bdb9cf83cebcceb5eda080656469746564', 'hex'))], ['binary', 'close 1002']],

@@ -1,4 +1,4 @@
-/** Masks of zeros are for peers that agreed to them; everybody else gets masks that nobody can guess. */
+/** Masks of zeros are for peers that agreed to them; all others get masks that cannot be guessed. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';

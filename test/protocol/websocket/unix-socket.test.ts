@@ -84,7 +84,7 @@ describe('Unix sockets', () => {
     expect(await cameBy()).toBe('tcp');
   });
 
-  it('that nobody listens on any more cost nothing but a try', async () => {
+  it('that no process listens on any more cost nothing but a try', async () => {
     const { cameBy, path } = await role();
     const file = path()!;
     // A role that was killed leaves its file: here, one on the path where the role's own was.

@@ -73,7 +73,7 @@ describeOnEveryPath('versions', () => {
     const { address, refused } = await refusing(text);
     const channel = client(address);
     const expected = {
-      code: 'WrongVersion',
+      code: 'VersionMismatch',
       action: 'fatal',
       message: `the peer at ${address} speaks ${theirs}, this is paddlet.v2`,
       hint: expect.stringContaining('same version'),

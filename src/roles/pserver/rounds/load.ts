@@ -1,5 +1,5 @@
 /**
- * Sync mode: fills the parameter memory of a pserver. All shards of all pservers must be at neighbouring rounds, so
+ * Sync mode: fills the parameter memory of a pserver. All shards of all pservers must be at neighboring rounds, so
  * there are only two ways to start (DESIGN §6, "Cuts"): from the exact last state of the former owner, or from the last
  * complete cut, to which then all pservers go back under a new timeline. A damaged file of the cut leads to the cut
  * before it, and finally to the initial values. That costs only time: the rounds are computed again with the same bits.

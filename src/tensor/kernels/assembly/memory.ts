@@ -1,5 +1,5 @@
 // The allocator of kernel memory: two-level segregated fit (Masmano, Ripoll, Crespo & Real 2004). Constant time, free
-// neighbours are merged at once, and a failed allocation answers 0 and changes nothing.
+// neighbors are merged at once, and a failed allocation answers 0 and changes nothing.
 //
 // A block at address b (b % 16 == 8):
 //   u32 address of the block before it in memory, 0 for the first
@@ -67,7 +67,7 @@ function removeFree(block: u32): void {
   if (left == 0) sizeMap &= ~(1 << first);
 }
 
-/** Marks a block free and merges it with free neighbours. */
+/** Marks a block free and merges it with free neighbors. */
 function release(block: u32): void {
   let size = sizeOf(block);
   const after = block + size;

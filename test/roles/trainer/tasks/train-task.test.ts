@@ -1,0 +1,78 @@
+/** Which records each push of a task has: the test vectors of docs/client.md, and from any push on. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { ParameterClient } from '../../../../src/cluster/client/parameter-client.ts';
+import type { TaskRecords } from '../../../../src/data/source.ts';
+import { createLinear } from '../../../../src/model/lr.ts';
+import type { Activity } from '../../../../src/roles/trainer/activity.ts';
+import { trainTask } from '../../../../src/roles/trainer/tasks/train-task.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { VECTORS } from '../../../vectors/make-vectors.ts';
+
+interface PushCase {
+  readonly records: number;
+  readonly batchSize: number;
+  readonly pushEvery: number;
+  readonly pushes: readonly (readonly [number, number])[][];
+}
+
+const cases = JSON.parse(readFileSync(join(VECTORS, 'pushes.json'), 'utf8')) as PushCase[];
+
+interface Sent {
+  readonly push: number;
+  readonly last: boolean;
+  readonly good: number;
+  /** [from, to) of each batch. */
+  readonly batches: readonly (readonly [number, number])[];
+}
+
+/** Trains a task whose records have no features, from push `next`, and tells what was sent. */
+async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  let batches: [number, number][] = [];
+  const task: TaskRecords = {
+    records,
+    bad: [],
+    batch(from, to) {
+      batches.push([from, to]);
+      const count = to - from;
+      const empty = { columns: new Uint32Array(0), values: new Float32Array(0), ids: new Uint8Array(0), distinct: 0 };
+      const offsets = new Uint32Array(count + 1);
+      return { kind: 'sparse', data: { records: count, offsets, ...empty, labels: new Float32Array(count) } };
+    },
+    goodBefore: (position) => position,
+    describe: (from, to) => `${from} to ${to}`,
+  };
+  const client: ParameterClient = {
+    position: async () => ({ next, recovery: 0 }),
+    pull: () => Promise.reject(new Error('a training task pulls to train')),
+    pullToTrain: async () => {
+      return { values: { dense: [new Float32Array(1)], sparse: [new Float32Array(0)] }, versions: new Map() };
+    },
+    recycle: () => {},
+    releaseHold: async () => {},
+    push: async ({ push, last, good }) => {
+      sent.push({ push, last, good, batches });
+      batches = [];
+      return { duplicate: false, recovery: 0 };
+    },
+  };
+  const activity: Activity = { enter: () => {}, position: () => {}, trained: () => {} } as unknown as Activity;
+  const options = { id: 'trainer', batchSize, pushEvery, pullEvery: 1, gated: false };
+  const { signal } = new AbortController();
+  const router = createIdRouter({ shards: 8 });
+  await trainTask({ model: createLinear(), client, router, activity, signal, ...options }, { pass: 0, task: 0 }, task);
+  return sent;
+}
+
+describe('the pushes of a task', () => {
+  test.each(cases)('$records records, batches of $batchSize, $pushEvery a push', async (one) => {
+    const expected = one.pushes.map((batches, push) => {
+      const good = batches.at(-1)![1];
+      return { push, last: push === one.pushes.length - 1, good, batches };
+    });
+    expect(await sentBy(one, 0)).toEqual(expected);
+    for (let from = 1; from < expected.length; from++) expect(await sentBy(one, from)).toEqual(expected.slice(from));
+  });
+});
