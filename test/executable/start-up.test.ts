@@ -42,7 +42,7 @@ test('an index held by a live pserver is waited for, saying so, then refused; th
   const holder = await store.get('/ps/0');
   const before = await store.tasksDone();
   const second = cluster.again('pserver 0');
-  await second.said(/waiting for index 0: held by 127\.0\.0\.1:\d+; waiting one lease time in case it is dead/);
+  await second.said(/waiting for index 0: held by 127\.0\.0\.1:\d+; waiting for its lease to end, in case it is dead/);
   const { code, err } = await second.ended;
   expect(code).toBe(USAGE);
   expect(err).toMatch(new RegExp(`^error IndexTaken: index 0 is held by a live pserver at ${holder?.value}`, 'm'));
