@@ -2,12 +2,13 @@
 # A cluster by hand: a master, two pservers and two trainers as processes of their own, which find each other through
 # etcd. On as many machines it would be the same commands, with PADDLET_STORE set on each.
 #
-#   examples/cluster.sh [JOB [FLAG...]]      JOB: a job file with two pservers (default synth-fm.yaml, whose data is made);
-#                                            FLAGs go to the last `paddlet status`: --json, --timeout 1h
+#   examples/cluster.sh [JOB [FLAG...]]      JOB: a job file with two pservers (default synth-fm.yaml, whose data is
+#                                            made); FLAGs go to the last `paddlet status`: --json, --timeout 1h
 #   PADDLET         the executable (default dist/paddlet)
 #   PADDLET_STORE   a store that is there, etcd://HOST:PORT; without it an etcd is started for the occasion:
 #   ETCD            its binary (default PADDLET_TEST_ETCD, etcd on PATH, or what scripts/fetch-etcd.sh brought)
-#   FOLDER          for logs, checkpoints and etcd's data; goes on with what is there. Default: one that is removed in the end
+#   FOLDER          for logs, checkpoints and etcd's data; resumes with what is in it. Default: one that is removed
+#                   in the end
 #
 # Roles may be started in any order and killed at any time; `keep` starts again what can go on.
 set -eu

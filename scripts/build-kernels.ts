@@ -98,7 +98,8 @@ export const kernelsBase64 =
   '${wasm.toString('base64')}';
 `;
   mkdirSync(dirname(target), { recursive: true });
-  // Renamed into place, so that a process that starts at that moment reads the old module or the new one, never half of it.
+  // Renamed into place, so that a process that starts at that moment reads the old module or the new one, never half
+  // of it.
   const draft = `${target}.${process.pid}`;
   writeFileSync(draft, text);
   renameSync(draft, target);

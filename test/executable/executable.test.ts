@@ -60,6 +60,6 @@ test('has its errors and exit codes', async () => {
   expect(await alone('doctr')).toEqual({
     code: 2,
     out: '',
-    err: 'error Usage: no such command: doctr\nhint: did you mean paddlet doctor?\n',
+    err: 'error Usage: no such command: doctr\nhint: did you mean `paddlet doctor`?\n',
   });
 });

@@ -40,7 +40,7 @@ test('a master that dies in a command: it dies too, is run again, and one that w
   expect(readFileSync(place.path('once'), 'utf8')).toBe('done\n');
   expect(readFileSync(place.path('waits'), 'utf8')).toBe('begun\nbegun\n');
   const log = readFileSync(place.path(JOB_FOLDER, 'logs/master.log'), 'utf8');
-  expect(log).toMatch(/hook before\[1\] was begun and not seen to end: it is run again/);
+  expect(log).toMatch(/hook before\[1\] was started and not seen to end: running it again/);
 });
 
 test('a command that fails fails the job, with exit code 6 and its last lines', async () => {

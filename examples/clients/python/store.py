@@ -148,7 +148,7 @@ class Registration:
                 if lease is not None:
                     self._registered.set()
             except sqlite3.OperationalError:
-                # Busy for long: the next try comes soon enough, or the lease is registered anew.
+                # Busy for long: the next try comes soon enough, or the trainer registers again.
                 pass
             if self._leaving.wait(self._ttl_ms / 3000):
                 break

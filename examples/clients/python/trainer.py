@@ -1,4 +1,4 @@
-"""A trainer for jobs in mode async with the model `lr`, binary, on libsvm files: trainer.py --store sqlite:PATH"""
+"""A trainer for jobs in async mode with the model `lr`, binary, on libsvm files: trainer.py --store sqlite:PATH"""
 import argparse
 import json
 import os
@@ -290,7 +290,7 @@ def refuse_others(facts):
     for what, is_so in {
         'a model other than binary lr': (job['model']['type'], job['model'].get('task')) != ('lr', 'binary'),
         'data that is not libsvm': job['data']['format'] != 'libsvm',
-        'mode sync': job['training']['mode'] != 'async',
+        'sync mode': job['training']['mode'] != 'async',
         'the staleness policy wait': staleness.get('policy') == 'wait',
     }.items():
         if is_so:

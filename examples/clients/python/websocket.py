@@ -35,7 +35,7 @@ class WebSocket:
         self._socket = socket.create_connection((host.strip('[]'), int(port)), timeout=SILENCE_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._input = self._socket.makefile('rb')
-        # Pongs are sent by whoever receives, messages by others.
+        # The receiving thread sends pongs, other threads send messages.
         self._sending = threading.Lock()
         try:
             self._handshake(address, protocol)
@@ -52,7 +52,7 @@ class WebSocket:
                 self._send_frame(BINARY if number == 0 else CONTINUATION, bytes(piece), number == len(pieces) - 1)
 
     def receive(self):
-        """The next binary message. Answers pings meanwhile; raises Closed at the end of the connection."""
+        """The next binary message. Answers pings while it waits; raises Closed at the end of the connection."""
         pieces, received = [], 0
         while True:
             opcode, is_last, payload = self._receive_frame(MESSAGE_BYTES - received)

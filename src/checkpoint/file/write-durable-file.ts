@@ -1,6 +1,7 @@
 /**
- * Writes a pserver's shards into a new file that survives a power failure: temporary name, sync (`safetensors/writer.ts`),
- * read back, rename, sync of the folder. One shard at a time is captured while the others may change.
+ * Writes a pserver's shards into a new file that survives a power failure: temporary name, sync
+ * (`safetensors/writer.ts`), read back, rename, sync of the folder. One shard at a time is captured while the others
+ * may change.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';

@@ -1,6 +1,6 @@
 /**
- * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every pserver has confirmed version
- * `r + 1` (DESIGN §6). Keeps the newest version that each pserver is known to have reached.
+ * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every pserver has confirmed
+ * version `r + 1` (DESIGN §6). Keeps the newest version that each pserver is known to have reached.
  */
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 

@@ -4,8 +4,8 @@
  * pserver.
  *
  * Version `r` is what the rounds below `r` have made. A round is complete when all its lanes are there; then, and not
- * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives:
- * such a push proves that every pserver has confirmed `r + 1`, so round `r` never has to be computed again. The other half
+ * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives: such
+ * a push proves that every pserver has confirmed `r + 1`, so round `r` never has to be computed again. The other half
  * of the barrier, when a trainer may push to round `r + 1`, is in `lane-work.ts` and `cluster/client/round-barrier.ts`.
  */
 import { assert } from '../../base/assert.ts';
