@@ -43,7 +43,7 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
       code: 'PushOutOfOrder',
       message: 'push 1 of task 5 is wanted',
       hint: 'rewind',
-      details: { wanted: 1 },
+      details: { want: 1 },
     },
     segments: [],
   },

@@ -10,7 +10,9 @@ import { createFactorizationMachine } from '../../src/model/fm.ts';
 import { createLinear } from '../../src/model/lr.ts';
 import type { Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
 import { createSoftmax } from '../../src/model/softmax.ts';
+import { encodeFrame } from '../../src/protocol/frames/frame.ts';
 import { shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
+import { goldenFrames } from '../protocol/golden-frames.ts';
 
 export const VECTORS = join(import.meta.dirname, '../golden/vectors');
 
@@ -127,7 +129,17 @@ function models() {
   };
 }
 
-export const vectors: Readonly<Record<string, () => unknown>> = { shards, shuffle, rounds, pushes, models };
+/** The frames of test/golden/frames as text. */
+function frames() {
+  const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+  return Object.entries(goldenFrames).map(([name, frame]) => {
+    const { kind, requestId, header, segments } = frame;
+    const bytes = Buffer.concat(encodeFrame(frame).buffers);
+    return { name, kind, requestId, header, segments: segments.map(hex), frame: hex(bytes) };
+  });
+}
+
+export const vectors: Readonly<Record<string, () => unknown>> = { shards, shuffle, rounds, pushes, models, frames };
 
 /** One value a line at the second level: readable, and small in a diff. */
 export function textOf(value: unknown): string {
