@@ -1,4 +1,4 @@
-/** The test vectors of docs/client.md are what this code computes, and the pushes of a task are what its trainer sends. */
+/** The test vectors of docs/client.md are what this code computes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
