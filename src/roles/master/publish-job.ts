@@ -61,7 +61,7 @@ async function warmed({ context, job, dataDir }: PublishOptions, record: JobReco
   const warmStart = await planWarmStart({ disk, wish, spec });
   const { loaded, zeroed, initialized, leftOut, files } = warmStart;
   for (const { name, kind, rows, bytes } of loaded) {
-    log.info(`warm start: ${name} is taken stopSignal from job ${warmStart.job}`, {
+    log.info(`warm start: ${name} is taken over from job ${warmStart.job}`, {
       [kind === 'dense' ? 'blocks' : 'rows']: rows,
       bytes,
     });
