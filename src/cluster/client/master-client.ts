@@ -5,6 +5,7 @@ import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Channel, Outgoing, Received } from '../../protocol/messages/channel.ts';
+import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { follow } from '../../store/follow.ts';
 import type { ClusterContext } from '../context.ts';
 import { createSignal, logWaiting, orAborted, pauseOrAborted } from '../waiting.ts';
@@ -131,4 +132,7 @@ function followMaster(context: ClusterContext, onFatal: (error: Error) => void):
  * lease ends, and its port may already belong to another process.
  */
 const isTransient = (error: unknown): error is PaddletError =>
-  isPaddletError(error) && (error.action === 'retry' || isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob'));
+  isPaddletError(error) &&
+  (error.action === 'retry' ||
+    isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob') ||
+    isPeerOfOtherVersion(error));

@@ -9,6 +9,7 @@ import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Received } from '../../protocol/messages/channel.ts';
+import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import type { ClusterContext } from '../context.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../placement/placement-view.ts';
@@ -153,9 +154,12 @@ export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Pro
   throw mostSevere(failed);
 }
 
-/** Even `WrongJob`: until the lease of a dead pserver ends, its port may already belong to a process of another job. */
+/**
+ * Even `WrongJob` and a peer of another version: until the lease of a dead pserver ends, its port may already belong to
+ * a process of another job.
+ */
 const isTransient = (error: unknown): error is PaddletError =>
-  isPaddletError(error) && (error.action !== 'fatal' || error.code === 'WrongJob');
+  isPaddletError(error) && (error.action !== 'fatal' || error.code === 'WrongJob' || isPeerOfOtherVersion(error));
 
 /** A bug before a fatal error, and a fatal error before one to retry. */
 function mostSevere(errors: readonly unknown[]): unknown {

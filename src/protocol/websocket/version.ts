@@ -4,7 +4,7 @@
  * read it.
  */
 import type { IncomingMessage } from 'node:http';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 
 export const SUBPROTOCOL = 'paddlet.v2';
@@ -39,6 +39,10 @@ export function readRefusal(response: IncomingMessage, done: (theirs: string | u
     done(theirs === SUBPROTOCOL ? undefined : theirs);
   });
 }
+
+/** As against a file or a job of another version. */
+export const isPeerOfOtherVersion = (error: unknown): boolean =>
+  isPaddletError(error, 'VersionMismatch') && error.details.theirs !== undefined;
 
 export const wrongVersion = (address: string, theirs: string): PaddletError =>
   new PaddletError('VersionMismatch', `the peer at ${address} speaks ${theirs}, this is ${SUBPROTOCOL}`, {

@@ -18,6 +18,7 @@ import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
+import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
@@ -145,5 +146,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
 /** Errors that another master would hit too. */
 function endsJob(error: PaddletError): boolean {
   if (error.code === 'Interrupted' || error.code === 'LeaseGone' || error.code.startsWith('Store')) return false;
+  // Its address may be that of a dead process, whose port another one has.
+  if (isPeerOfOtherVersion(error)) return false;
   return CODES[error.code].action === 'fatal';
 }

@@ -158,7 +158,11 @@ async function isAlive({ context, address, wanted }: ClaimIndexOptions, holder: 
   // No other live process has this process's address.
   if (holder === address) return false;
   const answer = await askInfoAt(context.network, holder);
-  if (answer.kind === 'notUnderstood') context.host.log.warn(`${holder} ${answer.error.message}`);
+  if (answer.kind === 'notUnderstood') {
+    // A live process, though this version cannot tell which.
+    context.host.log.warn(`${holder} ${answer.error.message}`);
+    return true;
+  }
   if (answer.kind !== 'info' || answer.info.role !== 'pserver') return false;
   return answer.info.index === undefined || answer.info.index === wanted;
 }

@@ -55,18 +55,24 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
 /** Longer than an index is waited for, while our own lease is renewed. */
 const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_000);
 
-describe('a wanted index', () => {
-  it.each([asyncPserver(0, 1), waitingPserver])('whose owner answers %o is refused', async (info) => {
-    holder = info;
-    const claimed = claim(0);
-    claimed.catch(() => {});
-    await process.clock.advance(LEASE_TTL_MS);
-    expect(await stateOf(claimed)).toBe('open');
-    await longer();
-    expect(await stateOf(claimed)).toBe('refused: IndexTaken');
-  });
+/** A live process, of which this version cannot tell more. */
+const OF_ANOTHER_VERSION = { role: 'pserver', index: 0, of: 'another version' };
 
-  it.each([undefined, waitingTrainer, asyncPserver(1, 1), { role: 'pserver', index: 0, of: 'another version' }])(
+describe('a wanted index', () => {
+  it.each([asyncPserver(0, 1), waitingPserver, OF_ANOTHER_VERSION])(
+    'whose owner answers %o is refused',
+    async (info) => {
+      holder = info;
+      const claimed = claim(0);
+      claimed.catch(() => {});
+      await process.clock.advance(LEASE_TTL_MS);
+      expect(await stateOf(claimed)).toBe('open');
+      await longer();
+      expect(await stateOf(claimed)).toBe('refused: IndexTaken');
+    },
+  );
+
+  it.each([undefined, waitingTrainer, asyncPserver(1, 1)])(
     'at whose address %o answers is waited for until it is free',
     async (info) => {
       holder = info;

@@ -1,0 +1,27 @@
+/** How the bounds relate to each other. */
+import { expect, it } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
+
+it('every bound is a positive whole number', () => {
+  for (const [name, value] of Object.entries(LIMITS)) {
+    expect(Number.isSafeInteger(value) && value > 0, `${name} is ${value}`).toBe(true);
+  }
+});
+
+it('a frame has room for its header and its table of segments, and a connection for a frame each way', () => {
+  expect(LIMITS.frameHeaderBytes + 4 * LIMITS.frameSegments).toBeLessThan(LIMITS.frameBytes);
+  expect(LIMITS.sendQueueBytes).toBeGreaterThanOrEqual(2 * LIMITS.frameBytes);
+});
+
+it('a value with its key fits into a transaction of the store', () => {
+  expect(LIMITS.storeValueBytes + LIMITS.storeKeyBytes).toBeLessThanOrEqual(LIMITS.storeTxnBytes);
+});
+
+it('every pserver can have a shard, and a trainer may hold more attempts than it is given', () => {
+  expect(LIMITS.shards).toBeGreaterThanOrEqual(LIMITS.pservers);
+  expect(LIMITS.heldAttempts).toBeGreaterThan(LIMITS.tasksHeld);
+});
+
+it('a record fits into a frame', () => {
+  expect(LIMITS.recordBytes).toBeLessThan(LIMITS.frameBytes);
+});
