@@ -1,9 +1,9 @@
 /**
  * Frame headers: plain CBOR (RFC 8949) that any library reads. Written and read by cbor-x with its extensions off.
  *
- * Before cbor-x sees bytes from outside, `checkCbor` walks them. It admits only definite lengths, no tags, text keys, each
- * once in its map, integers from -2^31 to 2^53 - 1 and bounded depth, so an announced length can never ask for more
- * memory than bytes came.
+ * Before cbor-x sees bytes from outside, `checkCbor` walks them. It admits only definite lengths, no tags, text keys,
+ * each once in its map, integers from -2^31 to 2^53 - 1 and bounded depth, so an announced length can never ask for
+ * more memory than bytes came.
  */
 import { Encoder } from 'cbor-x';
 

@@ -7,7 +7,7 @@ export class RefusalLog {
   readonly #log: Log;
   readonly #clock: Clock;
   #saidMs = Number.NEGATIVE_INFINITY;
-  #unlogged = 0;
+  #quiet = 0;
 
   constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
     this.#log = log;
@@ -17,12 +17,12 @@ export class RefusalLog {
   warn(message: string, facts: Record<string, unknown>): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#saidMs < QUIET_MS) {
-      this.#unlogged++;
+      this.#quiet++;
       this.#log.debug(message, facts);
       return;
     }
-    this.#log.warn(message, this.#unlogged === 0 ? facts : { ...facts, refusedBefore: this.#unlogged });
+    this.#log.warn(message, this.#quiet === 0 ? facts : { ...facts, refusedBefore: this.#quiet });
     this.#saidMs = nowMs;
-    this.#unlogged = 0;
+    this.#quiet = 0;
   }
 }
