@@ -4,6 +4,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { recordsOfTask } from '../../core/shard/push-plan.ts';
+import { refuseBadStart } from '../../data/first-records.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
@@ -29,6 +30,18 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
     train: await loadDataset(place, job, train, trainLabels),
     test: test.length === 0 ? undefined : await loadDataset(place, job, test, testLabels),
   };
+}
+
+/**
+ * A look at the first records of the training and test files. Throws `TooManyBadRecords` if the job is certain to fail
+ * because of them, `DataMissing`, `DataInvalid`.
+ */
+export async function checkFirstRecords(place: DataPlace, { data, model, tasks }: Job): Promise<void> {
+  // Tasks that fail may be left out.
+  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  for (const what of [data.train, data.test]) {
+    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels: { task: model.task } });
+  }
 }
 
 export async function loadDataset(

@@ -1,7 +1,5 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { type Cut, filesOfCut } from '../../../checkpoint/registry/cut.ts';
-import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createRoundGate } from '../../../core/rounds/gate.ts';
@@ -34,7 +32,7 @@ export class TimelineState {
 
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, loaded: Omit<LoadedRounds, 'parameters' | 'ledgers'>, shards: OwnedShards) {
-    const { context, record, spec, lease, metrics, cuts } = options;
+    const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
     const { cluster } = record.job;
     const { timeline } = loaded;
@@ -47,7 +45,6 @@ export class TimelineState {
       sync: {
         timeline,
         rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
-        isProtected: (generation) => isOfCutOrAfter(generation, cuts.current()?.cut),
       },
     });
     const isHeld = (): boolean => lease.isHeld();
@@ -110,10 +107,4 @@ export class TimelineState {
     this.#saving = Promise.allSettled([file]);
     return file;
   }
-}
-
-/** Files of the cut, and those that the next may be made of, stay until a newer cut is complete, whatever `keep` is. */
-function isOfCutOrAfter({ uuid, round }: Generation, cut: Cut | undefined): boolean {
-  if (cut === undefined) return true;
-  return filesOfCut(cut).has(uuid) || (round ?? 0) >= cut.round;
 }
