@@ -26,6 +26,8 @@ export const LIMITS = {
   /** Memory kept for reuse by all connections of a process: slabs for small payloads, batches to be sent. */
   spareSlabs: 8,
   spareBatches: 64,
+  /** A header of a refused request, as the log shows it. */
+  shownHeaderCharacters: 300,
   /** Unix sockets of killed roles that one start removes. */
   sweptSockets: 256,
   /**
@@ -54,6 +56,8 @@ export const LIMITS = {
   positionTasks: 1024,
   /** Tasks that one `closeTasks` request may close. */
   closedTasksAtOnce: 10_000,
+  /** How often an attempt may have computed each record of its task, as its trainer reports it. */
+  timesComputed: 10_000,
   /** Attempts that a trainer may name as held, many times `tasksHeld`. */
   heldAttempts: 64,
   /** Rows that one `scanRows` request may ask for. */
@@ -84,6 +88,8 @@ export const LIMITS = {
   rowWidth: 65_536,
   batchRecords: 1_048_576,
   tasks: 10_000_000,
+  /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
+  repairedTasks: 1_000_000,
   /** Tasks a trainer holds at a time: one it works on, one it reads ahead. */
   tasksHeld: 2,
 

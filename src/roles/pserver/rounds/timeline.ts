@@ -1,12 +1,11 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
-import type { PaddletError } from '../../../base/errors.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { type Cut, filesOfCut } from '../../../checkpoint/registry/cut.ts';
-import type { Generation } from '../../../checkpoint/registry/entry.ts';
-import { failJob } from '../../../cluster/job/job-watch.ts';
+import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createRoundGate } from '../../../core/rounds/gate.ts';
+import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
+import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
@@ -17,6 +16,8 @@ import { Rounds } from './rounds.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
+  /** The mini-batch of each lane in each round. */
+  readonly batches: Pick<RoundPlan, 'batchOf'>;
 }
 
 export class TimelineState {
@@ -31,7 +32,7 @@ export class TimelineState {
 
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, loaded: Omit<LoadedRounds, 'parameters' | 'ledgers'>, shards: OwnedShards) {
-    const { context, record, spec, lease, metrics, cuts } = options;
+    const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
     const { cluster } = record.job;
     const { timeline } = loaded;
@@ -44,7 +45,6 @@ export class TimelineState {
       sync: {
         timeline,
         rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
-        isProtected: (generation) => isOfCutOrAfter(generation, cuts.current()?.cut),
       },
     });
     const isHeld = (): boolean => lease.isHeld();
@@ -52,6 +52,11 @@ export class TimelineState {
     this.rounds = new Rounds({
       ...{ clock: context.host.clock, lanes, spec, shards, isHeld, isFrozen },
       gate: createRoundGate({ timeline, version: loaded.rounds.round, lanes }),
+      counts: {
+        plan: pushPlanOf(record),
+        batches: options.batches,
+        onContradiction: (error) => failWholeJob(options, error),
+      },
       router: createIdRouter({ shards: cluster.shards }),
       metrics: loaded.rounds.metrics,
       save: (source) => this.#inTurn(() => this.snapshots.save(false, source)),
@@ -60,6 +65,8 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
+      checkMaster: options.master.check,
+      onContradiction: (error) => failWholeJob(options, error),
       recovery: () => 0,
       staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
       beforeUpdate: beforeUpdates(options, loaded.fromClean),
@@ -100,14 +107,4 @@ export class TimelineState {
     this.#saving = Promise.allSettled([file]);
     return file;
   }
-}
-
-function failWholeJob({ context, fence, index, onFatal }: TimelineOptions, error: PaddletError): void {
-  failJob(context, fence, `pserver ${index}`, error).then(() => onFatal(error), onFatal);
-}
-
-/** Files of the cut, and those that the next may be made of, stay until a newer cut is complete, whatever `keep` is. */
-function isOfCutOrAfter({ uuid, round }: Generation, cut: Cut | undefined): boolean {
-  if (cut === undefined) return true;
-  return filesOfCut(cut).has(uuid) || (round ?? 0) >= cut.round;
 }
