@@ -16,6 +16,7 @@ import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { resultText } from '../base/result-text.ts';
+import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
@@ -55,9 +56,11 @@ the result.`;
     const stop = this.stopSignal();
     mkdirSync(logFolder(folder), { recursive: true });
     const url = flags.store ?? embeddedStore(folder);
-    const store = await openStore(url, host).catch((error: unknown) => {
-      throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
-    });
+    const store = await openStore(url, { ...host, credentials: storeCredentials(url, flags) }).catch(
+      (error: unknown) => {
+        throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
+      },
+    );
     const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
     try {
       const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
@@ -116,7 +119,17 @@ the result.`;
   }
 
   private childFlags({ url, keys, folder, loaded }: ClusterRun) {
-    const common = ['--store', url, '--chroot', keys.chroot, '--dir', folder, '--log-level', this.flags['log-level']];
+    const common = [
+      '--store',
+      url,
+      '--chroot',
+      keys.chroot,
+      '--dir',
+      folder,
+      '--log-level',
+      this.flags['log-level'],
+      ...credentialArguments(this.flags),
+    ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
     const sets = this.flags.set.flatMap((set) => ['--set', set]);

@@ -63,10 +63,11 @@ export function asStoreError(url: string, error: unknown): unknown {
   const text = `store ${url}: ${message}`;
   const details = { why: message };
   const accessHint = [...ACCESS_HINTS].find(([said]) => message.includes(said))?.[1];
-  if (accessHint !== undefined) return new PaddletError('StoreInvalid', text, { hint: accessHint, details, cause: error });
+  if (accessHint !== undefined)
+    return new PaddletError('StoreInvalid', text, { hint: accessHint, details, cause: error });
   if (status === undefined) {
     if (error.isInDoubt) return new PaddletError('StoreUnknownOutcome', text, { details, cause: error });
-    const hint = 'is etcd running at this address? paddlet keeps retrying';
+    const hint = 'is etcd running at this address?';
     return new PaddletError('StoreUnavailable', text, { hint, details, cause: error });
   }
   switch (status) {

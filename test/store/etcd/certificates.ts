@@ -29,7 +29,11 @@ export class Certificates {
 
   /** As PEM text, with an authority. */
   static read({ cert, key }: Certificate, authority: Certificate) {
-    return { ca: readFileSync(authority.cert, 'utf8'), cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+    return {
+      ca: readFileSync(authority.cert, 'utf8'),
+      cert: readFileSync(cert, 'utf8'),
+      key: readFileSync(key, 'utf8'),
+    };
   }
 
   remove(): void {
@@ -38,7 +42,19 @@ export class Certificates {
 
   #authority(name: string): Certificate {
     const made = this.#files(name);
-    this.#openssl('req', '-x509', ...NEW_KEY, '-keyout', made.key, '-out', made.cert, '-subj', `/CN=${name}`, '-days', '2');
+    this.#openssl(
+      'req',
+      '-x509',
+      ...NEW_KEY,
+      '-keyout',
+      made.key,
+      '-out',
+      made.cert,
+      '-subj',
+      `/CN=${name}`,
+      '-days',
+      '2',
+    );
     return made;
   }
 
