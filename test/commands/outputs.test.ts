@@ -66,7 +66,7 @@ test('logs that cannot be written stop nothing', async () => {
   expect([code, JSON.parse(out)]).toEqual([0, expect.anything()]);
 });
 
-const JOB = "{name: small, data: {train: train, format: libsvm}, model: {type: lr}}";
+const JOB = '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}';
 
 test.each([
   ['below a file', 'job.yaml/job', 'ENOTDIR'],
