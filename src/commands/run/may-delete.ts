@@ -1,5 +1,6 @@
 /** `--fresh` deletes an unfinished job only when its user has said so, since the same command typed again would. */
 import { PaddletError } from '../../base/errors.ts';
+import { isoTime } from '../../host/clock.ts';
 import type { Progress } from './job-before.ts';
 
 export interface MayDeleteOptions {
@@ -24,5 +25,5 @@ export async function checkMayDelete({ job, progress, isAgreed, ask }: MayDelete
 function textOf({ pass, savedAt }: Progress): string {
   const at = pass === 0 ? '' : `${pass} passes done, `;
   if (savedAt === undefined) return `${at}no checkpoint yet`;
-  return `${at}newest checkpoint of ${new Date(savedAt * 1000).toISOString()}`;
+  return `${at}newest checkpoint of ${isoTime(savedAt)}`;
 }

@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host, LogLevel } from '../../base/seams.ts';
+import { isoTime } from '../../host/clock.ts';
 import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
 import { createLog, teeLog } from '../../host/log.ts';
 import { fileLines } from '../../host/outputs.ts';
@@ -23,7 +24,7 @@ export class WorkingFolder {
     await host.disk.makeFolder(folder);
     const lock = lockFolder(folder);
     if (lock === undefined) throw inUse(folder, lastHolder(folder));
-    const started = new Date(host.clock.wallSeconds() * 1000).toISOString();
+    const started = isoTime(host.clock.wallSeconds());
     return new WorkingFolder(folder, lock, { pid: process.pid, started, logFrom: 0 });
   }
 
