@@ -38,7 +38,7 @@ export interface TableOptions {
 }
 
 /** Scratch memory for `refuseRepeated` of so many ids: see `kernels/assembly/repeated.ts`. */
-const repeatedPlaces = (count: number): number => Math.max(3, Math.ceil(Math.log2(1.5 * count)));
+const repeatedPlaces = (count: number): number => Math.max(3, 32 - Math.clz32(Math.ceil(1.5 * count) - 1));
 export const repeatedBytes = (count: number): number => (count === 0 ? 0 : 6 * 2 ** repeatedPlaces(count));
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */

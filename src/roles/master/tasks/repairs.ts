@@ -36,8 +36,8 @@ export interface Repairs {
   /** The highest recovery number whose losses have been repaired. */
   reconciled(): number;
   /**
-   * Returns when every task that is done is closed in every shard, after replays where that is needed; or when a pserver
-   * was restored in the meantime.
+   * Returns when every task that is done is closed in every shard, after replays where that is needed; or when a
+   * pserver was restored in the meantime.
    */
   check(): Promise<void>;
   /** What trainers read and pushed in vain in all replays. */
@@ -54,7 +54,7 @@ export const reconciledSchema = z.strictObject({
 export type Reconciled = z.infer<typeof reconciledSchema>;
 export type RepairSums = Omit<Reconciled, 'number'>;
 
-/** So many replays, and still tasks that are not closed: whoever reports them does not push them. */
+/** So many replays, and still tasks that are not closed: the trainer that reports them does not push them. */
 const MOST_REPLAYS = 5;
 
 export interface RepairsOptions extends FindUnclosed {
