@@ -84,7 +84,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
-      service = await startService(owned, { folder, metrics, recoveries, cuts, stopSignal, onFatal });
+      const onWaiting = (what: string | undefined): void => {
+        waitingFor = what ?? 'its shards';
+      };
+      const own = { folder, metrics, recoveries, cuts, stopSignal, onWaiting, onFatal };
+      service = await startService(owned, own);
       await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -109,11 +113,10 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
-type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'onFatal'> & {
+type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'stopSignal' | 'onWaiting' | 'onFatal'> & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
   readonly cuts: CutView | undefined;
-  readonly stopSignal: AbortSignal;
 };
 
 /** Unrecoverable parameters fail the whole job. */
