@@ -9,7 +9,7 @@ import { onTetherLost } from '../../host/processes.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { loadJobData } from '../../roles/master/dataset.ts';
+import { checkFirstRecords, loadJobData } from '../../roles/master/dataset.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -96,7 +96,9 @@ the result.`;
   private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<void> {
     const progress = this.progress('indexing');
     try {
-      await loadJobData({ host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) }, job);
+      const place = { host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) };
+      await checkFirstRecords(place, job);
+      await loadJobData(place, job);
     } finally {
       progress.end();
     }

@@ -1,7 +1,10 @@
 /**
  * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
  */
+import { PaddletError } from '../../base/errors.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
+import { recordsOfTask } from '../../core/shard/push-plan.ts';
+import { refuseBadStart } from '../../data/first-records.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
@@ -29,6 +32,18 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
   };
 }
 
+/**
+ * A look at the first records of the training and test files. Throws `TooManyBadRecords` if the job is certain to fail
+ * because of them, `DataMissing`, `DataInvalid`.
+ */
+export async function checkFirstRecords(place: DataPlace, { data, model, tasks }: Job): Promise<void> {
+  // Tasks that fail may be left out.
+  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  for (const what of [data.train, data.test]) {
+    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels: { task: model.task } });
+  }
+}
+
 export async function loadDataset(
   place: DataPlace,
   job: Job,
@@ -44,6 +59,14 @@ export async function loadDataset(
   });
   const tasks = cutTasks(index, recordsPerTask);
   const taskRecords = Uint32Array.from(tasks, (chunks) => chunks.reduce((sum, chunk) => sum + chunk.records, 0));
+  const planned = (task: number): number => recordsOfTask({ records: index.records, recordsPerTask }, task);
+  const other = taskRecords.findIndex((records, task) => records !== planned(task));
+  if (other >= 0) {
+    // Pservers count the records of a task by `/job` alone.
+    throw new PaddletError('DataInvalid', `task ${other} has ${taskRecords[other]} records, not ${planned(other)}`, {
+      hint: 'the kept index of the data is of another version: remove it',
+    });
+  }
   return { index, tasks, taskRecords };
 }
 

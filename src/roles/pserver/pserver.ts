@@ -5,13 +5,14 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import type { PserverInfo } from '../../cluster/info.ts';
+import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
+import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { checkDesired } from '../../cluster/placement/ps-desired.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { claimIndex } from './claim-index.ts';
@@ -36,13 +37,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
-  const info = (): PserverInfo => ({
-    role: 'pserver',
-    pid: context.pid,
-    host: context.hostName,
-    version: context.version,
-    ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
-  });
+  const info = (): PserverInfo => describe(context, service?.info() ?? { state: 'waiting', waitingFor });
   const listening = await listen(
     context,
     createHandler(() => service?.serving, info),
@@ -53,6 +48,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let lease: HeldLease | undefined;
   let recoveries: RecoveryView | undefined;
   let cuts: CutView | undefined;
+  let master: MasterSecret | undefined;
   const fatal = new AbortController();
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
@@ -80,15 +76,16 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       recoveries = followRecovery(context, onFatal);
       const recovered = recoveries;
       await recovered.changed.until(() => recovered.current(), stopSignal);
+      master = followMasterSecret(context, onFatal);
       const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
       await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
-      const onWaiting = (what: string | undefined): void => {
-        waitingFor = what ?? 'its shards';
+      const onWaiting = (what = 'its shards'): void => {
+        waitingFor = what;
       };
-      const own = { folder, metrics, recoveries, cuts, stopSignal, onWaiting, onFatal };
-      service = await startService(owned, own);
+      const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
+      service = await startService(owned, start);
       await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -107,13 +104,21 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   } finally {
     recoveries?.cancel();
     cuts?.cancel();
+    master?.cancel();
     await service?.stopSaving();
     await lease?.release();
     await listening.server.close();
   }
 }
 
-type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'stopSignal' | 'onWaiting' | 'onFatal'> & {
+function describe({ pid, hostName, version }: RoleContext, shards: ShardsInfo): PserverInfo {
+  return { role: 'pserver', pid, host: hostName, version, ...shards };
+}
+
+type StartOptions = Pick<
+  ShardServiceOptions,
+  'folder' | 'metrics' | 'master' | 'stopSignal' | 'onWaiting' | 'onFatal'
+> & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
   readonly cuts: CutView | undefined;

@@ -3,6 +3,7 @@ import type { RoleContext } from '../../cluster/context.ts';
 import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
+import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
@@ -24,6 +25,7 @@ export interface ShardServiceOptions {
   /** Told what a start waits for, and undefined afterwards. */
   readonly onWaiting: (what: string | undefined) => void;
   readonly metrics: PserverMetrics;
+  readonly master: Pick<MasterSecret, 'check'>;
   /** Ends the process: the index was lost while saving, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }

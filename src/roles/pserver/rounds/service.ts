@@ -7,6 +7,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
+import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -19,7 +20,9 @@ import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
-export async function startRoundService(options: TimelineOptions): Promise<ShardService> {
+export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
+
+export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
   const { cluster, training } = record.job;
   const { shards, pservers } = cluster;
@@ -40,7 +43,8 @@ export async function startRoundService(options: TimelineOptions): Promise<Shard
   await sweepOrphans(options, loaded.files);
   context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
   const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, loaded);
-  return new RoundService(options, loading, new TimelineState(options, loaded, owned));
+  const whole = { ...options, batches: roundPlanOf(record) };
+  return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
 }
 
 class RoundService implements ShardService {
