@@ -36,7 +36,7 @@ test(
 const WAITS = /waiting for the checkpoint files of pserver 0: .* does not exist/;
 
 test(
-  'a pserver that starts without its folder waits for it, and sets nobody back: sync mode',
+  'a pserver that starts without its folder waits for it, and sets no other pserver back: sync mode',
   async () => {
     const job = new Scenario({ mode: 'sync', checkpoint: OFTEN });
     await job.until('a cut that has one before it', () => job.cut.before !== undefined);

@@ -24,7 +24,7 @@ export async function readForgotten(store: Store, key: string): Promise<Readonly
 
 /**
  * Gives up all files that are published for the index: its entry's and, in sync mode, those of the cuts. Returns their
- * names. Throws `JobUnknown` when no pserver has the index: nobody waits for the files.
+ * names. Throws `JobUnknown` when no pserver has the index, so that none waits for them.
  */
 export async function forgetFiles(store: Store, keys: Keys, index: number): Promise<string[]> {
   const claim = await store.get(keys.ps(index));

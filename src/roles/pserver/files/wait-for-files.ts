@@ -1,7 +1,7 @@
 /**
- * A file that is published and cannot be found proves nothing about the file: the folder may not be mounted yet, or this
- * may be another host than the one that has it. Going on without it costs every pserver work, or this one its state. So
- * a pserver waits for it and says so, until it is found or an operator gives it up (`paddlet checkpoint forget`).
+ * A published file that cannot be found is not a damaged one: the folder may not be mounted yet, or this may be another
+ * host than the one that has it. To continue without it costs every pserver work, or this one its state. So a pserver
+ * waits for it and says so, until it is found or an operator gives it up (`paddlet checkpoint forget`).
  */
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
