@@ -50,5 +50,9 @@ function asUnavailable(error: unknown): never {
   if (!isPaddletError(error, 'JobUnknown')) throw error;
   const { message, hint } = error;
   const details = { kind: 'missing', why: message };
-  throw new PaddletError('StoreUnavailable', message, { ...(hint === undefined ? {} : { hint }), details, cause: error });
+  throw new PaddletError('StoreUnavailable', message, {
+    ...(hint === undefined ? {} : { hint }),
+    details,
+    cause: error,
+  });
 }
