@@ -32,7 +32,8 @@ export interface Settled {
 
 /**
  * Runs a transaction until its outcome is known. Throws `Interrupted` when aborted (the outcome may then be unknown),
- * the last error of the store when the limit is reached, and what else `run` and `happened` throw, except that the store is unreachable.
+ * the last error of the store when the limit is reached, and what else `run` and `happened` throw, except that the
+ * store is unreachable.
  */
 export async function settle(options: SettleOptions): Promise<Settled> {
   let isDoubtful = false;

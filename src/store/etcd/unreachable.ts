@@ -1,4 +1,4 @@
-/** Why a member cannot be connected to, found by trying once more in plain steps: name, port, TLS. For messages only. */
+/** For messages: why a member cannot be connected to, found by trying once more in plain steps: name, port, TLS. */
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { type SecureContextOptions, connect as tlsConnect } from 'node:tls';
