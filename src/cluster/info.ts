@@ -9,10 +9,17 @@ import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
+import { troubleSchema } from './troubles.ts';
 
 const count = z.int().min(0);
 
-const processFields = { pid: count, host: z.string(), version: z.string() };
+const processFields = {
+  pid: count,
+  host: z.string(),
+  version: z.string(),
+  /** What it waits for outside of paddlet: its store, its disk. */
+  troubles: z.array(troubleSchema),
+};
 /** The process has nothing to work on yet: the object it needs, as in "waiting for …". */
 const waitingFields = { state: z.literal('waiting'), waitingFor: z.string(), ...processFields };
 

@@ -42,6 +42,7 @@ export function createMasterInfo(
         pid: context.pid,
         host: context.hostName,
         version: context.version,
+        troubles: context.troubles.list(),
         job: job.name,
       };
       const now = state();

@@ -41,6 +41,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     pid: context.pid,
     host: context.hostName,
     version: context.version,
+    troubles: context.troubles.list(),
     ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
   });
   const listening = await listen(

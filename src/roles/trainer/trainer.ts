@@ -27,7 +27,8 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   registerTrainerMetrics(context.registry, activity);
   let waitingFor: string | undefined = 'the job';
   const info = (): TrainerInfo => {
-    const self = { role: 'trainer' as const, id, pid: context.pid, host: context.hostName, version: context.version };
+    const { pid, hostName: host, version, troubles } = context;
+    const self = { role: 'trainer' as const, id, pid, host, version, troubles: troubles.list() };
     if (waitingFor !== undefined) return { ...self, state: 'waiting', waitingFor };
     return { ...self, state: 'working', ...activity.report(), spentMs: activity.spentMs() };
   };
