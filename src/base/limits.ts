@@ -54,6 +54,8 @@ export const LIMITS = {
   positionTasks: 1024,
   /** Tasks that one `closeTasks` request may close. */
   closedTasksAtOnce: 10_000,
+  /** How often an attempt may have computed each record of its task, as its trainer reports it. */
+  timesComputed: 10_000,
   /** Attempts that a trainer may name as held, many times `tasksHeld`. */
   heldAttempts: 64,
   /** Rows that one `scanRows` request may ask for. */

@@ -98,10 +98,10 @@ async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call
   return retryUntilAnswered({ ...host, store, signal: stop }, call);
 }
 
-/** Retries while another process holds the lock of a SQLite file, or the store of a cluster is unreachable. */
+/** Retries while the store may come: the file is locked, its disk is full or not mounted, a cluster is unreachable. */
 async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
-  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, host));
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, { ...host, access: 'join' }));
 }
 
 /** The store in a role's flags; a role that is started by hand creates no folder. */

@@ -23,7 +23,7 @@ import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
-import { takeLock } from './lock.ts';
+import { type LockClaim, takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
 import type { MasterState } from './state.ts';
@@ -55,7 +55,8 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
     info.waits('the master lock');
     const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
-    const fence = await standBy(context, { lease, holder, watch, oldStop });
+    const secret = context.host.random.uuid();
+    const fence = await standBy(context, { lease, holder, secret, watch, oldStop });
     if ('end' in fence) return fence.end;
     failPoint('master.locked');
     const there = await retryStore(context, () => context.store.get(context.keys.result));
@@ -63,7 +64,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     const show = (next: MasterState | undefined): void => {
       state = next;
     };
-    return await act(context, options, { lease, fence, address, info, watch, oldStop, show });
+    return await act(context, options, { lease, fence, secret, address, info, watch, oldStop, show });
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -77,9 +78,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   }
 }
 
-interface Standby {
-  readonly lease: HeldLease;
-  readonly holder: Record<string, unknown>;
+interface Standby extends LockClaim {
   readonly watch: JobWatch;
   /** Revision of the request to stop that a starting master found: starting it means that the job is to go on. */
   readonly oldStop: bigint;
@@ -88,21 +87,21 @@ interface Standby {
 /** The lock; or how the job ended, undefined when it was asked to stop, while another master had it. */
 async function standBy(
   context: RoleContext,
-  { lease, holder, watch, oldStop }: Standby,
+  { watch, oldStop, ...claim }: Standby,
 ): Promise<Fence | { readonly end: JobEnd | undefined }> {
   try {
-    const fence = await takeLock(context, lease, holder, watch.stopSignal);
+    const fence = await takeLock(context, claim, watch.stopSignal);
     // The master that was asked to stop gave the lock back: another one is not to continue the job.
     const stop = await readStopRevision(context);
     return stop === 0n || stop === oldStop ? fence : { end: undefined };
   } catch (error) {
-    if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    if (claim.lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return { end: watch.end() };
   }
 }
 
-interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
+interface Acting extends Pick<Standby, 'lease' | 'secret' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
   readonly info: MasterInfoSource;
@@ -110,7 +109,7 @@ interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
 }
 
 async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
-  const { lease, fence, address, info, watch, oldStop } = acting;
+  const { lease, fence, secret, address, info, watch, oldStop } = acting;
   const { job, dataDir, cacheDir } = options;
   const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
   info.waits('the data to be indexed');
@@ -127,7 +126,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   try {
     const hooks = { shell: options.shell, folder: dataDir };
-    await directJob({ context, record, data, fence, lease, stopSignal, info, hooks, show: acting.show });
+    await directJob({ context, record, data, fence, secret, lease, stopSignal, info, hooks, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);
