@@ -143,6 +143,8 @@ const asyncFields = {
   recovery: z.strictObject({ number: count, reconciled: count, repairing: count }),
   attempts: z.array(attemptSchema),
   discarded: z.array(discardSchema),
+  /** Records of the passes that have ended which no trainer reported: anything but 0 is a defect. */
+  lost: z.int(),
   /** Records that trainers reported, over all passes. */
   sums: z.strictObject({ read: count, good: count, bad: count, duplicate: count }),
 };
@@ -190,6 +192,8 @@ const directingFields = {
   /** Records of a pass. */
   records: count,
   ended: z.array(z.strictObject({ pass: count, records: count.optional(), loss: z.number().optional() })),
+  /** Trained on by the trainers, since this master began to direct the job; absent while that is not known. */
+  recordsPerSecond: count.optional(),
   /** Why a trainer that asks now may get nothing to do. */
   waitReason: z.string(),
   /** Tasks of the test files, while they are evaluated. */

@@ -108,7 +108,8 @@ export async function retryStore<T>(context: RoleContext, call: () => Promise<T>
   return answer;
 }
 
-const storeTrouble = ({ store }: RoleContext, { message }: PaddletError): string => `the store ${store.url}: ${message}`;
+const storeTrouble = ({ store }: RoleContext, { message }: PaddletError): string =>
+  `the store ${store.url}: ${message}`;
 
 export interface ClaimOptions {
   readonly key: string;

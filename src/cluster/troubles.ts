@@ -1,5 +1,6 @@
 /** What a role waits for outside of paddlet, such as its store or its disk; told to all who ask for `info`. */
 import * as z from 'zod';
+import type { Store } from '../store/store.ts';
 
 export const TROUBLE_KINDS = ['store', 'checkpointFolder'] as const;
 export type TroubleKind = (typeof TROUBLE_KINDS)[number];
@@ -22,4 +23,12 @@ export function createTroubles(): Troubles {
     clear: (kind) => void texts.delete(kind),
     list: () => [...texts].map(([kind, text]) => ({ kind, text })),
   };
+}
+
+/** With what the store itself knows of its disk, which says more than a call that failed. */
+export function troublesOf({ troubles, store }: { troubles: Troubles; store: Pick<Store, 'trouble'> }): Trouble[] {
+  const ofStore = store.trouble?.();
+  if (ofStore === undefined) return troubles.list();
+  const others = troubles.list().filter(({ kind }) => kind !== 'store');
+  return [{ kind: 'store', text: `the store: ${ofStore.text}` }, ...others];
 }

@@ -68,8 +68,13 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
   };
 }
 
-/** Every process that has a key under a lease, with what it answers. */
-export async function askProcesses(store: Store, keys: Keys, network: Network): Promise<LiveProcess[]> {
+/** Every process that has a key under a lease, with what it answers in `timeoutMs`. */
+export async function askProcesses(
+  store: Store,
+  keys: Keys,
+  network: Network,
+  timeoutMs?: number,
+): Promise<LiveProcess[]> {
   const [master, pservers, trainers] = await Promise.all([
     store.get(keys.masterAddr),
     store.range({ prefix: keys.psPrefix }),
@@ -80,7 +85,7 @@ export async function askProcesses(store: Store, keys: Keys, network: Network): 
     ...pservers.entries.map((entry) => registered('pserver', entry.key.slice(keys.psPrefix.length), entry)),
     ...trainers.entries.map((entry) => registered('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
   ];
-  return Promise.all(found.map((one) => ask(network, one)));
+  return Promise.all(found.map((one) => ask(network, one, timeoutMs)));
 }
 
 function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestCheckpoint[] {
@@ -97,8 +102,8 @@ function registered(role: Registered['role'], id: string, entry: KeyValue): Regi
   return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
 }
 
-async function ask(network: Network, process: Registered): Promise<LiveProcess> {
-  const answer = await askInfoAt(network, process.address);
+async function ask(network: Network, process: Registered, timeoutMs: number | undefined): Promise<LiveProcess> {
+  const answer = await askInfoAt(network, process.address, timeoutMs);
   if (answer.kind !== 'info' || answer.info.role === process.role) return { ...process, answer };
   const error = new PaddletError('WrongRole', `did not answer: a ${answer.info.role} has its address now`);
   return { ...process, answer: { kind: 'notUnderstood', error } };

@@ -4,18 +4,20 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
-import type { DirectingInfo } from '../../cluster/info.ts';
+import type { Cancel, Host } from '../../base/seams.ts';
 import { spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
 import type { ChildSpec, LaunchEnd } from '../../roles/launcher/supervised-child.ts';
+import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
+import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
+import { RunProgress } from './run-progress.ts';
 
 export interface ClusterRun {
   readonly host: Host;
@@ -40,38 +42,36 @@ export async function runCluster(
   const { host, folder, stop, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
-  const cancelWatch = watchMaster({
-    ...run,
-    ...host,
-    network: createWebSocketNetwork(host),
-    onProgress: progressShower(host, progress),
-  });
+  const cancelWatches = watchRun(run, progress);
+  const env = { [RESUME_VARIABLE]: JSON.stringify(startCommand()) };
   try {
     return await launch({
       ...host,
       children,
       stop,
-      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true }),
+      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true, env }),
     });
   } finally {
-    cancelWatch();
+    for (const cancel of cancelWatches) cancel();
     progress.end();
   }
 }
 
-/** Logs each pass that ends, and moves the bar. */
-function progressShower({ clock, log }: Host, progress: Progress): (info: DirectingInfo) => void {
-  const meter = createProgressMeter();
-  let passesLogged = 0;
-  return (info) => {
-    for (const { pass, loss } of info.ended.slice(passesLogged)) {
-      const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-      log.info(`pass ${pass + 1} of ${info.passes} finished${mean}`);
-    }
-    passesLogged = info.ended.length;
-    const { done, total, note } = meter(info, clock.monotonicMs());
-    progress.update(done, total, note);
-  };
+/** Follows the master for the progress, and all processes for what the job waits for. */
+function watchRun({ host, store, keys, loaded }: ClusterRun, progress: Progress): Cancel[] {
+  const shown = new RunProgress({ ...host, progress });
+  const watched = { ...host, store, keys };
+  return [
+    watchMaster({ ...watched, network: createWebSocketNetwork(host), onProgress: (info) => shown.heard(info) }),
+    watchHealth({
+      ...watched,
+      // A process that does not answer is told of: failed connections need no log lines.
+      network: createWebSocketNetwork({ ...host, log: QUIET_LOG }),
+      needs: loaded.job.cluster,
+      hasAdvanced: () => shown.hasAdvanced(),
+      onWaiting: (waitingFor) => shown.waits(waitingFor),
+    }),
+  ];
 }
 
 const logFile = (folder: string, name: string): string => join(logFolder(folder), `${name.replace(' ', '-')}.log`);

@@ -15,6 +15,7 @@ import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { checkDesired } from '../../cluster/placement/ps-desired.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
+import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
@@ -39,10 +40,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
   const info = (): PserverInfo => ({
     role: 'pserver',
-    pid: context.pid,
-    host: context.hostName,
-    version: context.version,
-    troubles: context.troubles.list(),
+    ...processInfo(context),
     ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
   });
   const listening = await listen(

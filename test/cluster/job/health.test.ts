@@ -44,10 +44,7 @@ describe('the health of a job', () => {
   });
 
   it('waits for a master, for pservers and for trainers', () => {
-    expect(textsOf(PSERVER_0, TRAINER)).toEqual([
-      'a master (none is registered)',
-      'pserver 1 (1 of 2 are running)',
-    ]);
+    expect(textsOf(PSERVER_0, TRAINER)).toEqual(['a master (none is registered)', 'pserver 1 (1 of 2 are running)']);
     const two = { ...NEEDS, minTrainers: 2 };
     const processes = [MASTER, PSERVER_0, PSERVER_1, TRAINER];
     expect(healthOf(two, processes)).toMatchObject({
