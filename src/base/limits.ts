@@ -26,6 +26,8 @@ export const LIMITS = {
   /** Memory kept for reuse by all connections of a process: slabs for small payloads, batches to be sent. */
   spareSlabs: 8,
   spareBatches: 64,
+  /** A header of a refused request, as the log shows it. */
+  shownHeaderCharacters: 300,
   /** Unix sockets of killed roles that one start removes. */
   sweptSockets: 256,
   /**

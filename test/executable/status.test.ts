@@ -37,7 +37,13 @@ const pserver = (index: number) =>
   });
 const trainer = z.object({ role: z.literal('trainer'), id: z.uuid(), ...live });
 const checkpoint = (index: number) =>
-  z.strictObject({ index: z.literal(index), uuid: z.uuid(), md5: z.string().length(32), bytes: positive, timestamp: z.number().positive() });
+  z.strictObject({
+    index: z.literal(index),
+    uuid: z.uuid(),
+    md5: z.string().length(32),
+    bytes: positive,
+    timestamp: z.number().positive(),
+  });
 
 const written = {
   cluster_status: z.enum(['OK', 'UNHEALTHY', 'UNKNOWN']),

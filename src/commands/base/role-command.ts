@@ -9,6 +9,7 @@ import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
+import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -27,11 +28,29 @@ export const roleFlags = {
     helpValue: 'HOST',
     description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
   }),
+  'allow-host': Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpValue: 'HOST',
+    parse: async (text) => parseAllowedHost(text),
+    description: 'Another name by which requests may reach this process, such as that of a proxy. May be repeated.',
+  }),
+  'allow-origin': Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpValue: 'ORIGIN',
+    parse: async (text) => parseOrigin(text),
+    description: 'Origin of web pages that may use this process, such as https://board.example. May be repeated.',
+  }),
 };
 
 export interface RoleFlags extends WhereFlags {
   readonly listen: string;
   readonly advertise?: string | undefined;
+  readonly 'allow-host': readonly string[];
+  readonly 'allow-origin': readonly string[];
 }
 
 export abstract class RoleCommand<T extends typeof Command> extends PaddletCommand<T> {
@@ -82,6 +101,7 @@ function makeContext(
     network: createWebSocketNetwork(host),
     listen: flags.listen,
     advertise: flags.advertise,
+    allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
     registry,
     health: (isReady) => createHealth({ role, isReady, registry }),
     stop,

@@ -1,7 +1,7 @@
 /**
  * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
@@ -18,6 +18,7 @@ import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
 import { RunProgress } from './run-progress.ts';
+import { logFolder } from './working-folder.ts';
 
 export interface ClusterRun {
   readonly host: Host;
@@ -31,8 +32,6 @@ export interface ClusterRun {
   readonly stop: AbortSignal;
 }
 
-export const logFolder = (folder: string): string => join(folder, 'logs');
-
 /** Starts the processes, shows progress and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
@@ -42,7 +41,7 @@ export async function runCluster(
   const { host, folder, stop, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
-  const cancelWatches = watchRun(run, progress);
+  const showing = showProgress(run, progress, (line) => host.log.info(line));
   const env = { [RESUME_VARIABLE]: JSON.stringify(startCommand()) };
   try {
     return await launch({
@@ -52,34 +51,44 @@ export async function runCluster(
       spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true, env }),
     });
   } finally {
-    for (const cancel of cancelWatches) cancel();
-    progress.end();
+    showing.cancel();
   }
 }
 
-/** Follows the master for the progress, and all processes for what the job waits for. */
-function watchRun({ host, store, keys, loaded }: ClusterRun, progress: Progress): Cancel[] {
-  const shown = new RunProgress({ ...host, progress });
+/**
+ * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that ends,
+ * and for each wait that lasts.
+ */
+export function showProgress(run: ClusterRun, progress: Progress, onLine: (line: string) => void): { cancel: Cancel } {
+  const { host, store, keys, loaded } = run;
+  const shown = new RunProgress({ ...host, progress, onLine });
   const watched = { ...host, store, keys };
-  return [
+  const cancels = [
     watchMaster({ ...watched, network: createWebSocketNetwork(host), onProgress: (info) => shown.heard(info) }),
     watchHealth({
       ...watched,
-      // A process that does not answer is told of: failed connections need no log lines.
+      // That a process does not answer is shown: failed connections need no log lines.
       network: createWebSocketNetwork({ ...host, log: QUIET_LOG }),
       needs: loaded.job.cluster,
       hasAdvanced: () => shown.hasAdvanced(),
       onWaiting: (waitingFor) => shown.waits(waitingFor),
     }),
   ];
+  return {
+    cancel: () => {
+      for (const cancel of cancels) cancel();
+      progress.end();
+    },
+  };
 }
 
 const logFile = (folder: string, name: string): string => join(logFolder(folder), `${name.replace(' ', '-')}.log`);
 
-const LOG_NAME = /^(?:master|(?:pserver|trainer)-\d+)\.log$/;
+const LOG_NAME = /^(?:run|master|(?:pserver|trainer)-\d+)\.log$/;
 
 export function removeLogs(folder: string): void {
   const logs = logFolder(folder);
+  if (!existsSync(logs)) return;
   for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
 }
 

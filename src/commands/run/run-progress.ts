@@ -1,5 +1,5 @@
 /** What `run` shows while its processes work: the bar, a line for each pass, and what the job waits for. */
-import type { Clock, Log } from '../../base/seams.ts';
+import type { Clock } from '../../base/seams.ts';
 import type { DirectingInfo } from '../../cluster/info.ts';
 import { type Waiting, waitingText } from '../../cluster/job/health.ts';
 import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
@@ -10,8 +10,8 @@ const LOGGED_AFTER_LOOKS = 2;
 
 export interface RunProgressOptions {
   readonly clock: Clock;
-  readonly log: Log;
   readonly progress: Pick<Progress, 'update'>;
+  readonly onLine: (line: string) => void;
 }
 
 export class RunProgress {
@@ -32,10 +32,10 @@ export class RunProgress {
 
   /** The master's own word. */
   heard(info: DirectingInfo): void {
-    const { clock, log } = this.#options;
+    const { clock, onLine } = this.#options;
     for (const { pass, loss } of info.ended.slice(this.#passesLogged)) {
       const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-      log.info(`pass ${pass + 1} of ${info.passes} finished${mean}`);
+      onLine(`pass ${pass + 1} of ${info.passes} finished${mean}`);
     }
     this.#passesLogged = info.ended.length;
     const { done, total, note } = this.#meter(info, clock.monotonicMs());
@@ -54,7 +54,7 @@ export class RunProgress {
     return hasAdvanced;
   }
 
-  /** What it waits for now; nothing when all is well. Logged once, when it lasts. */
+  /** What it waits for now; nothing when all is well. A line for each that lasts. */
   waits(waitingFor: readonly Waiting[]): void {
     this.#waitingFor = waitingFor;
     this.#looks = waitingFor.length === 0 ? 0 : this.#looks + 1;
@@ -65,7 +65,7 @@ export class RunProgress {
     const what = waitingFor.map((one) => one.text).join('; ');
     if (this.#looks < LOGGED_AFTER_LOOKS || what === this.#logged) return;
     this.#logged = what;
-    this.#options.log.info(`waiting for ${text}`);
+    this.#options.onLine(`waiting for ${text}`);
   }
 
   #show(): void {

@@ -16,8 +16,8 @@ export interface ShownStatus extends JobStatus {
 export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
 
 /**
- * `stopped`: no process lives. `unresponsive`: none answers, though some may live. `waiting`: some answer, and no master
- * directs the job.
+ * `stopped`: no process lives. `unresponsive`: none answers, though some may live. `waiting`: some answer, and no
+ * master directs the job.
  */
 export function phaseOf(status: JobStatus): JobPhase {
   const { end, processes } = status;

@@ -2,6 +2,7 @@
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
+import { isoTime } from '../../host/clock.ts';
 import { resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
@@ -57,7 +58,7 @@ function checkpointText(checkpoints: JobStatus['checkpoints']): string[] {
   const wrong = checkpoints.flatMap((one) => ('error' in one ? [one.error] : []));
   if (files.length === 0) return ['newest checkpoint: none', ...wrong];
   const megabytes = (files.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / 1e6).toFixed(1);
-  const times = files.map(({ timestamp }) => new Date(timestamp * 1000).toISOString().slice(0, 19));
+  const times = files.map(({ timestamp }) => isoTime(timestamp).slice(0, 19));
   const oldest = times.toSorted()[0]!;
   const which = files.map(({ index, uuid }) => `pserver ${index}: ${uuid}`).join(', ');
   return [`newest checkpoint: ${oldest}Z, ${megabytes} MB (${which})`, ...wrong];

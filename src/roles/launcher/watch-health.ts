@@ -1,6 +1,6 @@
 /**
  * What a running job waits for: asks the store for the processes, and each of them how it is. Only while there is no
- * progress, so that a job at work is not disturbed.
+ * progress, so that a job that advances is not disturbed.
  */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock } from '../../base/seams.ts';
@@ -11,7 +11,7 @@ import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 
 const EVERY_MS = 1_000;
-/** A process at work answers in milliseconds. */
+/** A process that is well answers in milliseconds. */
 const ANSWER_WITHIN_MS = 1_000;
 
 export interface WatchHealthOptions {

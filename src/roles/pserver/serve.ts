@@ -74,14 +74,12 @@ function answer<T extends JobType>(type: T, serving: Serving, request: Request<T
 
 function checkJob({ job }: Serving, header: Header<JobType>): void {
   if (header.job !== job.id) {
-    throw new PaddletError('WrongJob', `this pserver serves job ${job.id}, not ${header.job}`);
+    throw new PaddletError('WrongJob', 'this pserver serves another job');
   }
   if (header.batchPlanId === job.batchPlanId) return;
-  throw new PaddletError(
-    'WrongBatchPlan',
-    `the batch plans differ: ${header.batchPlanId} in the request, ${job.batchPlanId} here`,
-    { hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those that the job began with' },
-  );
+  throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job', {
+    hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those that the job began with',
+  });
 }
 
 function position({ job, shards, recovery }: Serving, { header: { tasks } }: Request<'position'>): Reply {

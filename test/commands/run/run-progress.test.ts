@@ -3,17 +3,17 @@ import { beforeEach, expect, it } from 'vitest';
 import type { Waiting } from '../../../src/cluster/job/health.ts';
 import { RunProgress } from '../../../src/commands/run/run-progress.ts';
 import { asyncMaster, taskCounts } from '../../cluster/role-infos.ts';
-import { FakeClock, RecordingLog } from '../../store/support.ts';
+import { FakeClock } from '../../store/support.ts';
 
-let log: RecordingLog;
+let lines: string[];
 let line: string | undefined;
 let progress: RunProgress;
 
 beforeEach(() => {
-  log = new RecordingLog();
+  lines = [];
   progress = new RunProgress({
     clock: new FakeClock(),
-    log,
+    onLine: (text) => lines.push(text),
     progress: {
       update: (_done, _total, note) => {
         line = note;
@@ -37,10 +37,10 @@ it('shows what the job waits for in place of its position, and its position afte
 
 it('logs a wait that lasts, once, however the seconds change', () => {
   for (const seconds of [5, 4, 3, 2]) progress.waits(lease(seconds * 1_000));
-  expect(log.messages).toEqual(['waiting for the lease of pserver 0 to expire, 4 s']);
+  expect(lines).toEqual(['waiting for the lease of pserver 0 to expire, 4 s']);
   progress.waits([]);
   for (const seconds of [5]) progress.waits(lease(seconds * 1_000));
-  expect(log.messages).toHaveLength(1);
+  expect(lines).toHaveLength(1);
 });
 
 it('knows whether the job has advanced since it was asked', () => {
