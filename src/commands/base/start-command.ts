@@ -9,7 +9,7 @@ export const RESUME_VARIABLE = 'PADDLET_RESUME';
 /** Of the settings that a command also takes from the environment. */
 const SETTINGS = ['PADDLET_STORE', 'PADDLET_DATA', 'PADDLET_CACHE'];
 /** They would not resume the job, but begin it again. */
-const DROPPED = new Set(['--fresh', '--yes', '-y']);
+const DROPPED = new Set(['--fresh', '--yes']);
 
 export function startCommand(argv = process.argv, env = process.env): StartCommand {
   const inherited = env[RESUME_VARIABLE];

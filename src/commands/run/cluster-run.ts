@@ -56,8 +56,8 @@ export async function runCluster(
 }
 
 /**
- * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that ends,
- * and for each wait that lasts.
+ * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that
+ * ends, and for each wait that lasts.
  */
 export function showProgress(run: ClusterRun, progress: Progress, onLine: (line: string) => void): { cancel: Cancel } {
   const { host, store, keys, loaded } = run;
