@@ -5,8 +5,9 @@ import { type Waiting, waitingText } from '../../cluster/job/health.ts';
 import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import type { Progress } from '../base/waiting.ts';
 
-/** Shorter waits are part of starting, and of going from one task to the next. */
-const LOGGED_AFTER_LOOKS = 2;
+/** Shorter waits for processes are part of starting. */
+const STARTING_LOOKS = 2;
+const isOfStarting = ({ kind }: Waiting): boolean => kind === 'master' || kind === 'pservers' || kind === 'trainers';
 
 export interface RunProgressOptions {
   readonly clock: Clock;
@@ -63,7 +64,7 @@ export class RunProgress {
     if (waitingFor.length === 0) this.#logged = '';
     // Without the seconds that are left, which change.
     const what = waitingFor.map((one) => one.text).join('; ');
-    if (this.#looks < LOGGED_AFTER_LOOKS || what === this.#logged) return;
+    if (what === this.#logged || (this.#looks < STARTING_LOOKS && waitingFor.every(isOfStarting))) return;
     this.#logged = what;
     this.#options.onLine(`waiting for ${text}`);
   }

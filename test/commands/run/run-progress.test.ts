@@ -35,12 +35,20 @@ it('shows what the job waits for in place of its position, and its position afte
   expect(line).toMatch(/^pass 2\/4 /);
 });
 
-it('logs a wait that lasts, once, however the seconds change', () => {
+it('logs a wait once, however the seconds change, and again when it comes again', () => {
   for (const seconds of [5, 4, 3, 2]) progress.waits(lease(seconds * 1_000));
-  expect(lines).toEqual(['waiting for the lease of pserver 0 to expire, 4 s']);
+  expect(lines).toEqual(['waiting for the lease of pserver 0 to expire, 5 s']);
   progress.waits([]);
-  for (const seconds of [5]) progress.waits(lease(seconds * 1_000));
-  expect(lines).toHaveLength(1);
+  progress.waits(lease(5_000));
+  expect(lines).toHaveLength(2);
+});
+
+it('logs a wait for processes only when it lasts: they are being started', () => {
+  const master: Waiting[] = [{ kind: 'master', text: 'a master (none is registered)' }];
+  progress.waits(master);
+  expect(lines).toEqual([]);
+  progress.waits(master);
+  expect(lines).toEqual(['waiting for a master (none is registered)']);
 });
 
 it('knows whether the job has advanced since it was asked', () => {
