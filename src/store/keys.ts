@@ -14,6 +14,8 @@ export interface Keys {
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
   readonly stop: string;
+  /** The command line that resumes the job, with its folder and machine. */
+  readonly command: string;
   readonly masterLock: string;
   readonly masterAddr: string;
   /** By which pservers know the master. */
@@ -54,6 +56,8 @@ export interface Keys {
   checkpoint(index: number): string;
   /** Sync mode: the last complete cut, and the timeline. Under the prefix of the pservers' entries. */
   readonly cut: string;
+  /** Files of a pserver that an operator has given up, in case they cannot be found. */
+  forgotten(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;
   readonly partingPrefix: string;
@@ -69,6 +73,7 @@ export function keysOf(chroot: string): Keys {
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),
+    command: at('command'),
     masterAddr: at('master/addr'),
     masterSecret: at('master/secret'),
     tasksState: at('tasks/state'),
@@ -98,6 +103,7 @@ export function keysOf(chroot: string): Keys {
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     cut: at('checkpoints/cut'),
+    forgotten: (index) => at(`forgotten/${index}`),
     parting: (token) => at(`parting/${token}`),
     partingPrefix: at('parting/'),
     restored: at('restored'),

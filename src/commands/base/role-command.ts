@@ -5,6 +5,7 @@ import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { reportingLog } from '../../host/reports.ts';
@@ -110,6 +111,7 @@ function makeContext(
     registry,
     health: (isReady) => createHealth({ role, isReady, registry }),
     stop,
+    troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,

@@ -183,7 +183,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
   }
 
   private async train(run: ClusterRun): Promise<ExitCode> {
-    const { host, store, keys, loaded } = run;
+    const { host, loaded } = run;
     const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
     const end = await runCluster(run, children, this.progress('training'));
     const result = await readResult(run);
