@@ -57,7 +57,10 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return createHost({ logLevel, logFormat, ...(name === undefined ? {} : { name }) });
   }
 
-  /** Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, after `atOnce`. */
+  /**
+   * Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, after
+   * `atOnce`.
+   */
   protected interruption(atOnce?: () => void): AbortSignal {
     return abortOnSignals(process, atOnce);
   }
