@@ -103,9 +103,9 @@ async function showJob(store: Store, keys: Keys, network: Network): Promise<Show
   return { ...status, stored: await readStoredProgress(store, keys, status) };
 }
 
-/** A file that no role has created yet is no fault of the store. */
+/** A file that no role has created yet is no fault of the store, and a limit that is too short for one answer neither. */
 const isUnanswered = (error: unknown): boolean =>
-  isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing';
+  isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing' && error.cause !== undefined;
 
 const tooLate = (until: string, ms: number): PaddletError =>
   new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, {
