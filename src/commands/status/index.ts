@@ -103,7 +103,7 @@ async function showJob(store: Store, keys: Keys, network: Network): Promise<Show
   return { ...status, stored: await readStoredProgress(store, keys, status) };
 }
 
-/** A file that no role has created yet is no fault of the store, and a limit that is too short for one answer neither. */
+/** Neither a file that no role has created yet is the store's fault, nor a limit too short for one answer. */
 const isUnanswered = (error: unknown): boolean =>
   isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing' && error.cause !== undefined;
 
