@@ -1,7 +1,8 @@
 /**
  * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
- * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too.
+ * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--continued`
+ * gives each job fewer passes at first, and the rest when it has ended.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -16,6 +17,7 @@ const SHARE = 200;
 interface Kind {
   readonly mode: Mode;
   readonly mix: FaultMix;
+  readonly isContinued: boolean;
 }
 
 interface Work extends Share, Kind {}
@@ -101,15 +103,17 @@ if (isMainThread) {
       story: { type: 'string' },
       mode: { type: 'string', default: 'async' },
       disks: { type: 'boolean', default: false },
+      continued: { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
-  const kind = { mode: parseMode(values.mode), mix: values.disks ? DISK_MIX : DEFAULT_MIX };
+  const mix = values.disks ? DISK_MIX : DEFAULT_MIX;
+  const kind = { mode: parseMode(values.mode), mix, isContinued: values.continued };
   process.exitCode =
     values.story === undefined
       ? await runAll(parseSeeds(values.seeds), kind, Number(values.jobs))
       : await tell(Number(values.story), kind);
 } else {
   const work = workerData as Work;
-  parentPort!.postMessage(await runBatch({ seeds: seedsOf(work), mode: work.mode, mix: work.mix }));
+  parentPort!.postMessage(await runBatch({ ...work, seeds: seedsOf(work) }));
 }

@@ -21,7 +21,13 @@ export interface ClusterContext {
   readonly keys: Keys;
 }
 
-export interface RoleContext extends ClusterContext {
+/** Enough to own a key of a job, and to write by that. */
+export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'keys'> {
+  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
+  readonly stop: AbortSignal;
+}
+
+export interface RoleContext extends ClusterContext, StoreContext {
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */
@@ -29,8 +35,6 @@ export interface RoleContext extends ClusterContext {
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
-  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
-  readonly stop: AbortSignal;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;

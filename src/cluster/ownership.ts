@@ -8,7 +8,7 @@ import type { Fence } from '../store/fence.ts';
 import { type KeptLease, keepLease } from '../store/lease-keeper.ts';
 import { retryUntilAnswered } from '../store/retry-until-answered.ts';
 import type { KeyValue, Op, Store } from '../store/store.ts';
-import type { RoleContext } from './context.ts';
+import type { StoreContext } from './context.ts';
 import { createSignal, type Signal } from './waiting.ts';
 
 /** A lease that is being kept, before and after it owns a key. */
@@ -25,7 +25,7 @@ export interface HeldLease {
 }
 
 /** Grants a lease; retries until the store answers. */
-export async function holdLease(context: RoleContext, ttlMs: number): Promise<HeldLease> {
+export async function holdLease(context: StoreContext, ttlMs: number): Promise<HeldLease> {
   const { clock, log } = context.host;
   const changed = createSignal();
   const lost = new AbortController();
@@ -66,7 +66,7 @@ export async function holdLease(context: RoleContext, ttlMs: number): Promise<He
   };
 }
 
-async function grantWithRetries(context: RoleContext, ttlMs: number) {
+async function grantWithRetries(context: StoreContext, ttlMs: number) {
   const { clock } = context.host;
   const sent = { atMs: 0 };
   const grant = await retryStore(context, async () => {
@@ -87,7 +87,7 @@ async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
 }
 
 /** Repeats an idempotent call while the store is unreachable, until it answers or the signal aborts. */
-export function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
+export function retryStore<T>(context: StoreContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
   return retryUntilAnswered({ ...context.host, store: context.store, signal }, call);
 }
 
@@ -104,7 +104,7 @@ export type Claim =
   | { readonly outcome: 'taken'; readonly by: KeyValue };
 
 /** Creates the key if it does not exist. After a try with unknown outcome the key's lease says whether it is ours. */
-export async function claimKey(context: RoleContext, options: ClaimOptions): Promise<Claim> {
+export async function claimKey(context: StoreContext, options: ClaimOptions): Promise<Claim> {
   const { key, value, lease } = options;
   return retryStore(context, async () => {
     const answer = await context.store.txn({

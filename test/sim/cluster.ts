@@ -3,7 +3,9 @@ import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
+import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
+import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
@@ -25,6 +27,8 @@ export interface ClusterOptions {
   readonly workload: Workload;
   readonly timeline: Timeline;
   readonly witness: Witness;
+  /** The job that the masters are started with, when it is not that of the workload. */
+  readonly job?: Job;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
 }
 
@@ -54,6 +58,8 @@ export class Cluster {
   readonly network: SimulatedNetwork;
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
+  readonly #starts: Dice;
+  #job: Job;
 
   constructor(options: ClusterOptions) {
     const { seed, timeline, witness, workload } = options;
@@ -68,6 +74,8 @@ export class Cluster {
     });
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
+    this.#starts = starts;
+    this.#job = options.job ?? workload.job;
     this.supervisors = MEMBERS.map(
       (member) =>
         new Supervisor(this, member, {
@@ -80,6 +88,27 @@ export class Cluster {
 
   get isOver(): boolean {
     return this.supervisors.every(({ outcome }) => outcome !== undefined);
+  }
+
+  /** That of the job file. */
+  get job(): Job {
+    return this.#job;
+  }
+
+  /** Starts all processes again, when they have ended, with another job file. */
+  continueWith(job: Job): void {
+    this.#job = job;
+    for (const supervisor of this.supervisors) {
+      supervisor.startAt(this.timeline.nowMs + this.#starts.between(0, LATEST_START_MS));
+    }
+  }
+
+  /** The result in the store is that of fewer passes: whoever ends because of it came before the master. */
+  get isEarly(): boolean {
+    const entry = this.store.data.get(KEYS.result);
+    if (entry === undefined) return true;
+    const end = parseJobEnd(entry.key, entry.value);
+    return 'result' in end && end.result.passes < this.#job.training.passes;
   }
 
   named(name: string): Supervisor {
@@ -116,7 +145,12 @@ export class Supervisor {
     this.#options = options;
     this.machine = new Machine(options.dice);
     for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
-    cluster.timeline.at(options.startsAtMs, () => this.#start());
+    this.startAt(options.startsAtMs);
+  }
+
+  startAt(atMs: number): void {
+    this.outcome = undefined;
+    this.#cluster.timeline.at(atMs, () => this.#start());
   }
 
   /** SIGKILL. `silently`: with the whole machine, so that its peers are not told. */
@@ -165,7 +199,7 @@ export class Supervisor {
 
   async #run(process: SimulatedProcess): Promise<number> {
     const context = this.#contextOf(process);
-    const { job } = this.#options.workload;
+    const { job } = this.#cluster;
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
@@ -226,7 +260,8 @@ export class Supervisor {
     const how = code === null ? 'is dead' : `ends with ${code}`;
     // One that could not write its parameters down is started again like any other that was asked to stop.
     const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
-    if (verdict.act === 'restart' || (stopped && this.#stopRequested)) {
+    const early = verdict.act === 'done' && this.member.role !== 'master' && this.#cluster.isEarly;
+    if (verdict.act === 'restart' || early || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());

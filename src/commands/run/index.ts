@@ -3,13 +3,12 @@ import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
-import { parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
-import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { loadJobData } from '../../roles/master/dataset.ts';
+import { type JobData, loadJobData } from '../../roles/master/dataset.ts';
+import { standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -19,14 +18,15 @@ import { resultText } from '../base/result-text.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
-import { resetJob } from './reset-job.ts';
+import { continueJob } from './continue-job.ts';
+import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
     `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
 and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result.`;
+the result; with a higher training.passes it continues the job.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
@@ -62,13 +62,14 @@ the result.`;
     try {
       const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
       if (flags.fresh) await this.startOver(run);
-      const ask = { ...host, store, signal: stop };
-      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
-      if (before !== undefined) {
-        warnOfDifferences(host, await retryUntilAnswered(ask, () => readJobRecord(store, keys)), loaded);
-        return this.showEnd(before);
+      // Before anything is started or written: another job, or the end of this one.
+      const standing = await standingOf(run, loaded.job);
+      if (standing.kind === 'ended') return this.showEnd(standing.end);
+      const data = await this.indexData(host, loaded);
+      if (standing.kind === 'continued') {
+        await untilAllHaveExited(resetOptions(run));
+        await continueJob(run, loaded.job, data);
       }
-      await this.indexData(host, loaded);
       return await this.train(run);
     } finally {
       await store.close();
@@ -81,22 +82,21 @@ the result.`;
     return AbortSignal.any([this.interruption(), orphaned.signal]);
   }
 
-  private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
-    const ask = { ...host, store, signal: stop };
-    const network = createWebSocketNetwork(host);
-    const { leaseTtlMs } = loaded.job.cluster;
-    await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+  private async startOver(run: ClusterRun): Promise<void> {
+    const { store, folder } = run;
+    const options = resetOptions(run);
+    await resetJob(options);
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
-    const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
+    const { entries } = await retryUntilAnswered(options, () => store.range({ prefix: '/', limit: 1 }));
     if (entries.length === 0) removeLogs(folder);
   }
 
   /** Before any process is started, so that missing or broken data is reported at once. */
-  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<void> {
+  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
     const progress = this.progress('indexing');
     try {
-      await loadJobData({ host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) }, job);
+      return await loadJobData({ host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) }, job);
     } finally {
       progress.end();
     }
@@ -107,7 +107,7 @@ the result.`;
     const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
     const end = await runCluster(run, children, this.progress('training'));
     const result = await readResult(host, store, keys.result);
-    if (result !== undefined) return this.showEnd(result);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
     if (end.how === 'failed') throw childFailure(end, folder);
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
@@ -125,8 +125,7 @@ the result.`;
     };
   }
 
-  private showEnd({ key, value }: { key: string; value: string }): ExitCode {
-    const end = parseJobEnd(key, value);
+  private showEnd(end: JobEnd): ExitCode {
     if ('failure' in end) throw end.failure;
     this.output(end.result, () => resultText(end.result));
     return EXIT.done;
@@ -137,12 +136,12 @@ the result.`;
 const readResult = (host: Host, store: Store, key: string) =>
   retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
 
-/** The result that is printed again is that of the job as it was run. */
-function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {
-  const differences = record === undefined ? [] : diffJobs(record.job, job).map(({ field }) => field);
-  if (differences.length === 0) return;
-  log.warn(`this job was finished with other settings (${differences.join(', ')}); add --fresh to start over`);
-}
+const resetOptions = ({ host, store, keys, folder, loaded, stop }: ClusterRun): ResetOptions => ({
+  ...{ ...host, store, keys, signal: stop },
+  network: createWebSocketNetwork(host),
+  folder: join(folder, 'checkpoints'),
+  leaseTtlMs: loaded.job.cluster.leaseTtlMs,
+});
 
 /** A store that cannot be opened may not be the job's, or may be in use: it is not removed. */
 function notRemoved(error: unknown, folder: string): unknown {

@@ -1,6 +1,6 @@
 /** `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). */
 
-import type { RoleContext } from '../../cluster/context.ts';
+import type { StoreContext } from '../../cluster/context.ts';
 import { claimKey, type HeldLease } from '../../cluster/ownership.ts';
 import { createSignal, logWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
@@ -9,7 +9,7 @@ import type { KeyValue } from '../../store/store.ts';
 
 /** Throws `Interrupted` when stopped before, or when the lease is lost. */
 export async function takeLock(
-  context: RoleContext,
+  context: StoreContext,
   lease: HeldLease,
   holder: Record<string, unknown>,
   stopSignal: AbortSignal,
