@@ -85,6 +85,8 @@ export const LIMITS = {
   rowWidth: 65_536,
   batchRecords: 1_048_576,
   tasks: 10_000_000,
+  /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
+  repairedTasks: 1_000_000,
   /** Tasks a trainer holds at a time: one it works on, one it reads ahead. */
   tasksHeld: 2,
 

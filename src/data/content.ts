@@ -6,13 +6,15 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { constants, createGunzip, gunzipSync } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
 const BLOCK_BYTES = 1 << 20;
 const PARTIAL = '.partial';
+const HEAD_BYTES = 1 << 16;
+const NEWLINE = 10;
 
 export interface Content {
   /** As given. */
@@ -36,6 +38,33 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
     return { path, file: inflated, bytes: await inflated.size() };
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * The first bytes of the content, up to the end of a line: for a look at it. Nothing is written, so a gzip file is
+ * inflated only as far as its first bytes go. Empty when the first line is longer. Throws as `openContent`.
+ */
+export async function headOf(place: DataPlace, path: string): Promise<Uint8Array> {
+  const facts = await inspectFile(place, path);
+  const file = await openSource(place, absolutePath(place, path));
+  try {
+    const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
+    const raw = bytes.subarray(0, await file.read(bytes, 0));
+    const isWhole = raw.length === facts.bytes;
+    const content = (await isGzip(file)) ? inflatedHead(path, raw) : raw;
+    return isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+  } finally {
+    await file.close();
+  }
+}
+
+/** At most 1032 times as long, the highest ratio of deflate. */
+function inflatedHead(path: string, raw: Uint8Array): Uint8Array {
+  try {
+    return gunzipSync(raw, { finishFlush: constants.Z_SYNC_FLUSH });
+  } catch (cause) {
+    throw notGzip(path, cause as Error, 0);
   }
 }
 
@@ -132,15 +161,22 @@ async function writeInflated(source: string, file: DiskFile, target: DiskFile, f
   } catch (cause) {
     if (cause instanceof PaddletError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code ?? '';
-    const what = code.startsWith('Z_') ? 'is not a valid gzip file' : 'cannot be read';
-    throw new PaddletError('DataInvalid', `${source} ${what}: ${(cause as Error).message} (after ${offset} bytes)`, {
-      cause,
-      hint: 'check it with gzip -t, and fetch it again',
-    });
+    if (code.startsWith('Z_')) throw notGzip(source, cause as Error, offset);
+    throw new PaddletError(
+      'DataInvalid',
+      `${source} cannot be read: ${(cause as Error).message} (after ${offset} bytes)`,
+      { cause },
+    );
   } finally {
     input.destroy();
   }
 }
+
+const notGzip = (path: string, cause: Error, after: number): PaddletError =>
+  new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message} (after ${after} bytes)`, {
+    cause,
+    hint: 'check it with gzip -t, and fetch it again',
+  });
 
 async function* blocksOf(file: DiskFile): AsyncGenerator<Uint8Array> {
   for (let offset = 0; ; ) {

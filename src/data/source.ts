@@ -55,6 +55,8 @@ export interface BadRecord {
   readonly line: number;
   readonly byteOffset: number;
   readonly reason: string;
+  /** The line (text formats), as Latin-1 and cut off when long; of the first bad records of a task only. */
+  readonly text?: string;
 }
 
 /** The records of one task, parsed; bad ones keep their position but are left out of batches. */

@@ -56,6 +56,10 @@ export class SparseRecordsBuilder {
     this.positions.addBad(record);
   }
 
+  get badRecords(): number {
+    return this.positions.bad.length;
+  }
+
   get records(): number {
     return this.positions.records;
   }

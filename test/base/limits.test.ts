@@ -22,6 +22,10 @@ it('every pserver can have a shard, and a trainer may hold more attempts than it
   expect(LIMITS.heldAttempts).toBeGreaterThan(LIMITS.tasksHeld);
 });
 
+it('a slice of repairs is at most a pass more than it wants, and fits into a Map', () => {
+  expect(LIMITS.repairedTasks + LIMITS.tasks).toBeLessThan(2 ** 24);
+});
+
 it('a record fits into a frame', () => {
   expect(LIMITS.recordBytes).toBeLessThan(LIMITS.frameBytes);
 });

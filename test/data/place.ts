@@ -12,10 +12,17 @@ export interface TestPlace extends DataPlace {
   readonly warnings: string[];
 }
 
+const folders: string[] = [];
+
+// Registered when a test file imports this: a hook that is registered inside a test would never run.
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
 /** Removed when the test file is done. */
 export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-data-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  folders.push(folder);
   return folder;
 }
 

@@ -42,29 +42,29 @@ test('a data file that does not exist is named', async () => {
   expect(place.alive()).toEqual([]);
 });
 
-/** Breaks three lines of the training data, all in one task. */
-async function withBrokenLines(place: Place, maxBadRecords: number): Promise<string> {
+/** Breaks three lines of the training data, all in one task, from line `first` on. */
+async function withBrokenLines(place: Place, maxBadRecords: number, first: number): Promise<string> {
   const job = await plantedJob(place, { ...SMALL, data: { ...JOB.data, maxBadRecords } });
   const path = place.path('train.libsvm');
   const lines = readFileSync(path, 'utf8').split('\n');
-  lines[41] = '1 5:x';
-  lines[42] = 'two 5:1';
-  lines[43] = '1 5';
+  lines.splice(first - 1, 3, '1 5:x', 'two 5:1', '1 5');
   writeFileSync(path, lines.join('\n'));
   return job;
 }
 
 test('broken lines, more than a task may have: the job fails, showing them with file and line', async () => {
   const place = openPlace();
-  const { code, err } = await place.paddlet('run', await withBrokenLines(place, 2));
+  const { code, err } = await place.paddlet('run', await withBrokenLines(place, 2, 542));
   expect(code).toBe(DATA);
   expect(err).toMatch(/^error TooManyBadRecords: .*3 bad records in one task, data\.maxBadRecords is 2/m);
-  for (const line of [42, 43, 44]) expect(err).toContain(`train.libsvm:${line}: `);
+  for (const line of [542, 543, 544]) expect(err).toContain(`train.libsvm:${line}: `);
+  expect(err).toMatch(/^ *hint: .*data\.maxBadRecords/m);
+  expect(readFileSync(place.path('.paddlet/planted/logs/master.log'), 'utf8')).not.toContain('returned to the queue');
 });
 
 test('broken lines, as many as a task may have: they are in the account and in the log, and nothing is lost', async () => {
   const place = openPlace();
-  const job = await withBrokenLines(place, 3);
+  const job = await withBrokenLines(place, 3, 42);
   const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
   const bad = PASSES * 3;
   expect(result.records).toMatchObject({ applied: PASSES * RECORDS - bad, bad, discarded: 0, lost: 0 });

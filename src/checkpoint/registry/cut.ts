@@ -7,6 +7,7 @@ import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { Store } from '../../store/store.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
+import type { Generation } from './entry.ts';
 
 const count = z.int().min(0);
 
@@ -56,6 +57,17 @@ export async function readCut(store: Store, key: string): Promise<ReadCut> {
 /** Files that must stay whatever else is kept. */
 export function filesOfCut(cut: Cut): ReadonlySet<string> {
   return new Set([...cut.files, ...(cut.before?.files ?? [])].map(({ uuid }) => uuid));
+}
+
+/**
+ * Which of a pserver's published files, newest first, must stay: those of the cut, of the one before it, and the newest
+ * that was written for a cut. That one may be named by the cut that is being completed now; those before it can not any
+ * more, since the master announces a cut only when the one before it has ended, and then `cut` names it or never will.
+ * So `cut` must have been read after the newest file was announced. Files written for a clean stop belong to no cut.
+ */
+export function protectedByCut(cut: Cut, published: readonly Pick<Generation, 'uuid' | 'clean'>[]): Set<string> {
+  const newest = published.find(({ clean }) => clean !== true);
+  return new Set([...filesOfCut(cut), ...(newest === undefined ? [] : [newest.uuid])]);
 }
 
 /** After the cut: what a newly completed one replaces. */

@@ -7,8 +7,9 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { Clock, Disk } from '../../base/seams.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { settle } from '../../store/retry-transaction.ts';
-import type { Store, TxnResult } from '../../store/store.ts';
+import type { KeyValue, Store, TxnResult } from '../../store/store.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
+import { parseCut, protectedByCut } from './cut.ts';
 import {
   type CheckpointEntry,
   type Generation,
@@ -27,13 +28,15 @@ export interface StoreAccess {
   readonly onWaiting?: (error: PaddletError) => void;
 }
 
-export interface PublishOptions extends StoreAccess, Partial<Omit<RetentionOptions, 'keep'>> {
+export interface PublishOptions extends StoreAccess, Partial<Pick<RetentionOptions, 'others'>> {
   /** Of the writer's claim: `/ps/<index>`. */
   readonly fence: Fence;
   /** `/checkpoints/<index>`. */
   readonly key: string;
   readonly generation: Generation;
   readonly keep: number;
+  /** Sync mode: `/checkpoints/cut`. What `protectedByCut` says stays, whatever `keep` is. */
+  readonly cutKey?: string;
 }
 
 export interface Published {
@@ -52,13 +55,15 @@ const CONFLICT_ATTEMPTS = 10;
  * is no longer the writer's, `Interrupted` when aborted.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
-  const { key, keep, generation, others = [], isProtected = () => false } = options;
+  const { keep, generation, others = [], cutKey, key } = options;
   let dropped: readonly string[] = [];
-  const { entry, complaint } = await update(options, (before) => {
+  const { entry, complaint } = await update(options, (before, cut) => {
     // An attempt in doubt had landed, and the entry was opened since: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
-    const retention = retain(generation, earlier, { keep, others, isProtected });
+    const stays =
+      cutKey === undefined ? new Set() : protectedByCut(parseCut(cutKey, cut).cut, [generation, ...earlier]);
+    const retention = retain(generation, earlier, { keep, others, isProtected: ({ uuid }) => stays.has(uuid) });
     dropped = retention.dropped;
     return { ...generation, keep, generations: retention.kept };
   });
@@ -74,12 +79,15 @@ export interface OpenOptions extends StoreAccess {
 
 /**
  * Notes in the entry that a pserver serves from its newest file, before it applies anything: from here on the file is
- * no longer clean. Does nothing when there is no entry. Throws like `publish`.
+ * no longer clean. Does nothing when there is no entry, or when the newest file is this owner's own: it published that
+ * since, as its last state. Throws like `publish`.
  */
 export async function markOpened(options: OpenOptions): Promise<void> {
   const { key, fence } = options;
   const opened = fence.token.toString();
-  const { entry, isAbsent } = await update(options, (before) => before && { ...before, opened });
+  const { entry, isAbsent } = await update(options, (before) =>
+    before === undefined || before.token === opened ? undefined : { ...before, opened },
+  );
   if (entry === undefined && !isAbsent)
     throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
 }
@@ -87,18 +95,18 @@ export async function markOpened(options: OpenOptions): Promise<void> {
 interface Updated {
   readonly entry: CheckpointEntry | undefined;
   readonly complaint: string | undefined;
-  /** There was no entry to change. */
+  /** There was nothing to change. */
   readonly isAbsent: boolean;
 }
 
 async function update(
-  options: OpenOptions,
-  change: (before: CheckpointEntry | undefined) => CheckpointEntry | undefined,
+  options: OpenOptions & Pick<PublishOptions, 'cutKey'>,
+  change: (before: CheckpointEntry | undefined, cut: KeyValue | undefined) => CheckpointEntry | undefined,
 ): Promise<Updated> {
   const { store, key, fence } = options;
   for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
-    const before = await readSettled(options);
-    const entry = change(before.entry);
+    const { before, cut } = await readSettled(options);
+    const entry = change(before.entry, cut);
     if (entry === undefined) return { entry, complaint: before.complaint, isAbsent: true };
     const value = JSON.stringify(entry);
     const answer = await settle({
@@ -115,11 +123,16 @@ async function update(
   return { entry: undefined, complaint: undefined, isAbsent: false };
 }
 
-async function readSettled(options: OpenOptions): Promise<ReadEntry> {
-  const { store, key } = options;
-  const run = (): Promise<TxnResult> => store.txn({ if: [], then: [{ get: key }] });
-  const { result } = await settle({ ...options, run, happened: async () => false });
-  return parseEntry(key, result?.results[0]);
+interface ReadSettled {
+  readonly before: ReadEntry;
+  readonly cut: KeyValue | undefined;
+}
+
+async function readSettled(options: OpenOptions & Pick<PublishOptions, 'cutKey'>): Promise<ReadSettled> {
+  const { store, key, cutKey } = options;
+  const then = [{ get: key }, ...(cutKey === undefined ? [] : [{ get: cutKey }])];
+  const { result } = await settle({ ...options, run: () => store.txn({ if: [], then }), happened: async () => false });
+  return { before: parseEntry(key, result?.results[0]), cut: result?.results[1] };
 }
 
 /** Deletes files that a publish dropped. Returns those that cannot be deleted now; the next start removes them. */

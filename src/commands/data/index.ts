@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
+import { refuseOtherFormat } from '../../data/first-records.ts';
 import { DATA_FORMATS } from '../../data/formats/registry.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataIndex } from '../../data/source.ts';
@@ -10,7 +11,8 @@ export default class DataIndexCommand extends PaddletCommand<typeof DataIndexCom
   static override summary = 'Index data files: count records, find feature and label bounds';
   static override description =
     `Reads the files once and keeps the index in the cache, where a job that trains on them finds it. Files with the same
-digest give the same tasks. Bad records are counted as records here; training reports them.`;
+digest give the same tasks. Single bad records are counted as records here; training reports them. A file that begins
+with records of another format is refused.`;
   static override examples = [
     { command: '<%= config.bin %> data index a9a/a9a.gz --format libsvm', description: 'Index one file.' },
     {
@@ -59,6 +61,7 @@ digest give the same tasks. Bad records are counted as records here; training re
     };
     try {
       const what = this.positional();
+      await refuseOtherFormat(place, { what, format });
       const index = await loadOrBuildIndex(place, { what, format, recordsPerTask, onBytes, ...(labels && { labels }) });
       const tasks = cutTasks(index, recordsPerTask).length;
       const { chunks, ...facts } = index;

@@ -4,6 +4,7 @@ import type { Host } from '../../base/seams.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { loadJob } from '../../job/load-job.ts';
+import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Check } from './check.ts';
@@ -60,6 +61,7 @@ export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCh
           test.length === 0
             ? []
             : (await findFiles(place, labelled(format, test, testLabels, job.data.recordsPerTask))).paths;
+        await checkFirstRecords(place, job);
         if (trained.paths.length === 0) throw new PaddletError('DataMissing', `no training files in ${folder}`);
         return {
           status: 'ok',

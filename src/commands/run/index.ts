@@ -7,7 +7,7 @@ import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { type JobData, loadJobData } from '../../roles/master/dataset.ts';
+import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
 import { standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -96,7 +96,9 @@ the result; with a higher training.passes it continues the job.`;
   private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
     const progress = this.progress('indexing');
     try {
-      return await loadJobData({ host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) }, job);
+      const place = { host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) };
+      await checkFirstRecords(place, job);
+      return await loadJobData(place, job);
     } finally {
       progress.end();
     }

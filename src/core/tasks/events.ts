@@ -44,6 +44,7 @@ export type QueueEvent =
       readonly type: 'fail';
       readonly code: string;
       readonly error: string;
+      readonly hint?: string | undefined;
       /** The records are at fault: counts as a failure however far the task came. */
       readonly data: boolean;
       readonly read: number;

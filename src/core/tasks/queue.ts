@@ -11,6 +11,7 @@ import type { AttemptRef, PassTask } from './address.ts';
 import { type Attempt, countWork, hasMoved } from './attempt.ts';
 import { Dealer } from './dealer.ts';
 import type { LiveAttempt, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './events.ts';
+import { isSameForEveryTrainer } from './failure.ts';
 import { TaskPass } from './pass.ts';
 import { restoreQueue } from './restore.ts';
 import {
@@ -29,8 +30,11 @@ type EventOf<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>;
 /** Why an attempt ended without its task being done. */
 interface AttemptEnd {
   readonly isFailure: boolean;
+  /** Another attempt cannot end better. */
+  readonly isFinal?: boolean;
   readonly code: string;
   readonly error: string;
+  readonly hint?: string | undefined;
 }
 
 /** `now` is on the clock of `step`. `StoreValueInvalid` when what was saved cannot be of this job. */
@@ -192,7 +196,8 @@ class Queue implements TaskQueue {
     if (attempt === undefined) return;
     this.#pass.addSums(attempt.task, { ...noSums(), read: event.read });
     const isFailure = event.data || !hasMoved(attempt);
-    this.#endAttempt(attempt, { isFailure, code: event.code, error: event.error });
+    const { code, error, hint } = event;
+    this.#endAttempt(attempt, { isFailure, isFinal: event.data && isSameForEveryTrainer(code), code, error, hint });
     this.#effects.push({ type: 'accept', request: event.request });
   }
 
@@ -295,7 +300,7 @@ class Queue implements TaskQueue {
     // It ended with its task, discarded by an attempt that ended in the same step.
     if (!this.#pass.open.isLive(attempt)) return;
     const entry = this.#pass.end(attempt, end.isFailure);
-    if (entry.failures > this.#config.maxFailures) {
+    if (end.isFinal === true || entry.failures > this.#config.maxFailures) {
       this.#discard(attempt, end);
     } else if (entry.attempts.size === 0) {
       this.#pass.giveBack(attempt.task);
@@ -303,7 +308,7 @@ class Queue implements TaskQueue {
     }
   }
 
-  #discard({ task, trainer }: Attempt, { code, error }: AttemptEnd): void {
+  #discard({ task, trainer }: Attempt, { code, error, hint }: AttemptEnd): void {
     this.#pass.discard(task);
     const address = this.#addressOf(task);
     const report: DiscardedTask = {
@@ -313,6 +318,7 @@ class Queue implements TaskQueue {
       trainer,
       code,
       error: error.slice(0, DISCARD_TEXT_LENGTH),
+      ...(hint === undefined ? {} : { hint: hint.slice(0, DISCARD_TEXT_LENGTH) }),
       where: this.#config.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
     };
     this.#discards.set(task, report);

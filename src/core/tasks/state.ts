@@ -73,6 +73,7 @@ export const discardSchema = z.strictObject({
   trainer: z.string(),
   code: z.string(),
   error: z.string(),
+  hint: z.string().optional(),
   where: z.string(),
 });
 export type DiscardedTask = z.infer<typeof discardSchema>;

@@ -20,6 +20,10 @@ export interface Format {
    * `DataChanged`, `DataCacheFailed`.
    */
   index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]>;
+  /**
+   * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
+   */
+  readHead?(head: { readonly file: string; readonly bytes: Uint8Array }, labels: LabelRule): TaskRecords;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
   read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords>;
 }

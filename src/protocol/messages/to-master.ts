@@ -65,6 +65,8 @@ const tasks = {
       ...attemptRef,
       code: name,
       error: failureText,
+      /** What to do about it. */
+      hint: failureText.optional(),
       /** True when records, not the cluster, are at fault; then the error names file and line. */
       data: z.boolean(),
       read: count,
@@ -99,7 +101,16 @@ const syncMode = {
   /** The records of a lane cannot be computed. */
   failLane: message(
     'failLane',
-    { ...ofJob, trainer: name, ...roundRef, lane: count, code: name, error: failureText, data: z.boolean() },
+    {
+      ...ofJob,
+      trainer: name,
+      ...roundRef,
+      lane: count,
+      code: name,
+      error: failureText,
+      hint: failureText.optional(),
+      data: z.boolean(),
+    },
     {},
   ),
   /** The trainer leaves; others are to compute its lanes. */

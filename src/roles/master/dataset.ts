@@ -2,6 +2,7 @@
  * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
  */
 import type { DataFacts } from '../../cluster/job/job-record.ts';
+import { refuseBadStart } from '../../data/first-records.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
@@ -27,6 +28,18 @@ export async function loadJobData(place: DataPlace, job: Job): Promise<JobData> 
     train: await loadDataset(place, job, train, trainLabels),
     test: test.length === 0 ? undefined : await loadDataset(place, job, test, testLabels),
   };
+}
+
+/**
+ * A look at the first records of the training and test files. Throws `TooManyBadRecords` if the job is certain to fail
+ * because of them, `DataMissing`, `DataInvalid`.
+ */
+export async function checkFirstRecords(place: DataPlace, { data, model, tasks }: Job): Promise<void> {
+  // Tasks that fail may be left out.
+  if (tasks.maxDiscarded > 0 || model.type === 'softmax') return;
+  for (const what of [data.train, data.test]) {
+    if (what.length > 0) await refuseBadStart(place, { ...data, what, labels: { task: model.task } });
+  }
 }
 
 export async function loadDataset(

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import {
   entrySchema,
   type Generation,
@@ -22,6 +23,7 @@ import { FakeClock, put } from '../../store/support.ts';
 import { PLACE, uuidOf } from '../fixture.ts';
 
 const KEY = '/paddlet/small/checkpoints/1';
+const CUT = '/paddlet/small/checkpoints/cut';
 const PS = '/paddlet/small/ps/1';
 
 const generation = (number: number, changes: Partial<Generation> = {}): Generation => ({
@@ -89,6 +91,12 @@ beforeEach(() => {
   world = new World();
 });
 
+/** The cut is made of the file of that number. */
+async function putCut(number: number): Promise<void> {
+  const files = [{ index: PLACE.index, uuid: uuidOf(number), md5: generation(number).md5 }];
+  await put(world.store, CUT, JSON.stringify({ timeline: 0, round: number, files } satisfies Cut));
+}
+
 describe('publish', () => {
   it('writes the key as the protocol has it, with what more is needed', async () => {
     await publish(world.options(await world.claim(), 1));
@@ -107,7 +115,7 @@ describe('publish', () => {
     expect(last.dropped).toEqual([uuidOf(4), uuidOf(3)]);
   });
 
-  it('drops no file that is protected or holds a shard that no newer file has', async () => {
+  it('drops no file that the cut protects or that holds a shard that no newer file has', async () => {
     const fence = await world.claim();
     const shards = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '0-3' }];
     const moved = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '4-7' }];
@@ -119,11 +127,33 @@ describe('publish', () => {
     const third = { keep: 0, generation: generation(3, { shards }), others: [other] };
     expect((await publish(world.options(fence, 3, third))).dropped).toEqual([uuidOf(2)]);
     const newer = entrySchema.parse(generation(8, { shards: moved }));
-    const isProtected = ({ uuid }: { uuid: string }): boolean => uuid === uuidOf(1);
-    const fourth = { keep: 0, generation: generation(4, { shards }), others: [newer], isProtected };
+    const fourth = { keep: 0, generation: generation(4, { shards }), others: [newer], cutKey: CUT };
+    await putCut(1);
     expect((await publish(world.options(fence, 4, fourth))).dropped).toEqual([uuidOf(3)]);
     const fifth = { keep: 0, generation: generation(5, { shards }), others: [newer] };
     expect((await publish(world.options(fence, 5, fifth))).dropped).toEqual([uuidOf(4), uuidOf(1)]);
+  });
+
+  it('keeps the same number of files however many cuts fail, and never one that may be completed yet', async () => {
+    const fence = await world.claim();
+    const uuids: string[][] = [];
+    await putCut(1);
+    for (const number of [1, 2, 3, 4, 5, 6]) {
+      await publish(world.options(fence, number, { keep: 0, cutKey: CUT }));
+      uuids.push(await world.uuids());
+    }
+    expect(uuids.map((some) => some.length)).toEqual([1, 2, 2, 2, 2, 2]);
+    expect(uuids.at(-1)).toEqual([6, 1].map(uuidOf));
+    // The cut of file 6 is still being completed when this owner stops, twice.
+    for (const number of [7, 8]) {
+      const changes = { keep: 0, cutKey: CUT, generation: generation(number, { clean: true }) };
+      await publish(world.options(fence, number, changes));
+    }
+    expect(await world.uuids()).toEqual([8, 6, 1].map(uuidOf));
+    // Completed after all, and only the store knows it yet.
+    await putCut(6);
+    await publish(world.options(fence, 9, { keep: 0, cutKey: CUT }));
+    expect(await world.uuids()).toEqual([9, 6].map(uuidOf));
   });
 
   it('is refused to an owner that lost its index, whose file then goes', async () => {
@@ -219,6 +249,18 @@ describe('a clean file', () => {
     expect(isClean(await world.entry())).toBe(true);
     await world.claim();
     await expect(markOpened({ store, clock, fence, key: KEY })).rejects.toMatchObject({ code: 'LeaseGone' });
+  });
+});
+
+describe('a late note that a file was opened', () => {
+  it('does not open the last state that the same owner has published since', async () => {
+    const { store, clock } = world;
+    await publish(world.options(await world.claim(), 1, { generation: generation(1, { clean: true }) }));
+    const fence = await world.claim();
+    const last = generation(2, { clean: true, token: fence.token.toString() });
+    await publish(world.options(fence, 2, { generation: last }));
+    await markOpened({ store, clock, fence, key: KEY });
+    expect(isClean(await world.entry())).toBe(true);
   });
 });
 

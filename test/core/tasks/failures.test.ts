@@ -265,6 +265,29 @@ describe('a task that fails once too often', () => {
     expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 2, discarded: 1 });
   });
 
+  it('is discarded at once when its records are bad for every trainer, with the hint of the one that read them', () => {
+    const rig = poison({ passes: 1 });
+    const ref = rig.take('ann');
+    rig.progress(ref, 0);
+    const report = { code: 'TooManyBadRecords', error: 'f:1: bad', hint: 'fix line 1', data: true, read: 0 };
+    rig.step({ type: 'fail', ...ref, ...report, request: 1 });
+    expect(rig.queue.discarded()).toMatchObject([
+      { task: ref.task, trainer: 'ann', code: 'TooManyBadRecords', error: 'f:1: bad', hint: 'fix line 1' },
+    ]);
+    rig.restart('ann');
+    expect(rig.queue.discarded()).toMatchObject([{ task: ref.task, hint: 'fix line 1' }]);
+  });
+
+  it.each(['DataMissing', 'DataChanged', 'DataInvalid', 'BadGradient'])(
+    'is tried again by others after %s, which another machine or other parameters may not have',
+    (code) => {
+      const rig = poison({ passes: 1 });
+      const ref = rig.take('ann');
+      rig.step({ type: 'fail', ...ref, code, error: 'it broke', data: true, read: 0, request: 1 });
+      expect(rig.queue.discarded()).toEqual([]);
+    },
+  );
+
   it('ends the pass even when it is the last one pending (defect 1)', () => {
     const { rig, ref } = oneTask({ passes: 2 });
     rig.fail(ref);

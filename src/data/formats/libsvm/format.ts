@@ -4,21 +4,32 @@ import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import { changed, countRecords, isOverlong } from '../../chunk-check.ts';
 import { openContent } from '../../content.ts';
+import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import { type DataPlace, resolveFiles } from '../../place.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
 import { SparseRecordsBuilder } from '../../sparse-records.ts';
 import type { Format, FoundFiles, Indexing, ReadOptions } from '../format.ts';
+import { NEWLINE } from './ascii.ts';
 import { FEWEST_FEATURE_BYTES, parseLibsvm, tooLong } from './parser.ts';
-import { scanText } from './scanner.ts';
+import { BOM, scanText } from './scanner.ts';
 
 export const libsvmFormat: Format = {
   input: 'sparse',
   hasLabelFiles: false,
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
   index,
+  readHead,
   read,
 };
+
+function readHead({ file, bytes }: { file: string; bytes: Uint8Array }, labels: LabelRule): TaskRecords {
+  const lines = bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 1);
+  const builder = new SparseRecordsBuilder(lines, Math.ceil(bytes.length / FEWEST_FEATURE_BYTES));
+  const start = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
+  parseLibsvm({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1 }, labels, builder);
+  return builder.finish();
+}
 
 async function index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
   const files: IndexedFile[] = [];

@@ -6,12 +6,16 @@
 import { LIMITS } from '../../../base/limits.ts';
 import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
 import type { SparseRecordsBuilder } from '../../sparse-records.ts';
-import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE } from './ascii.ts';
+import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from './ascii.ts';
 
 /** A feature takes at least four bytes of text, as in " 1:1". */
 export const FEWEST_FEATURE_BYTES = 4;
 
 const SMALL_ID_DIGITS = 9;
+
+/** Of the first bad records the text is kept, to show it and to see what the file looks like. */
+const SHOWN_RECORDS = 8;
+const SHOWN_BYTES = 4096;
 
 export interface TextPart {
   readonly file: string;
@@ -35,7 +39,11 @@ export function parseLibsvm(part: TextPart, rule: LabelRule, into: SparseRecords
     while (at < end && isBlank(bytes[at]!)) at++;
     if (at < end && bytes[at] !== HASH) {
       const reason = parser.record(at, end, line);
-      if (reason !== undefined) into.bad({ file: part.file, line, byteOffset: part.offset + start, reason });
+      if (reason !== undefined) {
+        const text = textOf(bytes, at, Math.min(end, at + SHOWN_BYTES)).trimEnd();
+        const shown = into.badRecords < SHOWN_RECORDS && { text };
+        into.bad({ file: part.file, line, byteOffset: part.offset + start, reason, ...shown });
+      }
     }
     start = end + 1;
   }

@@ -10,7 +10,7 @@ import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
 
 const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
-const BOM = [0xef, 0xbb, 0xbf];
+export const BOM = [0xef, 0xbb, 0xbf];
 
 /**
  * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer

@@ -116,13 +116,13 @@ class Service implements LaneService {
     return { number: this.#number(), done: this.#done, owners: this.owners() };
   }
 
-  failed({ trainer, round, lane, code, error, data }: FailLane): void {
+  failed({ trainer, round, lane, code, error, hint, data }: FailLane): void {
     const { describe, record, onFatal } = this.#options;
     const { lanes } = record.job.training;
     if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has ${lanes}`);
     if (data) {
       const what = `${describe(round, lane)} cannot be computed, by trainer ${trainer}: ${error}`;
-      onFatal(new PaddletError(fatal(code), what));
+      onFatal(new PaddletError(fatal(code), what, hint === undefined ? {} : { hint }));
       return;
     }
     this.#complaint = `${code}: ${error}`;

@@ -15,8 +15,22 @@ export interface FindUnclosed {
   readonly stopSignal: AbortSignal;
 }
 
-/** Tasks that are done in the queue and that some shard lacks, oldest pass first. */
-export async function findUnclosed(options: FindUnclosed, number: number): Promise<PassTask[]> {
+export interface UnclosedTasks {
+  /** Oldest pass first. */
+  readonly tasks: readonly PassTask[];
+  /** Passes from here on are still to be searched; undefined when none is left. */
+  readonly nextPass: number | undefined;
+}
+
+/**
+ * Tasks of that pass and later ones that are done in the queue and that some shard lacks. Stops after a pass when so
+ * many are found: all of a long job do not fit into memory.
+ */
+export async function findUnclosed(
+  options: FindUnclosed,
+  number: number,
+  from: { readonly pass: number; readonly enough: number },
+): Promise<UnclosedTasks> {
   const { record, group, training, stopSignal } = options;
   const { tasks } = record.train;
   return group.withPlacement(
@@ -24,14 +38,16 @@ export async function findUnclosed(options: FindUnclosed, number: number): Promi
     async (placement) => {
       const found: PassTask[] = [];
       const { pass: current } = training.queue.counts();
-      for (let pass = await lowestWatermark(options, placement.pservers, number); pass <= current; pass++) {
+      const lowest = await lowestWatermark(options, placement.pservers, number);
+      for (let pass = Math.max(from.pass, lowest); pass <= current; pass++) {
+        if (found.length >= from.enough) return { tasks: found, nextPass: pass };
         const all = Array.from({ length: tasks }, (_, task) => task);
         const done = all.filter((task) => training.queue.isDone(pass, task));
         const answers = await allSettledOrThrow(placement.pservers.map((one) => askClosed(options, one, pass, number)));
         const ledgers = answers.flatMap(({ ledgers }) => ledgers);
         for (const task of done) if (ledgers.some((ledger) => !ledger.has(task))) found.push({ pass, task });
       }
-      return found;
+      return { tasks: found, nextPass: undefined };
     },
     stopSignal,
   );

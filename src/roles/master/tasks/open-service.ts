@@ -4,6 +4,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { type Addressing, trainingTasks } from '../../../core/tasks/address.ts';
 import type { QueueConfig } from '../../../core/tasks/events.ts';
+import { isSameForEveryTrainer } from '../../../core/tasks/failure.ts';
 import { createTaskQueue } from '../../../core/tasks/queue.ts';
 import type { DiscardedTask } from '../../../core/tasks/state.ts';
 import { type Dataset, describeTask } from '../dataset.ts';
@@ -66,10 +67,13 @@ export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Add
 export function taskFailure(discarded: DiscardedTask, record: JobRecord): PaddletError {
   const { task, where, error, code, trainer } = discarded;
   const { maxDiscarded, maxFailures } = record.job.tasks;
-  const isData = code.startsWith('Data') || code === 'TooManyBadRecords';
+  const isFinal = isSameForEveryTrainer(code);
+  const isData = isFinal || code.startsWith('Data');
+  const howOften = isFinal ? 'failed on' : `failed more than ${maxFailures} times, last on`;
+  const leaveOut = `tasks.maxDiscarded is ${maxDiscarded}: raise it to continue without such tasks`;
   return new PaddletError(
     isData && isErrorCode(code) ? code : 'TaskDiscarded',
-    `task ${task} (${where}) failed more than ${maxFailures} times, last on trainer ${trainer}: ${error}`,
-    { hint: `tasks.maxDiscarded is ${maxDiscarded}: raise it to continue without such tasks` },
+    `task ${task} (${where}) ${howOften} trainer ${trainer}: ${error}`,
+    { hint: discarded.hint ?? (isFinal ? 'check the data with `paddlet doctor JOB`' : leaveOut) },
   );
 }

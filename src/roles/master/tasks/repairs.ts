@@ -1,10 +1,12 @@
 /**
  * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
  * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
- * them as duplicates (DESIGN §5, "Recovery"). Only the recovery number that has been reconciled is saved: another
- * master finds the same tasks again.
+ * them as duplicates (DESIGN §5, "Recovery"). A long job has more of them than fit into memory, so they are found and
+ * replayed in slices of passes. Only the recovery number that has been reconciled is saved: another master finds what
+ * is left again.
  */
 import { failPoint } from '../../../base/fail-points.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
@@ -15,7 +17,7 @@ import { createTaskQueue } from '../../../core/tasks/queue.ts';
 import type { DiscardedTask } from '../../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
 import { closeDiscarded } from './conclude.ts';
-import { type FindUnclosed, findUnclosed } from './find-unclosed.ts';
+import { type FindUnclosed, findUnclosed, type UnclosedTasks } from './find-unclosed.ts';
 import { createTaskService, type TaskService } from './service.ts';
 
 /** Tasks that are replayed together. */
@@ -37,6 +39,8 @@ export interface RepairsOptions extends FindUnclosed {
   readonly taskRecords: Uint32Array;
   readonly describeTask: (task: number) => string;
   readonly recoveries: RecoveryView;
+  /** A slice ends after the pass in which so many tasks are found. */
+  readonly enoughTasks?: number;
   /** Live trainers, for a new batch. */
   readonly roster: () => readonly string[];
   readonly reconciled: number;
@@ -80,17 +84,24 @@ class RepairLoop {
   }
 
   async #repair(number: number): Promise<void> {
-    const { context, fence, group, record, training, stopSignal } = this.#options;
-    const tasks = await findUnclosed(this.#options, number);
-    failPoint('repair.found');
+    const { context, fence, group, record, training, stopSignal, enoughTasks = LIMITS.repairedTasks } = this.#options;
     await closeDiscarded(group, record, training.queue.discarded(), stopSignal);
-    if (tasks.length > 0) await this.#replay(tasks, number);
-    if (this.#isOvertaken(number)) return;
+    let repaired = 0;
+    let from: number | undefined = 0;
+    while (from !== undefined) {
+      const slice = { pass: from, enough: enoughTasks };
+      const { tasks, nextPass }: UnclosedTasks = await findUnclosed(this.#options, number, slice);
+      failPoint('repair.found');
+      if (tasks.length > 0) await this.#replay(tasks, number);
+      if (this.#isOvertaken(number)) return;
+      repaired += tasks.length;
+      from = nextPass;
+    }
     failPoint('repair.done');
     const { store, keys } = context;
     const put = { put: keys.tasksReconciled, value: String(number) };
     await retryStore(context, () => fencedTxn(store, fence, { then: [put] }), stopSignal);
-    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired: tasks.length });
+    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired });
     this.reconciled = number;
   }
 

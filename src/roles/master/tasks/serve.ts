@@ -30,8 +30,8 @@ export async function answerTasks(
       await finishTask(state, header);
       return { header: { type: 'finishTask' } };
     case 'failTask': {
-      const { code, error, data, read } = header;
-      await serviceOf(state, header.queue).fail(refOf(header), { code, error, data, read });
+      const { code, error, hint, data, read } = header;
+      await serviceOf(state, header.queue).fail(refOf(header), { code, error, hint, data, read });
       return { header: { type: 'failTask' } };
     }
     case 'returnTask':

@@ -31,6 +31,7 @@ export interface TaskService {
 export interface FailureReport {
   readonly code: string;
   readonly error: string;
+  readonly hint?: string | undefined;
   readonly data: boolean;
   readonly read: number;
 }

@@ -4,7 +4,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { type CheckpointFile, writeCheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
+import { generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -29,7 +29,6 @@ export interface SnapshotOptions {
     readonly timeline: number;
     /** The round that all shards are at now. */
     readonly rounds: () => RoundsMeta;
-    readonly isProtected: (generation: Generation) => boolean;
   };
 }
 
@@ -73,7 +72,7 @@ export class Snapshots {
       fence,
       key: keys.checkpoint(index),
       keep: record.job.checkpoint.keep,
-      ...(sync === undefined ? {} : { isProtected: sync.isProtected }),
+      ...(sync === undefined ? {} : { cutKey: keys.cut }),
       rest: () => new Promise((resolve) => void clock.after(0, resolve)),
       ...this.#paceOf(clean),
     });

@@ -1,8 +1,6 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
 import type { PaddletError } from '../../../base/errors.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { type Cut, filesOfCut } from '../../../checkpoint/registry/cut.ts';
-import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { failJob } from '../../../cluster/job/job-watch.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createRoundGate } from '../../../core/rounds/gate.ts';
@@ -31,7 +29,7 @@ export class TimelineState {
 
   /** `shards` are in the state that was loaded. */
   constructor(options: TimelineOptions, loaded: Omit<LoadedRounds, 'parameters' | 'ledgers'>, shards: OwnedShards) {
-    const { context, record, spec, lease, metrics, cuts } = options;
+    const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
     const { cluster } = record.job;
     const { timeline } = loaded;
@@ -44,7 +42,6 @@ export class TimelineState {
       sync: {
         timeline,
         rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
-        isProtected: (generation) => isOfCutOrAfter(generation, cuts.current()?.cut),
       },
     });
     const isHeld = (): boolean => lease.isHeld();
@@ -104,10 +101,4 @@ export class TimelineState {
 
 function failWholeJob({ context, fence, index, onFatal }: TimelineOptions, error: PaddletError): void {
   failJob(context, fence, `pserver ${index}`, error).then(() => onFatal(error), onFatal);
-}
-
-/** Files of the cut, and those that the next may be made of, stay until a newer cut is complete, whatever `keep` is. */
-function isOfCutOrAfter({ uuid, round }: Generation, cut: Cut | undefined): boolean {
-  if (cut === undefined) return true;
-  return filesOfCut(cut).has(uuid) || (round ?? 0) >= cut.round;
 }

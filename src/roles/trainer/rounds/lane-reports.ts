@@ -1,12 +1,11 @@
 /** What a trainer in sync mode tells the master of its lanes. */
 import type { PaddletError } from '../../../base/errors.ts';
-import { LIMITS } from '../../../base/limits.ts';
 import type { Log } from '../../../base/seams.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { TimelineVersion } from '../../../cluster/client/round-barrier.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
-import { DATA_CODES } from '../tasks/dealt-task.ts';
+import { DATA_CODES, failureTexts } from '../tasks/dealt-task.ts';
 
 export interface LaneReports {
   /** The lane could not be computed or delivered here. `at`: the round, as the version it is computed from. */
@@ -38,7 +37,7 @@ export function createLaneReports({ record, id, master, log, stopSignal }: LaneR
         round,
         lane,
         code: error.code,
-        error: error.message.slice(0, LIMITS.failureCharacters),
+        ...failureTexts(error),
         data: DATA_CODES.has(error.code),
       };
       (await master.request({ header }, { signal: stopSignal })).free();

@@ -6,8 +6,8 @@ import { isPaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { createVersionClient } from '../../../cluster/client/version-client.ts';
+import { describeBad, refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { TaskRecords } from '../../../data/source.ts';
-import { refuseTooManyBad } from '../tasks/dealt-task.ts';
 import { runTasks, type TaskLoopOptions } from '../tasks/loop.ts';
 import { openTaskFiles, type TaskFiles } from '../tasks/task-files.ts';
 import { followLaneAssignment, type LaneAssignment } from './lane-assignment.ts';
@@ -55,8 +55,8 @@ async function readTask(options: SyncModeOptions, files: TaskFiles, task: number
   const reply = await master.request({ header }, { timeoutMs: CHUNKS_TIMEOUT_MS, signal: stopSignal });
   reply.free();
   const records = await files.read(reply.header);
-  refuseTooManyBad(records, record.job.data.maxBadRecords);
-  for (const bad of records.bad) context.host.log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
+  refuseTooManyBad(records, record.job.data);
+  for (const bad of records.bad) context.host.log.warn(`bad record: ${describeBad(bad)}`);
   return records;
 }
 

@@ -1,6 +1,8 @@
 /** A task that the master dealt to this trainer: it is read while the one before it is processed. */
-import { PaddletError } from '../../../base/errors.ts';
+import type { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Model } from '../../../model/model.ts';
@@ -26,22 +28,12 @@ async function readTask(place: DataPlace, record: JobRecord, model: Model, dealt
   const files = openTaskFiles(place, record, model);
   try {
     const records = await files.read(dealt);
-    refuseTooManyBad(records, record.job.data.maxBadRecords);
+    // Judged before the first push of the task (DESIGN §5).
+    refuseTooManyBad(records, record.job.data);
     return records;
   } finally {
     await files.close();
   }
-}
-
-/** Judged before the first push of the task (DESIGN §5). */
-export function refuseTooManyBad(records: TaskRecords, maxBadRecords: number): void {
-  if (records.bad.length <= maxBadRecords) return;
-  const shown = records.bad.slice(0, 3).map(({ file, line, reason }) => `${file}:${line}: ${reason}`);
-  throw new PaddletError(
-    'TooManyBadRecords',
-    `${records.bad.length} bad records in one task, data.maxBadRecords is ${maxBadRecords}: ${shown.join('; ')}`,
-    { hint: 'fix the data, or allow more with data.maxBadRecords' },
-  );
 }
 
 /** Errors of the records, not of the cluster. */
@@ -52,3 +44,9 @@ export const DATA_CODES: ReadonlySet<string> = new Set([
   'DataChanged',
   'BadGradient',
 ]);
+
+/** What a report to the master says of an error. */
+export const failureTexts = ({ message, hint }: PaddletError) => ({
+  error: message.slice(0, LIMITS.failureCharacters),
+  ...(hint === undefined ? {} : { hint: hint.slice(0, LIMITS.failureCharacters) }),
+});

@@ -6,7 +6,6 @@
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import { LIMITS } from '../../../base/limits.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import { LONG_POLL_MS, type MasterClient } from '../../../cluster/client/master-client.ts';
 import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
@@ -14,6 +13,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import type { TaskAddress } from '../../../core/tasks/address.ts';
+import { describeBad } from '../../../data/bad-records.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { Model } from '../../../model/model.ts';
@@ -21,7 +21,7 @@ import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
-import { beginReading, DATA_CODES, type HeldTask } from './dealt-task.ts';
+import { beginReading, DATA_CODES, failureTexts, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
 
@@ -123,7 +123,7 @@ async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
   try {
     activity.enter('read');
     const parsed = await records;
-    for (const bad of parsed.bad) log.warn(`bad record: ${bad.file}:${bad.line}: ${bad.reason}`);
+    for (const bad of parsed.bad) log.warn(`bad record: ${describeBad(bad)}`);
     await (dealt.queue === 'evaluate' ? evaluate(options, dealt, parsed, until) : train(options, dealt, parsed, until));
   } catch (error) {
     task.read = activity.report().records - before;
@@ -210,7 +210,7 @@ async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask
     trainer: id,
     ...addressOf(dealt),
     code: error.code,
-    error: error.message.slice(0, LIMITS.failureCharacters),
+    ...failureTexts(error),
     data: DATA_CODES.has(error.code),
     read,
   };

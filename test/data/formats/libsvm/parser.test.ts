@@ -156,7 +156,9 @@ describe('libsvm text', () => {
 
   test('a bad record says file, line and byte offset, and keeps its position', () => {
     const records = parse('1 1:1\n\n# c\n1 x\n0 2:1\n', BINARY, { offset: 1000, firstLine: 50 });
-    expect(records.bad).toEqual([{ file: 'f', line: 53, byteOffset: 1011, reason: 'feature "x" has no ":"' }]);
+    expect(records.bad).toEqual([
+      { file: 'f', line: 53, byteOffset: 1011, reason: 'feature "x" has no ":"', text: '1 x' },
+    ]);
     expect(records.records).toBe(3);
     expect([0, 1, 2, 3].map((position) => records.goodBefore(position))).toEqual([0, 1, 1, 2]);
     expect(sparse(records, 1, 2).records).toBe(0);

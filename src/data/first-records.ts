@@ -1,0 +1,67 @@
+/**
+ * A look at the first records of the data, before anything is started: data of another format, or labels that the model
+ * does not take, are reported in the first second. Trainers judge the rest, task by task.
+ */
+import { PaddletError } from '../base/errors.ts';
+import { type BadRecordsRule, tooManyBad } from './bad-records.ts';
+import { headOf } from './content.ts';
+import { type DataFormat, formatOf } from './formats/registry.ts';
+import type { LabelRule } from './labels.ts';
+import { type DataPlace, resolveFiles } from './place.ts';
+import type { BadRecord, TaskRecords } from './source.ts';
+
+const FIRST_FILES = 8;
+const FIRST_RECORDS = 100;
+
+export interface FirstRecords {
+  readonly what: string | readonly string[];
+  readonly format: DataFormat;
+  readonly labels: LabelRule;
+}
+
+export interface FirstTask extends FirstRecords, BadRecordsRule {
+  readonly recordsPerTask: number;
+}
+
+/** Throws `TooManyBadRecords` if a task of the data is certain to fail. */
+export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise<void> {
+  const records = Math.min(FIRST_RECORDS, task.recordsPerTask);
+  for await (const { path, isFirst, head } of heads(place, task)) {
+    const bad = badAmong(head, records);
+    // So few records of a later file are in two tasks at most.
+    const allowed = (isFirst ? 1 : 2) * task.maxBadRecords;
+    if (bad.length <= allowed) continue;
+    const among = Math.min(records, head.records);
+    throw tooManyBad(
+      bad,
+      `${bad.length} of the first ${among} records of ${path} are bad, data.maxBadRecords is ${task.maxBadRecords}`,
+    );
+  }
+}
+
+/** Throws `DataInvalid` if a file begins with records of another format. */
+export async function refuseOtherFormat(place: DataPlace, data: Omit<FirstRecords, 'labels'>): Promise<void> {
+  // The widest rule, as the model is not known.
+  const labels: LabelRule = { task: 'regression' };
+  for await (const { path, head } of heads(place, { ...data, labels })) {
+    if (head.records === 0 || head.bad.length < head.records) continue;
+    const { message, hint } = tooManyBad(head.bad, `no record of ${path} can be read as ${data.format}`);
+    throw new PaddletError('DataInvalid', message, hint === undefined ? {} : { hint });
+  }
+}
+
+/** Bad ones among the first `records`. */
+function badAmong(head: TaskRecords, records: number): readonly BadRecord[] {
+  const among = Math.min(records, head.records);
+  return head.bad.slice(0, among - head.goodBefore(among));
+}
+
+async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) {
+  const { readHead } = formatOf(format);
+  if (readHead === undefined) return;
+  const paths = await resolveFiles(place, what);
+  for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
+    const bytes = await headOf(place, path);
+    yield { path, isFirst: at === 0, head: readHead({ file: path, bytes }, labels) };
+  }
+}

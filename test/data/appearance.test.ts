@@ -1,0 +1,44 @@
+/** What bad lines look like: one sample for each kind of file that people give by mistake. */
+import { expect, test } from 'vitest';
+import { appearanceOf } from '../../src/data/appearance.ts';
+
+const look = (...lines: string[]): string | undefined => appearanceOf(lines)?.what;
+
+test.each([
+  ['comma-separated values (CSV)', ['5.1,3.5,1.4,0.2,0', '4.9,3.0,1.4,0.2,1']],
+  ['comma-separated values (CSV)', ['sepal length,sepal width,class', '5.1,3.5,setosa']],
+  ['values separated by semicolons (CSV)', ['7.4;0.7;5', '7.8;0.88;5']],
+  ['tab-separated values (TSV)', ['0\t1\t1\t5\t68fd1e64', '1\t2\t0\t44\t287e684f']],
+  ['JSON', ['{"label": 1, "x": [1, 2]}', '{"label": 0, "x": [3, 4]}']],
+  ['JSON', ['[1, 0.5, 2]', '[0, 0.1, 3]']],
+  ['ranking data (qid:)', ['2 qid:10 1:0.03 2:0.6', '0 qid:10 1:0.1']],
+  ['libffm (label field:id:value)', ['1 0:5:1 1:9:0.5', '0 0:3:1']],
+  ['Vowpal Wabbit text (label |namespace …)', ['1 |f price:0.23 sqft:0.25', '-1 |f price:0.1']],
+  ['libsvm with labels that the model does not take', ['24.0 1:0.00632 2:18', '21.6 1:0.02731 2:-0.5e-3']],
+  ['libsvm with labels that the model does not take', ['3 1:0.5', '2 7:1']],
+  ['a web page', ['<!DOCTYPE html>', '<html lang="en">']],
+  ['a zip archive', ['PK\x03\x04\x14\0\0']],
+  ['a Parquet file', ['PAR1\x15\x04']],
+  ['an idx file (MNIST)', ['\0\0\x08\x03\0\0']],
+  ['a binary file', ['\x7fELF\x02\x01']],
+])('%s', (what, lines) => {
+  expect(look(...lines)).toBe(what);
+});
+
+test('a single bad token among good ones looks like nothing else', () => {
+  expect(look('1 5:x')).toBeUndefined();
+  expect(look('1 5:1 oops 6:1', '0 1:1 2')).toBeUndefined();
+  expect(look('1 5:1e99')).toBeUndefined();
+  expect(look()).toBeUndefined();
+});
+
+test('lines of different kinds look like nothing: columns must agree in number', () => {
+  expect(look('a,b,c', 'a,b')).toBeUndefined();
+  expect(look('1,2', '1 5:x')).toBeUndefined();
+});
+
+test('each says what to do', () => {
+  expect(appearanceOf(['1,2'])?.hint).toContain('label id:value');
+  expect(appearanceOf(['7.5 1:1'])?.hint).toContain('model.task');
+  expect(appearanceOf(['\0\0\x08\x03'])?.hint).toContain('data.format');
+});

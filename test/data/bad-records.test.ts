@@ -1,0 +1,56 @@
+/** What people see of bad records: place, reason, text, what the file looks like, and which setting to change. */
+import { expect, test } from 'vitest';
+import { PaddletError } from '../../src/base/errors.ts';
+import { refuseTooManyBad } from '../../src/data/bad-records.ts';
+import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
+import { SparseRecordsBuilder } from '../../src/data/sparse-records.ts';
+
+function parsed(text: string) {
+  const bytes = Buffer.from(text);
+  const into = new SparseRecordsBuilder(text.trimEnd().split('\n').length, bytes.length);
+  parseLibsvm({ file: 'a.txt', bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, into);
+  return into.finish();
+}
+
+function refusal(text: string, maxBadRecords = 0): PaddletError {
+  try {
+    refuseTooManyBad(parsed(text), { maxBadRecords });
+  } catch (error) {
+    if (error instanceof PaddletError) return error;
+    throw error;
+  }
+  throw new Error('not refused');
+}
+
+test('CSV given as libsvm', () => {
+  const { code, message, hint } = refusal('5.1,3.5,0\r\n4.9,3.0,1\r\n');
+  expect(code).toBe('TooManyBadRecords');
+  expect(message).toBe(
+    '2 bad records in one task, data.maxBadRecords is 0: ' +
+      'a.txt:1: label "5.1,3.5,0" is not +1, -1, 1 or 0, in "5.1,3.5,0"; ' +
+      'a.txt:2: label "4.9,3.0,1" is not +1, -1, 1 or 0, in "4.9,3.0,1"; ' +
+      'it looks like comma-separated values (CSV)',
+  );
+  expect(hint).toContain('label id:value');
+});
+
+test('ranking data and regression labels', () => {
+  expect(refusal('1 qid:1 1:1\n0 qid:1 2:1\n')).toMatchObject({ hint: expect.stringContaining('qid') });
+  expect(refusal('24.5 1:1\n3 2:1\n')).toMatchObject({ hint: expect.stringContaining('model.task') });
+});
+
+test('one bad line among good ones: its number, its text, and the setting that allows it', () => {
+  const { message, hint } = refusal('1 1:1\n0 7:x 9:1\n1 2:1\n');
+  expect(message).toContain('1 bad records in one task');
+  expect(message).toContain('a.txt:2: value "x" of feature "7" is not a finite 32-bit number, in "0 7:x 9:1"');
+  expect(hint).toBe('fix the data, or allow more with data.maxBadRecords');
+});
+
+test('a long line is cut off, and what is no text is shown as dots', () => {
+  const { message } = refusal(`\u0001${'9'.repeat(1000)} 1:1\n`);
+  expect(message).toMatch(/in "\.9{59}…"; it looks like a binary file$/);
+});
+
+test('as many as allowed are not refused', () => {
+  expect(() => refuseTooManyBad(parsed('x 1:1\n1 1:1\n'), { maxBadRecords: 1 })).not.toThrow();
+});

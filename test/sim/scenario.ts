@@ -1,0 +1,104 @@
+/** One simulated job without drawn faults: the test itself says what happens, and when. */
+import { parseCut } from '../../src/checkpoint/registry/cut.ts';
+import { type CheckpointEntry, generationsOf, parseEntry } from '../../src/checkpoint/registry/entry.ts';
+import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import type { Job } from '../../src/job/schema.ts';
+import { Cluster, KEYS, type Supervisor } from './cluster.ts';
+import { createDice } from './dice.ts';
+import { createRoundWorkload } from './round-workload.ts';
+import type { Mode } from './schedule.ts';
+import { Timeline, turn } from './timeline.ts';
+import { Witness } from './witness.ts';
+import { createWorkload, type Workload } from './workload.ts';
+
+export interface ScenarioOptions {
+  readonly mode: Mode;
+  readonly seed?: number;
+  readonly checkpoint?: Partial<Job['checkpoint']>;
+}
+
+/** Trainers are so much slower than usual, so that the job lasts long enough for what is to happen. */
+const SLOWNESS = 25;
+const LIMIT_MS = 600_000;
+
+export class Scenario {
+  readonly cluster: Cluster;
+  readonly timeline = new Timeline();
+  /** What the roles logged, and what the witness saw: `who what`. */
+  readonly story: string[] = [];
+  readonly #workload: Workload;
+
+  constructor({ mode, seed = 1, checkpoint = {} }: ScenarioOptions) {
+    const dice = createDice(seed, 'workload');
+    const drawn = mode === 'sync' ? createRoundWorkload(dice) : createWorkload(dice);
+    this.#workload = { ...drawn, job: { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } } };
+    const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
+    this.cluster = new Cluster({ seed, workload: this.#workload, timeline: this.timeline, witness });
+    for (const { member, ...one } of this.cluster.supervisors) {
+      if (member.role === 'trainer') this.named(member.name).setSlowness(Math.max(SLOWNESS, one.slowness));
+    }
+  }
+
+  named(name: string): Supervisor {
+    return this.cluster.named(name);
+  }
+
+  /** Lets time pass until that is so; fails when it does not come to be. */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    const { witness } = this.cluster;
+    const end = await this.timeline.run(() => isSo() || witness.violations.length > 0, this.timeline.nowMs + LIMIT_MS);
+    await turn();
+    if (witness.violations.length > 0) throw new Error(witness.violations.join('\n'));
+    if (end !== 'over') throw new Error(`${what}: never (${end})\n${this.story.slice(-30).join('\n')}`);
+  }
+
+  async pass(ms: number): Promise<void> {
+    const atMs = this.timeline.nowMs + ms;
+    let isOver = false;
+    this.timeline.at(atMs, () => {
+      isOver = true;
+    });
+    await this.until(`${ms} ms`, () => isOver);
+  }
+
+  /** How often a line of the story matches. */
+  told(pattern: RegExp): number {
+    return this.story.filter((line) => pattern.test(line)).length;
+  }
+
+  get cut() {
+    return parseCut(KEYS.cut, this.cluster.store.data.get(KEYS.cut)).cut;
+  }
+
+  entry(index: number): CheckpointEntry | undefined {
+    return parseEntry(KEYS.checkpoint(index), this.cluster.store.data.get(KEYS.checkpoint(index))).entry;
+  }
+
+  /** Names of the published files of a pserver, newest first. */
+  published(index: number): string[] {
+    const entry = this.entry(index);
+    return entry === undefined ? [] : generationsOf(entry).map(({ uuid }) => uuid);
+  }
+
+  files(index: number): Promise<string[]> {
+    return this.named(`pserver ${index}`).machine.disk.list(`/checkpoints/${index}`);
+  }
+
+  get recovery(): number {
+    return Number(this.cluster.store.data.get(KEYS.recovery)?.value ?? 0);
+  }
+
+  /** Waits for the end of the job: fields of its result that differ from what is known beforehand. */
+  async difference(): Promise<Record<string, unknown>> {
+    await this.until('the end of the job', () => this.cluster.isOver);
+    const entry = this.cluster.store.data.get(KEYS.result)!;
+    const end = parseJobEnd(entry.key, entry.value);
+    if ('failure' in end) throw end.failure;
+    const { records, modelDigest, tasks } = end.result;
+    const found: Readonly<Record<string, unknown>> = { ...records, modelDigest, discardedTasks: tasks.discarded };
+    const wanted = Object.entries({ ...this.#workload.expected(), lost: 0 });
+    return Object.fromEntries(
+      wanted.flatMap(([field, value]) => (found[field] === value ? [] : [[field, found[field]]])),
+    );
+  }
+}
