@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
+import { createPushPlan } from '../../src/core/shard/push-plan.ts';
 import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { landInParameters } from '../../src/roles/pserver/landing.ts';
 import { registerPserverMetrics } from '../../src/roles/pserver/metrics.ts';
@@ -27,6 +28,13 @@ const JOB = { job: 'bench-job-0123456789', batchPlanId: 'bench-cut-0123456789' }
 const STAMP = { revision: '1', shards: SHARDS };
 const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
 
+/** Tasks that a bench never comes to the end of. */
+const TASK_RECORDS = 2 ** 40;
+const ENDLESS = createPushPlan({
+  ...{ records: TASKS * TASK_RECORDS, tasks: TASKS, recordsPerTask: TASK_RECORDS, maxBadRecords: TASK_RECORDS },
+  ...{ batchSize: 1, pushEvery: 1 },
+});
+
 async function serve(spec: ParameterSpec): Promise<void> {
   const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
   const heads = Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1, revision: 1n }));
@@ -36,10 +44,12 @@ async function serve(spec: ParameterSpec): Promise<void> {
   });
   const serving = createServing({
     host: { clock: realClock, log: silent },
-    job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, tasks: TASKS, passes: 1 },
+    job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, tasks: TASKS, passes: 1, plan: ENDLESS },
     shards,
     metrics: registerPserverMetrics(new Registry(), () => shards.stats()),
     staleness: { rule: undefined, patienceMs: 10_000 },
+    checkMaster: () => {},
+    onContradiction: () => {},
     recovery: () => 0,
     isHeld: () => true,
     isFrozen: () => false,

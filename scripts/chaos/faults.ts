@@ -1,7 +1,7 @@
 /** Faults: which there are, and how each is done to a cluster. What comes when is drawn from a seed. */
 import { DatabaseSync } from 'node:sqlite';
 import type { RandomStream } from '../../src/data/synth/random-stream.ts';
-import { isBusy, isSqliteError } from '../../src/store/sqlite/file.ts';
+import { isBusy, isSqliteError } from '../../src/store/sqlite/failures.ts';
 import type { EtcdServer } from '../../test/etcd-server.ts';
 import type { Cluster, RoleName, Slot } from './cluster.ts';
 

@@ -81,6 +81,10 @@ export const CODES = {
   /** Acknowledgements from before a pserver was restored: ask for positions again. */
   StaleRecovery: fact('refresh', EXIT.jobFailed),
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
+  /** A request that only the master may make, with another secret than that of the master in the store. */
+  NotMaster: fact('refresh', EXIT.jobFailed),
+  /** Counts of records that contradict the batch plan or one another, or an account that does not add up. */
+  WrongCounts: fact('fatal', EXIT.jobFailed),
   /** The gradient was computed from values older than the job's bound: pull again and recompute it. */
   TooStale: fact('refresh', EXIT.jobFailed),
   /** Sync mode: the pserver has not reached the version yet; `details` say which lanes it waits for. */

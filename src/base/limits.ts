@@ -26,6 +26,8 @@ export const LIMITS = {
   /** Memory kept for reuse by all connections of a process: slabs for small payloads, batches to be sent. */
   spareSlabs: 8,
   spareBatches: 64,
+  /** A header of a refused request, as the log shows it. */
+  shownHeaderCharacters: 300,
   /** Unix sockets of killed roles that one start removes. */
   sweptSockets: 256,
   /**
@@ -54,6 +56,8 @@ export const LIMITS = {
   positionTasks: 1024,
   /** Tasks that one `closeTasks` request may close. */
   closedTasksAtOnce: 10_000,
+  /** How often an attempt may have computed each record of its task, as its trainer reports it. */
+  timesComputed: 10_000,
   /** Attempts that a trainer may name as held, many times `tasksHeld`. */
   heldAttempts: 64,
   /** Rows that one `scanRows` request may ask for. */

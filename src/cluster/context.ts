@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import type { Host } from '../base/seams.ts';
 import type { Model } from '../model/model.ts';
-import type { ListenOptions, Network } from '../protocol/messages/channel.ts';
+import type { AllowedCallers, ListenOptions, Network } from '../protocol/messages/channel.ts';
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { JobRecord } from './job/job-record.ts';
@@ -32,6 +32,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */
   readonly advertise: string | undefined;
+  /** Names of this role and origins of web pages that may ask beside its own. */
+  readonly allow?: AllowedCallers;
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];

@@ -16,14 +16,16 @@ export async function listen(
   isReady: () => Readiness,
   landing?: LandingAllocator,
 ): Promise<Listening> {
+  const { host: boundHost } = parseAddress(context.listen, { allowPortZero: true });
+  const host = context.advertise ?? reachable(boundHost, context.hostName);
   const server = await context.network.listen({
     listen: context.listen,
+    advertise: host,
+    ...(context.allow === undefined ? {} : { allow: context.allow }),
     handler,
     http: context.health(isReady),
     ...(landing === undefined ? {} : { landing }),
   });
-  const bound = parseAddress(context.listen, { allowPortZero: true });
-  const host = context.advertise ?? reachable(bound.host, context.hostName);
   return { server, address: formatAddress({ host, port: server.port }) };
 }
 

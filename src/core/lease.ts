@@ -30,6 +30,11 @@ export type LeaseState = 'held' | 'suspended' | 'lost';
 const RENEWALS_PER_TTL = 3;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
+/**
+ * The longest pause is at most this part of the TTL: a store that takes writes again gives each owner a quarter of its
+ * TTL at least, which is then enough for two tries.
+ */
+const LONGEST_RETRY_OF_TTL = 1 / 8;
 
 export interface LeaseOptions {
   readonly grantedTtlMs: number;
@@ -42,11 +47,13 @@ export class Lease {
   #deadlineMs: number;
   #isInFlight = false;
   #nextRenewalMs: number;
+  #longestRetryMs: number;
   #failures = 0;
 
   constructor(options: LeaseOptions) {
     this.#deadlineMs = options.sentAtMs + options.grantedTtlMs;
     this.#nextRenewalMs = options.sentAtMs + options.grantedTtlMs / RENEWALS_PER_TTL;
+    this.#longestRetryMs = longestRetryMs(options.grantedTtlMs);
   }
 
   get state(): LeaseState {
@@ -89,7 +96,7 @@ export class Lease {
         return;
       case 'failed':
         this.#isInFlight = false;
-        this.#nextRenewalMs = now + Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS);
+        this.#nextRenewalMs = now + Math.min(FIRST_RETRY_MS * 2 ** this.#failures, this.#longestRetryMs);
         this.#failures = Math.min(this.#failures + 1, 16);
         return;
       case 'gone':
@@ -107,6 +114,7 @@ export class Lease {
     this.#failures = 0;
     this.#deadlineMs = sentAtMs + grantedTtlMs;
     this.#nextRenewalMs = sentAtMs + grantedTtlMs / RENEWALS_PER_TTL;
+    this.#longestRetryMs = longestRetryMs(grantedTtlMs);
     // An answer may come so late that the new deadline has passed, too: then only the next answer resumes the work.
     if (this.#state === 'suspended' && now < this.#deadlineMs) {
       this.#state = 'held';
@@ -125,3 +133,5 @@ export class Lease {
     effects.push({ type: 'renew' });
   }
 }
+
+const longestRetryMs = (ttlMs: number): number => Math.min(LONGEST_RETRY_MS, ttlMs * LONGEST_RETRY_OF_TTL);

@@ -16,6 +16,8 @@ export interface Keys {
   readonly stop: string;
   readonly masterLock: string;
   readonly masterAddr: string;
+  /** By which pservers know the master. */
+  readonly masterSecret: string;
   /** The progress of the job: phase and pass. */
   readonly tasksState: string;
   readonly tasksPrefix: string;
@@ -71,6 +73,7 @@ export function keysOf(chroot: string): Keys {
     stop: at('stop'),
     masterLock: at('master/lock'),
     masterAddr: at('master/addr'),
+    masterSecret: at('master/secret'),
     tasksState: at('tasks/state'),
     tasksPrefix: at('tasks/'),
     taskBlock: (pass, block) => at(`tasks/blocks/${pass}/${block}`),

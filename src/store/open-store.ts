@@ -1,10 +1,12 @@
 import { PaddletError } from '../base/errors.ts';
 import type { Clock, Log } from '../base/seams.ts';
-import type { Store } from './store.ts';
+import type { Store, StoreAccess } from './store.ts';
 
 export interface OpenStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** What may be created; default `create`. A cluster's store exists by itself. */
+  readonly access?: StoreAccess;
 }
 
 const HINT = 'use etcd://HOST:PORT[,HOST:PORT…], sqlite:PATH or memory:';
@@ -12,7 +14,8 @@ const HINT = 'use etcd://HOST:PORT[,HOST:PORT…], sqlite:PATH or memory:';
 /**
  * Opens the store of a URL; `Usage` when the URL is wrong. A cluster that is unreachable does not fail here: the calls
  * answer `StoreUnavailable`. A SQLite file that cannot be used is `StoreInvalid`, one of another layout
- * `VersionMismatch`. Each kind of store is loaded only when it is chosen.
+ * `VersionMismatch`, one that is missing and may not be created `JobUnknown`. Where waiting may help it is
+ * `StoreUnavailable`. Each kind of store is loaded only when it is chosen.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<Store> {
   if (url === 'memory:') {

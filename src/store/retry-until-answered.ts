@@ -21,7 +21,8 @@ export function storeWaitLogger({ clock, log, store }: Omit<RetryOptions, 'signa
   return (error) => {
     if (clock.monotonicMs() - loggedAtMs <= REMIND_MS) return;
     loggedAtMs = clock.monotonicMs();
-    log.warn(`waiting for the store ${store.url}: ${error.message}`);
+    // The message names the store too.
+    log.warn(`waiting for the store ${store.url}: ${error.details.why ?? error.message}`);
   };
 }
 

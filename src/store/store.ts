@@ -89,6 +89,23 @@ export interface StoreIdentity {
   readonly revision: bigint;
 }
 
+/**
+ * How the files of a store are opened. `create`: its folder and its file are made when they are missing. `join`: only
+ * the file, since a folder that is missing may come back. `write`, `read`: neither; `read` changes nothing at all.
+ */
+export type StoreAccess = 'create' | 'join' | 'write' | 'read';
+
+/** Why a store on this machine's disk cannot be written to, although its data is still held. */
+export interface StoreTrouble {
+  readonly kind: 'full' | 'readOnly' | 'missing' | 'failing';
+  /** The store's file. */
+  readonly path: string;
+  /** For people: what is wrong and where. */
+  readonly text: string;
+  /** For people: what to do about it. */
+  readonly remedy: string;
+}
+
 export interface Store {
   /** As given by the user, for messages. */
   readonly url: string;
@@ -104,6 +121,8 @@ export interface Store {
   leaseRevoke(leaseId: bigint): Promise<void>;
   /** Watches keys under `prefix` from `fromRevision` (inclusive) on. */
   watch(prefix: string, fromRevision: bigint, handlers: WatchHandlers): Cancel;
+  /** Noticed within 2 s of when it begins. Only of stores on this machine's disk. */
+  trouble?(): StoreTrouble | undefined;
   /** Ends watches silently and releases everything; leases are left to run out. */
   close(): Promise<void>;
 }

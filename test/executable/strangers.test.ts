@@ -4,15 +4,20 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
-import { UPGRADE } from '../protocol/stranger.ts';
+import { upgradeTo } from '../protocol/stranger.ts';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, liveProcesses, ROLES, startRun } from './run.ts';
 
 const GIGABYTE = 2 ** 30;
 
-/** Sends bytes and hangs up, or is hung up on; what came back. */
-async function send(address: string, bytes: Uint8Array): Promise<string> {
+interface Bytes {
+  readonly upgrade: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/** Sends bytes, after a handshake or without, and hangs up, or is hung up on; what came back. */
+async function send(address: string, { upgrade, bytes }: Bytes): Promise<string> {
   const [host = '', port] = address.split(':');
   const socket = connect(Number(port), host);
   const back: Buffer[] = [];
@@ -21,18 +26,18 @@ async function send(address: string, bytes: Uint8Array): Promise<string> {
   socket.on('error', () => {});
   const closed = new Promise((resolve) => socket.once('close', resolve));
   await Promise.race([once(socket, 'connect'), closed]);
-  socket.end(bytes);
+  socket.end(upgrade ? Buffer.concat([Buffer.from(upgradeTo(Number(port))), bytes]) : bytes);
   await closed;
   return Buffer.concat(back).toString('latin1');
 }
 
 /** A binary message of a client that says it has so many bytes, and the first of them. */
-function announced(length: bigint, payload: Uint8Array): Buffer {
+function announced(length: bigint, payload: Uint8Array): Bytes {
   const head = Buffer.alloc(14);
   head.set([0x82, 0x80 | 127]);
   head.writeBigUInt64BE(length, 2);
   // A mask of zeros changes nothing.
-  return Buffer.concat([Buffer.from(UPGRADE), head, payload]);
+  return { upgrade: true, bytes: Buffer.concat([head, payload]) };
 }
 
 /** A frame (docs/protocol.md) whose length fields are these. */
@@ -50,7 +55,7 @@ function frame(lengths: { header: number; segments: number; frame: number; segme
 
 const HUGE = 3 * GIGABYTE;
 const HONEST = 64n;
-const LIES: readonly { name: string; bytes: Buffer }[] = [
+const LIES: readonly { name: string; bytes: Bytes }[] = [
   {
     name: 'a message of 3 GB',
     bytes: announced(BigInt(HUGE), frame({ header: 8, segments: 0, frame: 64, segment: 0 })),
@@ -62,8 +67,7 @@ const LIES: readonly { name: string; bytes: Buffer }[] = [
 ];
 
 const garbage = fc.oneof(
-  fc.uint8Array({ minLength: 1, maxLength: 2000 }),
-  fc.uint8Array({ minLength: 1, maxLength: 2000 }).map((bytes) => Buffer.concat([Buffer.from(UPGRADE), bytes])),
+  fc.record({ upgrade: fc.boolean(), bytes: fc.uint8Array({ minLength: 1, maxLength: 2000 }) }),
   fc
     .uint8Array({ minLength: 40, maxLength: 40 })
     .map((bytes) =>

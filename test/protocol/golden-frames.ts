@@ -4,8 +4,8 @@ import type { Frame } from '../../src/protocol/frames/frame.ts';
 const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
 export const goldenFrames: Readonly<Record<string, Frame>> = {
-  'v2-info-request': { kind: 'request', requestId: 1, header: { type: 'info' }, segments: [] },
-  'v2-push-request': {
+  'v3-info-request': { kind: 'request', requestId: 1, header: { type: 'info' }, segments: [] },
+  'v3-push-request': {
     kind: 'request',
     requestId: 258,
     header: {
@@ -23,19 +23,19 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     },
     segments: [bytes(new BigUint64Array([7n, 2n ** 63n])), bytes(new Float32Array([0.5, -0.25]))],
   },
-  'v2-push-reply': {
+  'v3-push-reply': {
     kind: 'reply',
     requestId: 258,
     header: { type: 'push', outcome: 'applied', recovery: 0 },
     segments: [],
   },
-  'v2-pull-reply': {
+  'v3-pull-reply': {
     kind: 'reply',
     requestId: 4_294_967_295,
     header: { type: 'pull', version: 24 },
     segments: [bytes(new Float32Array([1, 2, 3])), new Uint8Array(0), bytes(new Float32Array([-4]))],
   },
-  'v2-error': {
+  'v3-error': {
     kind: 'error',
     requestId: 258,
     header: {

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { describeOnEveryPath, type Rig, rig } from './rig.ts';
-import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket, UPGRADE } from './stranger.ts';
+import { everythingFrom, frameBytes, pushBytes, rawTcp, rawWebSocket, upgradeTo } from './stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
 
@@ -56,7 +56,9 @@ describeOnEveryPath('a role lives on', () => {
       fc
         .uint8Array({ maxLength: 500 })
         .map((garbage) => Buffer.concat([Buffer.from('GET /healthz HTTP/1.1\r\n'), garbage])),
-      fc.uint8Array({ minLength: 1, maxLength: 500 }).map((garbage) => Buffer.concat([Buffer.from(UPGRADE), garbage])),
+      fc
+        .uint8Array({ minLength: 1, maxLength: 500 })
+        .map((garbage) => Buffer.concat([Buffer.from(upgradeTo(server.port)), garbage])),
     );
     await fc.assert(
       fc.asyncProperty(bytes, async (garbage) => {
@@ -107,6 +109,20 @@ describeOnEveryPath('a role lives on', () => {
     ['a segment of 3 GB', 'BadFrame', 1002, lengths((v) => v.setUint32(24, 3_000_000_000, true))],
     ['a reply', 'BadFrame', 1002, frameBytes({ kind: 'reply', requestId: 9 })],
     [
+      'a repeated key',
+      'BadFrame',
+      1002,
+      // The second `job` was `jab`.
+      new Uint8Array(
+        Buffer.from(
+          Buffer.from(frameBytes({ requestId: 9, header: { type: 'info', job: 'a', jab: 'b' } }))
+            .toString('latin1')
+            .replace('jab', 'job'),
+          'latin1',
+        ),
+      ),
+    ],
+    [
       'headers that ask for memory',
       'BadFrame',
       1002,
@@ -135,11 +151,20 @@ describeOnEveryPath('a role lives on', () => {
     const socket = await rawTcp(server.port);
     const before = process.memoryUsage().arrayBuffers;
     const all = everythingFrom(socket);
-    socket.end(Buffer.concat([Buffer.from(UPGRADE), header]));
+    socket.end(Buffer.concat([Buffer.from(upgradeTo(server.port)), header]));
     const answer = Buffer.from(await all, 'latin1');
     const close = answer.subarray(answer.indexOf('\r\n\r\n') + 4);
     expect([close[0], close.readUInt16BE(2)]).toEqual([0x88, code]);
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(512 << 20);
+    await unharmed();
+  });
+
+  it('and closes on a request without an id', async () => {
+    const { server, unharmed } = await besieged();
+    const client = await rawWebSocket(server.port);
+    client.send(frameBytes({ requestId: 0 }));
+    expect(await client.closed).toEqual({ code: 1002, reason: 'BadFrame' });
+    expect(client.frames).toMatchObject([{ kind: 'error', requestId: 0, header: { code: 'BadFrame' } }]);
     await unharmed();
   });
 

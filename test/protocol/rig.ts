@@ -102,6 +102,9 @@ export function describeOnEveryPath(name: string, suite: () => void): void {
   });
 }
 
+/** For roles that are reached through a relay, whose port is another one. */
+export const throughRelay = { allow: { hosts: ['127.0.0.1'], origins: [] } };
+
 export const fixedRandom = { uuid: () => crypto.randomUUID(), fraction: () => 0.5 };
 
 export type RigOptions = Partial<Omit<WebSocketNetworkOptions, 'log'>> &
@@ -129,6 +132,8 @@ export async function rig(options: RigOptions): Promise<Rig> {
   const server = await network.listen({
     listen: options.listen ?? '127.0.0.1:0',
     handler: options.handler,
+    ...(options.advertise === undefined ? {} : { advertise: options.advertise }),
+    ...(options.allow === undefined ? {} : { allow: options.allow }),
     http: options.http ?? (async () => undefined),
     ...(options.landing === undefined ? {} : { landing: options.landing }),
   });

@@ -24,9 +24,19 @@ export async function everythingFrom(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** A valid handshake, as text. */
+/** A valid handshake with the role at a port of 127.0.0.1, as text. */
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-export const UPGRADE = `GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\nSec-WebSocket-Protocol: paddlet.v2\r\n\r\n`;
+export const upgradeTo = (port: number): string =>
+  [
+    'GET / HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    `Sec-WebSocket-Key: ${KEY}`,
+    `Sec-WebSocket-Protocol: ${SUBPROTOCOL}`,
+    '\r\n',
+  ].join('\r\n');
 
 export interface RawWebSocket {
   readonly ws: WebSocket;

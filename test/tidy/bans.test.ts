@@ -44,7 +44,9 @@ const BANS: readonly Ban[] = [
     within: (path) => outsideHost(path) && layerOf(path) !== 'commands',
     allowed: {
       'src/protocol/websocket/unix-socket.ts': 'part of the real network: makes and finds the files of Unix sockets',
-      'src/store/sqlite/file.ts': 'looks at the file system under the database, which SQLite itself opens by path',
+      'src/store/sqlite/file.ts':
+        'makes the database file and looks at the file system under it; SQLite itself opens it by path',
+      'src/store/sqlite/failures.ts': 'asks the file system under the database why SQLite failed',
     },
   },
   {

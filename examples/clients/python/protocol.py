@@ -8,9 +8,9 @@ import cbor2
 
 from websocket import Closed, Refused, WebSocket
 
-SUBPROTOCOL = 'paddlet.v2'
+SUBPROTOCOL = 'paddlet.v3'
 HEAD = struct.Struct('<4sBBHIIII')
-MAGIC, VERSION = b'PDLT', 2
+MAGIC, VERSION = b'PDLT', 3
 REQUEST, REPLY, ERROR = 1, 2, 3
 ANSWER_SECONDS = 120
 

@@ -25,8 +25,11 @@ const QUIET_FAILURES = 5;
 type RequestOf<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
 type ReplyOf<T extends RequestHeader['type']> = Received<Extract<ReplyHeader, { type: T }>>;
 
-/** The header of a request, without the fields that every request of a job has. */
-export type RequestFields<T extends RequestHeader['type']> = Omit<RequestOf<T>, 'job' | 'batchPlanId' | 'type'>;
+/** The header of a request, without the fields that the group knows. */
+export type RequestFields<T extends RequestHeader['type']> = Omit<
+  RequestOf<T>,
+  'job' | 'batchPlanId' | 'masterSecret' | 'type'
+>;
 
 /** Requests that a pserver answers. */
 export type PserverRequest =
@@ -68,7 +71,13 @@ export interface PserverGroup {
   close(): void;
 }
 
-export function createPserverGroup(context: ClusterContext, record: JobRecord, view: PlacementView): PserverGroup {
+/** `masterSecret`: of the master, whose requests prove by it that they come from the master. */
+export function createPserverGroup(
+  context: ClusterContext,
+  record: JobRecord,
+  view: PlacementView,
+  masterSecret?: string,
+): PserverGroup {
   const { clock, log } = context.host;
   const channels = createPserverChannels(context.network, view);
 
@@ -119,7 +128,8 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
       }
     },
     async ask(pserver, type, header, segments = [], timeoutMs = answerTimeoutMs(header, REQUEST_TIMEOUT_MS)) {
-      const message = { type, job: record.id, batchPlanId: record.batchPlanId, ...header };
+      const proof = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { masterSecret } : {};
+      const message = { type, job: record.id, batchPlanId: record.batchPlanId, ...proof, ...header };
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
         const asked = { header: message as unknown as RequestOf<typeof type>, segments };
@@ -136,6 +146,9 @@ export function createPserverGroup(context: ClusterContext, record: JobRecord, v
     close: () => channels.close(),
   };
 }
+
+/** Requests that name the master's secret; of checkpoints only the final one needs it. */
+const MASTER_REQUESTS: ReadonlySet<string> = new Set<PserverRequest>(['cut', 'closeTasks', 'checkpoint']);
 
 /** Errors that the caller must handle, as another push, round or timeline is wanted. */
 const REQUEST_IS_WRONG: ReadonlySet<string> = new Set([

@@ -8,6 +8,7 @@ import type { RoleContext } from '../../cluster/context.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
+import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -26,11 +27,29 @@ export const roleFlags = {
     helpValue: 'HOST',
     description: 'Host name or address that other processes use to reach this one. Default: the host of --listen.',
   }),
+  'allow-host': Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpValue: 'HOST',
+    parse: async (text) => parseAllowedHost(text),
+    description: 'Another name by which requests may reach this process, such as that of a proxy. May be repeated.',
+  }),
+  'allow-origin': Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    default: [],
+    helpValue: 'ORIGIN',
+    parse: async (text) => parseOrigin(text),
+    description: 'Origin of web pages that may use this process, such as https://board.example. May be repeated.',
+  }),
 };
 
 export interface RoleFlags extends WhereFlags {
   readonly listen: string;
   readonly advertise?: string | undefined;
+  readonly 'allow-host': readonly string[];
+  readonly 'allow-origin': readonly string[];
 }
 
 export abstract class RoleCommand<T extends typeof Command> extends PaddletCommand<T> {
@@ -81,6 +100,7 @@ function makeContext(
     network: createWebSocketNetwork(host),
     listen: flags.listen,
     advertise: flags.advertise,
+    allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
     registry,
     health: (isReady) => createHealth({ role, isReady, registry }),
     stop,
@@ -96,10 +116,10 @@ async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call
   return retryUntilAnswered({ ...host, store, signal: stop }, call);
 }
 
-/** Retries while another process holds the lock of a SQLite file, or the store of a cluster is unreachable. */
+/** Retries while the store may come: the file is locked, its disk is full or not mounted, a cluster is unreachable. */
 async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
-  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, host));
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, { ...host, access: 'join' }));
 }
 
 /** The store in a role's flags; a role that is started by hand creates no folder. */

@@ -20,7 +20,8 @@ export async function continueJob(context: StoreContext, job: Job, data: JobData
   const lease = await holdLease(context, job.cluster.leaseTtlMs);
   try {
     const holder = { host: hostname(), pid: process.pid, since: context.host.clock.wallSeconds() };
-    const fence = await takeLock(context, lease, holder, context.stop);
+    const secret = context.host.random.uuid();
+    const fence = await takeLock(context, { lease, holder, secret }, context.stop);
     const standing = await standingOf(context, job);
     if (standing.kind !== 'continued') return;
     const { record } = standing;

@@ -47,6 +47,8 @@ export interface Ledger {
   close(pass: number, task: number, records: number): void;
   /** The next push wanted, or CLOSED. */
   position(pass: number, task: number): number;
+  /** Good records of an open task below its position. */
+  goodOf(pass: number, task: number): number;
   /** Good records below the positions, over all passes and by pass still open. */
   account(): LedgerAccount;
   /** Passes below this are complete. */
@@ -121,7 +123,7 @@ class TaskLedger implements Ledger {
 
   close(pass: number, task: number, records: number): void {
     if (this.position(pass, task) === CLOSED) return;
-    const good = this.#passes.get(pass)?.goodOf(task) ?? 0;
+    const good = this.goodOf(pass, task);
     if (good > records) {
       throw new PaddletError(
         'BadMessage',
@@ -135,6 +137,10 @@ class TaskLedger implements Ledger {
     assert(task >= 0 && task < this.#tasks, `task ${task} is one of ${this.#tasks}`);
     if (pass < this.#collapsed.length) return CLOSED;
     return this.#passes.get(pass)?.position(task) ?? 0;
+  }
+
+  goodOf(pass: number, task: number): number {
+    return this.#passes.get(pass)?.goodOf(task) ?? 0;
   }
 
   account(): LedgerAccount {

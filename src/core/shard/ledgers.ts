@@ -5,6 +5,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import { CLOSED, createLedger, type Ledger, type LedgerAccount, type PushPosition } from './ledger.ts';
+import type { AppliedPushes } from './push-plan.ts';
 
 export type ShardJudgement =
   /** `shards` are those that lack the push; undefined means all. The others have applied it already. */
@@ -19,8 +20,12 @@ export interface ShardLedgers {
   close(pass: number, task: number, records: number): void;
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
+  /** Of each distinct ledger in which the task is open: the next push wanted, and the good records below it. */
+  applied(pass: number, task: number): AppliedPushes[];
   /** The account of the shard that applied least. */
   account(): LedgerAccount;
+  /** Whether all shards count the same records, once all tasks are closed: applied or discarded. */
+  isAgreed(): boolean;
   /** Passes that are complete in every shard. */
   watermark(): number;
   /** For each distinct ledger the closed tasks of a pass; ledgers in which the pass is complete are left out. */
@@ -86,9 +91,18 @@ export function createShardLedgers(
       const open = groups.map(({ ledger }) => ledger.position(pass, task)).filter((next) => next !== CLOSED);
       return open.length === 0 ? CLOSED : Math.min(...open);
     },
+    applied: (pass, task) =>
+      groups.flatMap(({ ledger }) => {
+        const next = ledger.position(pass, task);
+        return next === CLOSED ? [] : [{ next, good: ledger.goodOf(pass, task) }];
+      }),
     account() {
       const accounts = groups.map(({ ledger }) => ledger.account());
       return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+    },
+    isAgreed() {
+      const counted = groups.map(({ ledger }) => ledger.account()).map(({ applied, discarded }) => applied + discarded);
+      return new Set(counted).size === 1;
     },
     watermark: () => Math.min(...groups.map(({ ledger }) => ledger.watermark())),
     closedTasks: (pass) =>

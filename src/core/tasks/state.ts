@@ -28,15 +28,18 @@ export const noSums = (): TaskSums => ({
   metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
 });
 
+/** What is added up comes from outside: a sum that is no whole number any more could not be read back. */
+const plus = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b);
+
 export const addSums = (a: TaskSums, b: TaskSums): TaskSums => ({
-  read: a.read + b.read,
-  good: a.good + b.good,
-  bad: a.bad + b.bad,
-  duplicate: a.duplicate + b.duplicate,
+  read: plus(a.read, b.read),
+  good: plus(a.good, b.good),
+  bad: plus(a.bad, b.bad),
+  duplicate: plus(a.duplicate, b.duplicate),
   metrics: {
-    records: a.metrics.records + b.metrics.records,
+    records: plus(a.metrics.records, b.metrics.records),
     loss: a.metrics.loss + b.metrics.loss,
-    correct: a.metrics.correct + b.metrics.correct,
+    correct: plus(a.metrics.correct, b.metrics.correct),
     squaredError: a.metrics.squaredError + b.metrics.squaredError,
   },
 });

@@ -1,9 +1,9 @@
 /**
  * Frame headers: plain CBOR (RFC 8949) that any library reads. Written and read by cbor-x with its extensions off.
  *
- * Before cbor-x sees bytes from outside, `checkCbor` walks them without allocating anything. It admits only definite
- * lengths, no tags, text keys, integers from -2^31 to 2^53 - 1 and bounded depth, so an announced length can never ask
- * for more memory than bytes came.
+ * Before cbor-x sees bytes from outside, `checkCbor` walks them. It admits only definite lengths, no tags, text keys,
+ * each once in its map, integers from -2^31 to 2^53 - 1 and bounded depth, so an announced length can never ask for
+ * more memory than bytes came.
  */
 import { Encoder } from 'cbor-x';
 
@@ -36,6 +36,7 @@ export function decodeCbor(bytes: Uint8Array): unknown {
   return codec.decode(bytes);
 }
 
+const utf8 = new TextDecoder();
 const MAJOR = { unsigned: 0, negative: 1, bytes: 2, text: 3, array: 4, map: 5, tag: 6, simple: 7 } as const;
 const SIMPLE_LENGTHS: Readonly<Record<number, number>> = { 20: 0, 21: 0, 22: 0, 23: 0, 25: 2, 26: 4, 27: 8 };
 
@@ -77,16 +78,22 @@ export function checkCbor(bytes: Uint8Array): number {
   const items = (count: number, from: number, at: number, depth: number, isMap: boolean): number => {
     // Every item takes a byte at least.
     if (count * (isMap ? 2 : 1) > bytes.length - from) throw new Error(`count at byte ${at} runs past the end`);
+    const keys = new Set<string>();
     let next = from;
     for (let i = 0; i < count; i++) {
-      if (isMap) {
-        if (next >= bytes.length || bytes[next]! >> 5 !== MAJOR.text)
-          throw new Error(`key at byte ${next} is not text`);
-        next = walk(next, depth + 1);
-      }
+      if (isMap) next = key(next, depth, keys);
       next = walk(next, depth + 1);
     }
     return next;
+  };
+  /** Readers differ in which of two values they take: so neither is taken. */
+  const key = (at: number, depth: number, before: Set<string>): number => {
+    if (at >= bytes.length || bytes[at]! >> 5 !== MAJOR.text) throw new Error(`key at byte ${at} is not text`);
+    const end = walk(at, depth + 1);
+    const text = utf8.decode(bytes.subarray(head(bytes, at).next, end));
+    if (before.has(text)) throw new Error(`key at byte ${at} is repeated`);
+    before.add(text);
+    return end;
   };
   return walk(0, 0);
 }

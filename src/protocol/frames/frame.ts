@@ -15,7 +15,7 @@ import { decodeCbor, encodeCbor } from './cbor.ts';
 import { type FrameKind, KIND } from './frame-kind.ts';
 import { readHotHeader, writeHotHeader } from './hot-headers.ts';
 
-export const FRAME_VERSION = 2;
+export const FRAME_VERSION = 3;
 export const PREAMBLE_BYTES = 24;
 
 const MAGIC = 0x544c_4450; // 'PDLT' read as little-endian u32
@@ -153,6 +153,7 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
   const requestId = u32At(bytes, 8);
   const kind = KIND_NAMES[bytes[5]!];
   if (kind === undefined) throw bad('kind', `kind ${bytes[5]} is unknown`, requestId);
+  if (requestId === 0 && kind !== 'error') throw bad('request id', `a ${kind} has none`, requestId);
   if ((bytes[6]! | bytes[7]!) !== 0) throw bad('reserved', 'reserved bytes are not zero', requestId);
   const headerBytes = u32At(bytes, 12);
   const segmentCount = u32At(bytes, 16);

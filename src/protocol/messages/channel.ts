@@ -98,9 +98,21 @@ export interface Session {
   onClosed(run: () => void): Cancel;
 }
 
+/** What a user allows beyond the role's own names. */
+export interface AllowedCallers {
+  /** Host names or addresses, without a port: any port is meant. */
+  readonly hosts: readonly string[];
+  /** Origins of web pages, such as `https://board.example`. */
+  readonly origins: readonly string[];
+}
+
 export interface ListenOptions {
   /** `host:port`; port 0 takes a free one. `PortInUse` when it is taken. */
   readonly listen: string;
+  /** The host that other processes are told, when it is not the one that is listened on. */
+  readonly advertise?: string;
+  /** Names of this role and origins of web pages that may ask beside its own. */
+  readonly allow?: AllowedCallers;
   readonly handler: RequestHandler;
   readonly landing?: LandingAllocator;
   /** Answers GET requests on the same port; undefined is 404. */

@@ -51,5 +51,8 @@ export const metricSums = z.strictObject({
   squaredError: z.number(),
 });
 
+/** What the store has under `/master/secret`: the request comes from the master. `NotMaster` for another. */
+export const masterSecret = name;
+
 /** A published checkpoint file. */
 export const savedFile = { uuid: name, md5: name, bytes: count };

@@ -2,7 +2,19 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { shapeOf } from './field-table.ts';
-import { count, decimal, maxWaitMs, message, metricSums, name, ofJob, roundRef, savedFile, taskRef } from './fields.ts';
+import {
+  count,
+  decimal,
+  masterSecret,
+  maxWaitMs,
+  message,
+  metricSums,
+  name,
+  ofJob,
+  roundRef,
+  savedFile,
+  taskRef,
+} from './fields.ts';
 import { HOT_MESSAGES } from './hot-messages.ts';
 
 const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
@@ -26,7 +38,7 @@ const syncMode = {
   /** Saves all shards as they are at that round. Answered when the file is published. */
   cut: message(
     'cut',
-    { ...ofJob, ...roundRef },
+    { ...ofJob, masterSecret, ...roundRef },
     /** `declined`: this pserver is past that round, or on another timeline. */
     { outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() },
   ),
@@ -56,7 +68,11 @@ const ledgers = {
   /** Closes discarded tasks, of so many records, at the push they have reached: later pushes of them are dropped. */
   closeTasks: message(
     'closeTasks',
-    { ...ofJob, tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce) },
+    {
+      ...ofJob,
+      masterSecret,
+      tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce),
+    },
     {},
   ),
 };
@@ -65,13 +81,14 @@ const savedFiles = z.array(z.strictObject({ index: count, ...savedFile })).max(L
 
 const checkpointAndAccount = {
   /**
-   * Writes and publishes a checkpoint of all shards; a final one ends all pushes. `recovery`: the number under which
-   * all tasks were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver
-   * that was restored since has something to apply. The master of a job in sync mode answers it too, with a cut.
+   * Writes and publishes a checkpoint of all shards. A final one ends all pushes: only the master may ask for it
+   * (`masterSecret`), and only when all tasks are closed (`WrongCounts`). `recovery`: the number under which all tasks
+   * were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
+   * restored since has something to apply. The master of a job in sync mode answers the others too, with a cut.
    */
   checkpoint: message(
     'checkpoint',
-    { ...ofJob, final: z.boolean(), recovery: count.optional() },
+    { ...ofJob, masterSecret: masterSecret.optional(), final: z.boolean(), recovery: count.optional() },
     {
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),

@@ -1,4 +1,4 @@
-/** One port of a role: WebSocket connections of subprotocol `paddlet.v2`, and plain HTTP for probes and metrics. */
+/** One port of a role: WebSocket connections of subprotocol `paddlet.v3`, and plain HTTP for probes and metrics. */
 import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';
 import {
   type AddressInfo,
@@ -8,10 +8,13 @@ import {
 } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { ListenOptions, Server } from '../messages/channel.ts';
 import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
+import { type CallerRefusal, CallerRules } from './callers.ts';
 import { accept, chooseSubprotocol } from './handshake.ts';
 import { answerHttp } from './http-answers.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { ServerSession } from './server-session.ts';
 import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
 import { offeredVersions, refusalBody, SUBPROTOCOL } from './version.ts';
@@ -22,7 +25,7 @@ const SPARE_CONNECTIONS = 64;
 
 export async function listen(wire: Wire, options: ListenOptions): Promise<Server> {
   const { host, port } = parseAddress(options.listen, { allowPortZero: true });
-  const server = new WebSocketRoleServer(wire, options);
+  const server = new WebSocketRoleServer(wire, options, host);
   await server.bind({ host, port });
   if (wire.unixSockets) await server.bindUnixSocket(host);
   return server;
@@ -41,10 +44,14 @@ class WebSocketRoleServer implements Server {
   /** Connections that are no sessions yet, of either protocol. */
   readonly #sockets = new Set<Socket>();
   #closing: Promise<void> | undefined;
+  readonly #callers: CallerRules;
+  readonly #refusals: RefusalLog;
 
-  constructor(wire: Wire, options: ListenOptions) {
+  constructor(wire: Wire, options: ListenOptions, host: string) {
     this.#wire = wire;
     this.#options = options;
+    this.#callers = new CallerRules([host, options.advertise ?? host], options.allow ?? { hosts: [], origins: [] });
+    this.#refusals = new RefusalLog(wire);
     this.#upgrades = new WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
@@ -58,11 +65,15 @@ class WebSocketRoleServer implements Server {
     this.#http.maxConnections = wire.limits.connectionsPerRole + SPARE_CONNECTIONS;
     this.#http.on('connection', (socket: Socket) => this.#accept(socket));
     this.#http.on('request', (request, response) => {
-      void answerHttp(request, response, options.http, wire.onBug);
+      const refusal = this.#refusalOf(request, false);
+      const readableBy = this.#callers.allowedOrigin(request.headersDistinct.origin ?? []);
+      void answerHttp(request, response, { http: options.http, refusal, readableBy }, wire.onBug);
     });
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head));
     this.#http.on('clientError', (_error, socket) => refuse(socket as Socket, 400, 'Bad Request'));
-    this.#http.on('drop', () => wire.log.warn('connection refused: too many', { limit: this.#http.maxConnections }));
+    this.#http.on('drop', () =>
+      this.#refusals.warn('connection refused: too many', { limit: this.#http.maxConnections }),
+    );
   }
 
   get port(): number {
@@ -136,12 +147,17 @@ class WebSocketRoleServer implements Server {
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const onError = (): void => void socket.destroy();
     socket.on('error', onError);
+    const refusal = this.#refusalOf(request, true);
+    if (refusal !== undefined) {
+      refuse(socket, refusal.status, refusal.reason, refusal.body);
+      return;
+    }
     const protocols = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
     const offered = new Set(protocols);
     if (chooseSubprotocol(this.#wire, offered, this.#isLocal(socket)) === undefined) {
       const remoteAddress = this.#nameOf(socket);
       const speaks = offeredVersions(offered);
-      this.#wire.log.warn(`connection refused: the peer speaks ${speaks}, this is ${SUBPROTOCOL}`, { remoteAddress });
+      this.#refusals.warn(`connection refused: the peer speaks ${speaks}, this is ${SUBPROTOCOL}`, { remoteAddress });
       refuse(socket, 400, 'Bad Request', refusalBody(offered));
       return;
     }
@@ -150,12 +166,8 @@ class WebSocketRoleServer implements Server {
       return;
     }
     if (this.#sessions.size >= this.#wire.limits.connectionsPerRole) {
-      this.#wire.log.warn('connection refused: too many', { limit: this.#wire.limits.connectionsPerRole });
+      this.#refusals.warn('connection refused: too many', { limit: this.#wire.limits.connectionsPerRole });
       refuse(socket, 503, 'Service Unavailable', 'too many connections\n');
-      return;
-    }
-    if (this.#unixSockets.has(socket) && !(request.headers.host ?? '').endsWith(`:${this.port}`)) {
-      refuse(socket, 421, 'Misdirected Request', 'this is another role\n');
       return;
     }
     // Asked for while the socket still knows.
@@ -170,6 +182,19 @@ class WebSocketRoleServer implements Server {
     });
   }
 
+  /** Why the caller is refused, before anything else of the request counts. */
+  #refusalOf(request: IncomingMessage, isUpgrade: boolean): CallerRefusal | undefined {
+    const { host = [], origin = [] } = request.headersDistinct;
+    const { localAddress } = request.socket;
+    const refusal = this.#callers.refusalOf({ host, origin, localAddress, isUpgrade }, this.port);
+    if (refusal !== undefined) {
+      const remoteAddress = this.#nameOf(request.socket);
+      const said = { host: shown(host), origin: shown(origin), remoteAddress };
+      this.#refusals.warn(`request refused: ${refusal.body.trimEnd()}`, said);
+    }
+    return refusal;
+  }
+
   #nameOf(socket: Socket): string {
     if (this.#unixSockets.has(socket)) return `unix:${++this.#unixConnections}`;
     return formatAddress({ host: socket.remoteAddress ?? 'unknown', port: socket.remotePort ?? 0 });
@@ -180,6 +205,8 @@ class WebSocketRoleServer implements Server {
     return this.#unixSockets.has(socket) || isLoopback((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
   }
 }
+
+const shown = (values: readonly string[]): string => values.join(', ').slice(0, LIMITS.shownHeaderCharacters);
 
 function refuse(socket: Socket, status: number, reason: string, body = ''): void {
   if (!socket.writable) return void socket.destroy();

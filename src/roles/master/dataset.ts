@@ -1,7 +1,9 @@
 /**
  * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
  */
+import { PaddletError } from '../../base/errors.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
+import { recordsOfTask } from '../../core/shard/push-plan.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -57,6 +59,14 @@ export async function loadDataset(
   });
   const tasks = cutTasks(index, recordsPerTask);
   const taskRecords = Uint32Array.from(tasks, (chunks) => chunks.reduce((sum, chunk) => sum + chunk.records, 0));
+  const planned = (task: number): number => recordsOfTask({ records: index.records, recordsPerTask }, task);
+  const other = taskRecords.findIndex((records, task) => records !== planned(task));
+  if (other >= 0) {
+    // Pservers count the records of a task by `/job` alone.
+    throw new PaddletError('DataInvalid', `task ${other} has ${taskRecords[other]} records, not ${planned(other)}`, {
+      hint: 'the kept index of the data is of another version: remove it',
+    });
+  }
   return { index, tasks, taskRecords };
 }
 

@@ -23,7 +23,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const onFatal = (error: unknown): void => crash.abort(error);
   const stopSignal = AbortSignal.any([options.stopSignal, crash.signal]);
   const view = followPlacement(context, record.job.cluster, onFatal);
-  const group = createPserverGroup(context, record, view);
+  const group = createPserverGroup(context, record, view, options.secret);
   const { pservers } = record.job.cluster;
   const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, pservers, onFatal });
   const cancels: Cancel[] = [];

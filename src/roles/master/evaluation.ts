@@ -23,6 +23,9 @@ export function createEvaluationResults(task: Model['task'], tasks: number): Eva
           `${scores.length} scores and ${labels.length} labels for ${metrics.records} records`,
         );
       }
+      if (![scores, labels].every((floats) => floats.every(Number.isFinite))) {
+        throw new PaddletError('BadMessage', `evaluation task ${number}: a score or a label is not a finite number`);
+      }
       parts[number] = { metrics, scores, labels };
     },
     finish() {

@@ -16,6 +16,8 @@ export interface DirectOptions {
   readonly record: JobRecord;
   readonly data: JobData;
   readonly fence: Fence;
+  /** By which pservers know this master. */
+  readonly secret: string;
   readonly lease: HeldLease;
   /** The job ended, was asked to stop, or the lock was lost. */
   readonly stopSignal: AbortSignal;

@@ -1,5 +1,7 @@
-/** `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). */
-
+/**
+ * `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). With the
+ * lock it writes the secret that pservers know it by.
+ */
 import type { StoreContext } from '../../cluster/context.ts';
 import { claimKey, type HeldLease } from '../../cluster/ownership.ts';
 import { createSignal, logWaiting } from '../../cluster/waiting.ts';
@@ -7,16 +9,23 @@ import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
 
+export interface LockClaim {
+  readonly lease: HeldLease;
+  /** What is said of the owner. */
+  readonly holder: Record<string, unknown>;
+  readonly secret: string;
+}
+
 /** Throws `Interrupted` when stopped before, or when the lease is lost. */
 export async function takeLock(
   context: StoreContext,
-  lease: HeldLease,
-  holder: Record<string, unknown>,
+  { lease, holder, secret }: LockClaim,
   stopSignal: AbortSignal,
 ): Promise<Fence> {
   const { keys, store } = context;
   const { clock, log } = context.host;
-  const claimed = async () => claimKey(context, { key: keys.masterLock, value: JSON.stringify(holder), lease });
+  const also = [{ put: keys.masterSecret, value: secret, leaseId: lease.leaseId }];
+  const claimed = async () => claimKey(context, { key: keys.masterLock, value: JSON.stringify(holder), lease, also });
   const first = await claimed();
   if (first.outcome === 'owned') return first.fence;
   const changed = createSignal();

@@ -23,7 +23,7 @@ import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
-import { takeLock } from './lock.ts';
+import { type LockClaim, takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
 import { type Standing, standingOf } from './standing.ts';
@@ -57,13 +57,14 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     const show = (next: MasterState | undefined): void => {
       state = next;
     };
+    const secret = context.host.random.uuid();
     for (;;) {
       const before = await standingOf(context, options.job);
       if (before.kind === 'ended') return before.end;
       watch?.cancel();
       watch = watchJob(context, { oldStop, oldResult: before.resultRevision });
       info.waits('the master lock');
-      const fence = await standBy(context, { lease, holder, watch, oldStop });
+      const fence = await standBy(context, { lease, holder, secret, watch, oldStop });
       if (fence === 'stopped') return undefined;
       if (fence === 'ended') continue;
       failPoint('master.locked');
@@ -71,7 +72,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
       if (standing.kind === 'ended') return standing.end;
       // The job ended in the meantime, with fewer passes: the watch must not take that for the end of this one.
       if (standing.resultRevision !== before.resultRevision) continue;
-      return await act(context, options, { lease, fence, address, info, watch, oldStop, show, standing });
+      return await act(context, options, { lease, fence, secret, address, info, watch, oldStop, show, standing });
     }
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
@@ -86,9 +87,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   }
 }
 
-interface Standby {
-  readonly lease: HeldLease;
-  readonly holder: Record<string, unknown>;
+interface Standby extends LockClaim {
   readonly watch: JobWatch;
   /** Revision of the request to stop that a starting master found: starting it means that the job is to go on. */
   readonly oldStop: bigint;
@@ -97,21 +96,21 @@ interface Standby {
 /** The lock; or that the job ended, or was asked to stop, while another master had it. */
 async function standBy(
   context: RoleContext,
-  { lease, holder, watch, oldStop }: Standby,
+  { watch, oldStop, ...claim }: Standby,
 ): Promise<Fence | 'ended' | 'stopped'> {
   try {
-    const fence = await takeLock(context, lease, holder, watch.stopSignal);
+    const fence = await takeLock(context, claim, watch.stopSignal);
     // The master that was asked to stop gave the lock back: another one is not to continue the job.
     const stop = await readStopRevision(context);
     return stop === 0n || stop === oldStop ? fence : 'stopped';
   } catch (error) {
-    if (lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    if (claim.lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
     return watch.end() === undefined ? 'stopped' : 'ended';
   }
 }
 
-interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
+interface Acting extends Pick<Standby, 'lease' | 'secret' | 'watch' | 'oldStop'> {
   readonly fence: Fence;
   readonly address: string;
   readonly info: MasterInfoSource;
@@ -120,7 +119,7 @@ interface Acting extends Pick<Standby, 'lease' | 'watch' | 'oldStop'> {
 }
 
 async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
-  const { lease, fence, address, info, watch, oldStop, standing } = acting;
+  const { lease, fence, secret, address, info, watch, oldStop, standing } = acting;
   const { job, dataDir, cacheDir } = options;
   const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
   const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
@@ -138,7 +137,7 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   }
   try {
     const hooks = { shell: options.shell, folder: dataDir };
-    await directJob({ context, record, data, fence, lease, stopSignal, info, hooks, show: acting.show });
+    await directJob({ context, record, data, fence, secret, lease, stopSignal, info, hooks, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);

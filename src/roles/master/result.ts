@@ -1,4 +1,5 @@
 /** The result of a job, as both modes make it, and the record accounting of the pservers that it rests on. */
+import { PaddletError } from '../../base/errors.ts';
 import type { WarmPlan } from '../../checkpoint/load/warm-plan.ts';
 import { allSettledOrThrow, type PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
@@ -25,6 +26,31 @@ export async function takeAccounts(group: PserverGroup, signal: AbortSignal): Pr
     signal,
   );
 }
+
+/**
+ * Throws `WrongCounts` when the account does not add up: then a trainer lied about records, or counted other data.
+ * Every pserver has the same records, applied or discarded.
+ */
+export function checkAccount(
+  accounts: readonly Pick<PserverAccount, 'applied' | 'discarded'>[],
+  indexed: number,
+  { applied, bad, discarded, lost }: JobResult['records'],
+): void {
+  const sums = accounts.map((one) => one.applied + one.discarded);
+  if (new Set(sums).size > 1) {
+    const each = sums.map((sum, index) => `${sum} at pserver ${index}`).join(', ');
+    throw wrongAccount(`the pservers count different records, applied or discarded: ${each}`);
+  }
+  if (lost === 0) return;
+  const all = `${applied} applied, ${bad} bad and ${discarded} discarded records`;
+  const much = lost > 0 ? `${lost} are missing` : `${-lost} are too many`;
+  throw wrongAccount(`${all} are not the ${indexed} of the job: ${much}`);
+}
+
+const wrongAccount = (why: string): PaddletError =>
+  new PaddletError('WrongCounts', `the account does not add up: ${why}`, {
+    hint: 'a trainer reported other counts than it pushed; the parameters are in the last checkpoints',
+  });
 
 interface ResultOptions extends Pick<ConcludeOptions, 'testMetrics' | 'recordsPerSecond'> {
   readonly context: RoleContext;

@@ -19,9 +19,9 @@ export function createHandler(
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
     const now = state();
     if (now === undefined) throw new PaddletError('NotReady', 'this master does not have the lock');
-    if (header.job !== now.record.id) throw new PaddletError('WrongJob', `the job here is ${now.record.id}`);
+    if (header.job !== now.record.id) throw new PaddletError('WrongJob', 'this master directs another job');
     if (header.batchPlanId !== now.record.batchPlanId)
-      throw new PaddletError('WrongBatchPlan', `the batch plan id here is ${now.record.batchPlanId}`);
+      throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job');
     if (!now.isHeld()) throw new PaddletError('Suspended', 'this master is cut off from the store');
     return answer(now, request, session).catch(asSuspended);
   };

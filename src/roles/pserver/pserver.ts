@@ -13,6 +13,7 @@ import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
+import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { claimIndex } from './claim-index.ts';
 import { landInParameters } from './landing.ts';
@@ -53,6 +54,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let lease: HeldLease | undefined;
   let recoveries: RecoveryView | undefined;
   let cuts: CutView | undefined;
+  let master: MasterSecret | undefined;
   const fatal = new AbortController();
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
@@ -79,11 +81,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       recoveries = followRecovery(context, onFatal);
       const recovered = recoveries;
       await recovered.changed.until(() => recovered.current(), stopSignal);
+      master = followMasterSecret(context, onFatal);
       const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
       await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
-      service = await startService(owned, { folder, metrics, recoveries, cuts, stopSignal, onFatal });
+      service = await startService(owned, { folder, metrics, recoveries, cuts, master, stopSignal, onFatal });
       await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -102,13 +105,14 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   } finally {
     recoveries?.cancel();
     cuts?.cancel();
+    master?.cancel();
     await service?.stopSaving();
     await lease?.release();
     await listening.server.close();
   }
 }
 
-type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'onFatal'> & {
+type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'master' | 'onFatal'> & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
   readonly cuts: CutView | undefined;

@@ -16,14 +16,18 @@ type Handler<T extends JobType> = (serving: Serving, request: Request<T>, sessio
 const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   pull,
   push,
-  closeTasks(serving, { header: { tasks } }) {
+  closeTasks(serving, { header: { masterSecret, tasks } }) {
+    serving.checkMaster(masterSecret);
     for (const { pass, task } of tasks) checkTask(serving.job, pass, task);
     return closeTasks(serving, tasks);
   },
   pullVersion,
   pushLane,
   rounds: (serving, request, session) => roundsOf(serving).position(request, session),
-  cut: (serving, request, session) => roundsOf(serving).cut(request, session),
+  cut(serving, request, session) {
+    serving.checkMaster(request.header.masterSecret);
+    return roundsOf(serving).cut(request, session);
+  },
   position,
   closed,
   account,
@@ -70,14 +74,12 @@ function answer<T extends JobType>(type: T, serving: Serving, request: Request<T
 
 function checkJob({ job }: Serving, header: Header<JobType>): void {
   if (header.job !== job.id) {
-    throw new PaddletError('WrongJob', `this pserver serves job ${job.id}, not ${header.job}`);
+    throw new PaddletError('WrongJob', 'this pserver serves another job');
   }
   if (header.batchPlanId === job.batchPlanId) return;
-  throw new PaddletError(
-    'WrongBatchPlan',
-    `the batch plans differ: ${header.batchPlanId} in the request, ${job.batchPlanId} here`,
-    { hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those that the job began with' },
-  );
+  throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job', {
+    hint: 'batchSize, pushEvery, recordsPerTask, seed and the data must be those that the job began with',
+  });
 }
 
 function position({ job, shards, recovery }: Serving, { header: { tasks } }: Request<'position'>): Reply {
@@ -109,13 +111,26 @@ function account({ shards, metrics, staleness, rounds }: Serving): Reply {
   };
 }
 
-async function checkpoint(serving: Serving, { final, recovery }: Header<'checkpoint'>): Promise<Reply> {
-  const current = serving.recovery();
-  if (final && recovery !== undefined && recovery < current) {
-    throw new PaddletError('StaleRecovery', `all tasks were done under recovery ${recovery}, but it is ${current} now`);
-  }
+async function checkpoint(serving: Serving, header: Header<'checkpoint'>): Promise<Reply> {
+  const { final } = header;
+  if (final) checkFinal(serving, header);
   const file = await serving.checkpoint(final).catch(asSuspended);
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };
+}
+
+/** After the final checkpoint nothing is applied any more: every task must be closed. */
+function checkFinal(serving: Serving, { masterSecret, recovery }: Header<'checkpoint'>): void {
+  serving.checkMaster(masterSecret);
+  const current = serving.recovery();
+  if (recovery !== undefined && recovery < current) {
+    throw new PaddletError('StaleRecovery', `all tasks were done under recovery ${recovery}, but it is ${current} now`);
+  }
+  const { ledgers } = serving.shards;
+  const complete = ledgers.watermark();
+  const isClosed = complete >= serving.job.passes;
+  if (isClosed && ledgers.isAgreed()) return;
+  const why = isClosed ? 'shards count different records' : `pass ${complete} has tasks that are open`;
+  throw new PaddletError('WrongCounts', `the final checkpoint is refused: ${why}`);
 }

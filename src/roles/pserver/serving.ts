@@ -1,7 +1,11 @@
 /** All that requests to a pserver are answered from, in both modes. Made once the shards are taken and loaded. */
+import type { PaddletError } from '../../base/errors.ts';
 import type { Clock, Log } from '../../base/seams.ts';
 import type { CheckpointFile } from '../../checkpoint/file/write-durable-file.ts';
+import { pushPlanOf } from '../../cluster/job/job-plan.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
+import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Rounds } from './rounds/rounds.ts';
@@ -17,6 +21,7 @@ export interface ServedJob {
   /** Tasks of a pass. */
   readonly tasks: number;
   readonly passes: number;
+  readonly plan: PushPlan;
 }
 
 export interface ServingOptions {
@@ -30,6 +35,10 @@ export interface ServingOptions {
   readonly isHeld: () => boolean;
   /** True from the moment that the last checkpoint of this process is being taken: updates are refused. */
   readonly isFrozen: () => boolean;
+  /** Throws `NotMaster` when the request does not come from the master. */
+  readonly checkMaster: MasterSecret['check'];
+  /** Two attempts at a task disagree about its records: the job has to fail. */
+  readonly onContradiction: (error: PaddletError) => void;
   /** The highest recovery number seen. */
   readonly recovery: () => number;
   /**
@@ -61,5 +70,5 @@ export function createServing({ host, staleness, ...parts }: ServingOptions): Se
 
 export function servedJob(record: JobRecord, spec: ParameterSpec): ServedJob {
   const { id, batchPlanId, train, job } = record;
-  return { id, batchPlanId, spec, tasks: train.tasks, passes: job.training.passes };
+  return { id, batchPlanId, spec, tasks: train.tasks, passes: job.training.passes, plan: pushPlanOf(record) };
 }

@@ -3,6 +3,7 @@ import type { RoleContext } from '../../cluster/context.ts';
 import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
+import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
@@ -20,6 +21,7 @@ export interface ShardServiceOptions {
   /** Of checkpoints. */
   readonly folder: string;
   readonly metrics: PserverMetrics;
+  readonly master: Pick<MasterSecret, 'check'>;
   /** Ends the process: the index was lost while saving, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }

@@ -2,12 +2,25 @@
  * Opens the file of a SQLite store: checks that it is a paddlet store on this machine's disk, and creates its tables.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { pause } from '../../base/backoff.ts';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Clock } from '../../base/seams.ts';
+import type { StoreAccess } from '../store.ts';
+import {
+  asStoreError,
+  isBusy,
+  isSqliteError,
+  lockedTooLong,
+  type SqliteError,
+  storeInvalid,
+  systemCode,
+  troubleOf,
+  unavailable,
+} from './failures.ts';
 
 /** "PDLT": marks the file as a paddlet store. */
 const APPLICATION_ID = 0x50444c54;
@@ -17,6 +30,10 @@ const LAYOUT_VERSION = 2;
 const LOCK_WAIT_MS = 10;
 const OPEN_LIMIT_MS = 5_000;
 const OPEN_RETRY_MS = 20;
+/** For its owner alone: a program that can write to the file controls the job. */
+const PRIVATE_MODE = 0o600;
+/** Failures to create a file or a folder that may pass. */
+const TRANSIENT: ReadonlySet<string> = new Set(['EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE']);
 
 /** File systems that are shared between machines (statfs(2)): there, locks and shared memory cannot be relied on. */
 const NETWORK_FILE_SYSTEMS = new Map([
@@ -63,63 +80,137 @@ export interface SqliteFile {
   readonly clusterId: string;
   /** Device and inode: tells whether the path still leads to this file. */
   readonly fileId: string;
+  readonly isReadOnly: boolean;
 }
 
 /**
  * Waits for other processes that are opening the file too. `VersionMismatch` for a file of another layout version,
- * `StoreInvalid` for one that cannot be used.
+ * `StoreInvalid` for one that cannot be used, `JobUnknown` for one that is missing and not to be created,
+ * `StoreUnavailable` where waiting may help.
  */
-export async function openSqliteFile(path: string, clock: Clock): Promise<SqliteFile> {
-  prepareFolder(path);
+export async function openSqliteFile(path: string, clock: Clock, access: StoreAccess = 'create'): Promise<SqliteFile> {
+  prepareFile(path, access);
   const limitMs = clock.monotonicMs() + OPEN_LIMIT_MS;
   for (;;) {
     try {
-      return tryOpen(path);
+      return access === 'read' ? tryReading(path) : tryOpen(path, access);
     } catch (error) {
       if (!isSqliteError(error)) throw error;
-      if (!isBusy(error)) throw storeInvalid(path, error.message, error);
+      if (!isBusy(error)) throw openFailure(path, error);
       if (clock.monotonicMs() >= limitMs) throw lockedTooLong(path, error);
     }
     await pause(clock, OPEN_RETRY_MS);
   }
 }
 
-function prepareFolder(path: string): void {
+function prepareFile(path: string, access: StoreAccess): void {
   const folder = dirname(path);
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (error) {
-    throw storeInvalid(path, `its folder cannot be made: ${(error as Error).message}`, error);
-  }
+  const isCreated = access === 'create' || access === 'join';
+  if (access === 'create') attempt(path, () => mkdirSync(folder, { recursive: true }));
+  if (isCreated && !existsSync(folder)) throw unavailable(troubleOf('missing', path));
+  if (!isCreated && !existsSync(path)) throw noStore(path, 'the file is missing');
   const network = networkFileSystem(statfsSync(folder).type);
-  if (network === undefined) return;
-  throw new PaddletError('StoreInvalid', `store ${path} is on a network file system (${network})`, {
-    hint: 'put it on a local disk; for several machines use etcd://',
-  });
+  if (network !== undefined) {
+    throw new PaddletError('StoreInvalid', `store ${path} is on a network file system (${network})`, {
+      hint: 'put it on a local disk; for several machines use etcd://',
+    });
+  }
+  if (isCreated) attempt(path, () => createPrivately(path));
+}
+
+/** SQLite gives its other files the mode of this one. */
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', PRIVATE_MODE));
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  }
+}
+
+function attempt(path: string, make: () => void): void {
+  try {
+    make();
+  } catch (error) {
+    const { message } = error as Error;
+    const code = systemCode(error);
+    if (code === 'ENOSPC') throw unavailable(troubleOf('full', path), error);
+    if (code === 'EROFS') throw unavailable(troubleOf('readOnly', path), error);
+    if (TRANSIENT.has(code)) throw unavailable(troubleOf('failing', path, message), error);
+    throw storeInvalid(path, `it cannot be created: ${message}`, error);
+  }
+}
+
+/** Waiting may help, unless the path or its permissions are wrong. */
+function openFailure(path: string, error: SqliteError): Error {
+  const failure = asStoreError(path, error);
+  if (!isPaddletError(failure, 'StoreUnavailable')) {
+    return isPaddletError(failure) ? failure : storeInvalid(path, error.message, error);
+  }
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return storeInvalid(path, 'it is a folder');
+  for (const needed of [dirname(path), path]) {
+    if (isForbidden(needed)) return storeInvalid(path, `permission denied for ${needed}`, error);
+  }
+  return failure;
+}
+
+function isForbidden(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return false;
+  } catch (error) {
+    return ['EACCES', 'EPERM'].includes(systemCode(error));
+  }
 }
 
 /** The name of the network file system with this statfs type, or undefined for a local one. */
 export const networkFileSystem = (type: number): string | undefined => NETWORK_FILE_SYSTEMS.get(type >>> 0);
 
-function tryOpen(path: string): SqliteFile {
+function tryOpen(path: string, access: StoreAccess): SqliteFile {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
   try {
     // In one transaction: another process may create the tables between two reads.
     db.exec('BEGIN');
-    checkOurs(db, path);
+    const found = checkOurs(db, path);
     db.exec('COMMIT');
+    if (found === 'empty' && access === 'write') throw noStore(path, 'the file is empty');
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     db.exec('BEGIN IMMEDIATE');
     // Checked again under the lock: another process may have been first.
     if (checkOurs(db, path) === 'empty') createTables(db);
     db.exec('COMMIT');
-    const { cluster_id } = db.prepare('SELECT cluster_id FROM meta').get() as { cluster_id: string };
-    return { db, path, clusterId: cluster_id, fileId: fileIdOf(path) ?? 'gone' };
+    return opened(db, path, false);
   } catch (error) {
     db.close();
     throw error;
   }
 }
+
+/**
+ * Reads without creating anything. SQLite would make the files `-wal` and `-shm` and leave them behind, unless it is
+ * told that no process changes the file: that is so while there is no `-wal`, and enough for commands that read once.
+ */
+function tryReading(path: string): SqliteFile {
+  const url = pathToFileURL(path);
+  if (!existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1');
+  const db = new DatabaseSync(url, { timeout: LOCK_WAIT_MS, readOnly: true });
+  try {
+    if (checkOurs(db, path) === 'empty') throw noStore(path, 'the file is empty');
+    return opened(db, path, true);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function opened(db: DatabaseSync, path: string, isReadOnly: boolean): SqliteFile {
+  const { cluster_id } = db.prepare('SELECT cluster_id FROM meta').get() as { cluster_id: string };
+  return { db, path, clusterId: cluster_id, fileId: fileIdOf(path) ?? 'gone', isReadOnly };
+}
+
+const noStore = (path: string, why: string): PaddletError =>
+  new PaddletError('JobUnknown', `no store at ${path}: ${why}`, {
+    hint: 'check --store or --dir; `paddlet run JOB` or the first role of a job creates it',
+  });
 
 function checkOurs(db: DatabaseSync, path: string): 'empty' | 'ours' {
   const { application_id } = db.prepare('PRAGMA application_id').get() as { application_id: number };
@@ -148,56 +239,18 @@ function createTables(db: DatabaseSync): void {
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Device and inode of what is at the path; undefined when nothing is. */
+/** Device and inode of what is at the path; undefined when nothing is. `StoreUnavailable` when that cannot be told. */
 export function fileIdOf(path: string): string | undefined {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stat === undefined ? undefined : `${stat.dev}:${stat.ino}`;
-}
-
-export interface SqliteError extends Error {
-  /** SQLite's extended result code. */
-  readonly errcode: number;
-}
-
-export const isSqliteError = (error: unknown): error is SqliteError =>
-  error instanceof Error && (error as { code?: unknown }).code === 'ERR_SQLITE_ERROR';
-
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
-const SQLITE_IOERR = 10;
-const SQLITE_FULL = 13;
-/** Gave up after many attempts to begin a read: others held the locks all the time. */
-const SQLITE_PROTOCOL = 15;
-
-/** The low byte is the primary code. */
-const primaryCode = (error: SqliteError): number => error.errcode & 0xff;
-
-export const isBusy = (error: SqliteError): boolean =>
-  [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL].includes(primaryCode(error));
-
-/**
- * What a failed statement means to the caller. A wrong statement (SQLITE_ERROR and the like) is a bug, thrown as it is.
- */
-export function asStoreError(path: string, error: SqliteError): Error {
-  const code = primaryCode(error);
-  if (isBusy(error)) return lockedTooLong(path, error);
-  if (code === SQLITE_FULL) {
-    return new PaddletError('StoreUnavailable', `store ${path}: the disk is full`, {
-      hint: 'free space',
-      cause: error,
-    });
+  try {
+    const stat = statSync(path, { bigint: true });
+    return `${stat.dev}:${stat.ino}`;
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(systemCode(error)))
+      throw unavailable(troubleOf('failing', path, String(error)));
+    if (!existsSync(dirname(path))) throw unavailable(troubleOf('missing', path));
+    return undefined;
   }
-  if (code === SQLITE_IOERR) {
-    return new PaddletError('StoreUnavailable', `store ${path}: ${error.message}`, { cause: error });
-  }
-  // 8 READONLY, 11 CORRUPT, 14 CANTOPEN, 26 NOTADB
-  if ([8, 11, 14, 26].includes(code)) return storeInvalid(path, error.message, error);
-  return error;
 }
 
-export const lockedTooLong = (path: string, cause: unknown): PaddletError =>
-  new PaddletError('StoreUnavailable', `store ${path} is locked by another process`, { cause });
-
-function storeInvalid(path: string, why: string, cause?: unknown): PaddletError {
-  return new PaddletError('StoreInvalid', `store ${path} cannot be used: ${why}`, { cause });
-}
+/** True when other users may read or write the file. */
+export const isOpenToOthers = (path: string): boolean => (statSync(path).mode & 0o077) !== 0;

@@ -4,9 +4,11 @@
  * polling (SIGSTOP, a suspended machine, a long stall) may have stopped the owner as well, so the count starts again:
  * stopping everything expires nothing. Pure.
  *
- * An owner that is locked out of the file cannot renew either. So a write of the observer's own must go through late in
- * that TTL (`wantsProof`, `proven`), and a write that had to wait long starts the count again (`lockedOut`): a
- * process that is stopped in the middle of a write, holding the lock, ends no lease.
+ * An owner that is locked out of the file, or whose disk is full, cannot renew either. So a write of the observer's own
+ * must go through late in that TTL (`wantsProof`, `proven`), and the owner has a part of the TTL after it to write too.
+ * A write that had to wait long starts the count again (`lockedOut`): a process that is stopped in the middle of a
+ * write, holding the lock, ends no lease. So does a write that failed, or may have failed (`failed`): when there is
+ * room on the disk again, every owner has a whole TTL.
  *
  * The owner's deadline is sooner: it counts from when it sent the renewal, the observer from when it read it.
  */
@@ -19,14 +21,16 @@ export interface ObservedLease {
 interface Count extends ObservedLease {
   /** Since when it has been seen unchanged. */
   sinceMs: number;
-  /** The file could be written to, late in the count. */
-  isProven: boolean;
+  /** When a write had gone through, late in the count. */
+  provenMs: number | undefined;
 }
 
 /** A gap in the polling that is larger than this part of the TTL interrupts it. */
 const LONGEST_GAP_OF_TTL = 1 / 4;
-/** The part of the TTL after which a write proves something: the owner has the rest of the TTL to write itself. */
-const PROOF_FROM_OF_TTL = 3 / 4;
+/** The part of the TTL after which a write proves something. */
+const PROOF_FROM_OF_TTL = 2 / 3;
+/** The part of the TTL that the owner has for a write of its own, from when the observer's went through. */
+const GRACE_OF_TTL = 1 / 4;
 
 export class LeaseObserver {
   #counts = new Map<bigint, Count>();
@@ -51,12 +55,17 @@ export class LeaseObserver {
 
   /** True when a lease nears its end and it is unknown whether its owner could have written. */
   wantsProof(nowMs: number): boolean {
-    return [...this.#counts.values()].some((count) => !count.isProven && isLate(count, nowMs));
+    return [...this.#counts.values()].some((count) => count.provenMs === undefined && isLate(count, nowMs));
   }
 
-  /** A write that was asked for at `askedMs` has gone through. */
-  proven(askedMs: number): void {
-    for (const count of this.#counts.values()) count.isProven ||= isLate(count, askedMs);
+  /** A write that was asked for at `askedMs` has gone through at `doneMs`. It must have changed the file. */
+  proven(askedMs: number, doneMs: number): void {
+    for (const count of this.#counts.values()) if (isLate(count, askedMs)) count.provenMs ??= doneMs;
+  }
+
+  /** A write has failed, or its outcome is unknown: owners may have been unable to renew until now. */
+  failed(nowMs: number): void {
+    for (const count of this.#counts.values()) restart(count, nowMs);
   }
 
   /** Another process held the lock from `sinceMs` to `nowMs`: owners could not renew. */
@@ -78,7 +87,7 @@ export class LeaseObserver {
     const counts = new Map<bigint, Count>();
     for (const lease of leases) {
       const old = this.#counts.get(lease.id);
-      counts.set(lease.id, old?.renewals === lease.renewals ? old : { ...lease, sinceMs: nowMs, isProven: false });
+      counts.set(lease.id, old?.renewals === lease.renewals ? old : { ...lease, sinceMs: nowMs, provenMs: undefined });
     }
     this.#counts = counts;
   }
@@ -86,9 +95,10 @@ export class LeaseObserver {
 
 const isLate = ({ sinceMs, ttlMs }: Count, nowMs: number): boolean => nowMs - sinceMs >= ttlMs * PROOF_FROM_OF_TTL;
 
-const isDue = (count: Count, nowMs: number): boolean => count.isProven && nowMs - count.sinceMs >= count.ttlMs;
+const isDue = ({ sinceMs, provenMs, ttlMs }: Count, nowMs: number): boolean =>
+  provenMs !== undefined && nowMs - sinceMs >= ttlMs && nowMs - provenMs >= ttlMs * GRACE_OF_TTL;
 
 function restart(count: Count, nowMs: number): void {
   count.sinceMs = nowMs;
-  count.isProven = false;
+  count.provenMs = undefined;
 }

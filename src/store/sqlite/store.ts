@@ -3,7 +3,7 @@
  * process polls the file, delivers its own watches from the event log, and may expire the leases of others
  * (`lease-observer.ts`). Durability: WAL with `synchronous=FULL`.
  */
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
 import { pause } from '../../base/backoff.ts';
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
@@ -16,22 +16,18 @@ import type {
   Range,
   RangeQuery,
   Store,
+  StoreAccess,
   StoreIdentity,
+  StoreTrouble,
   Txn,
   TxnResult,
   WatchHandlers,
 } from '../store.ts';
-import {
-  asStoreError,
-  fileIdOf,
-  isBusy,
-  isSqliteError,
-  openSqliteFile,
-  type SqliteError,
-  type SqliteFile,
-} from './file.ts';
+import { asStoreError, freeBytesAt, isBusy, isSqliteError, type SqliteError } from './failures.ts';
+import { fileIdOf, isOpenToOthers, openSqliteFile, type SqliteFile } from './file.ts';
 import { LeaseObserver, type ObservedLease } from './lease-observer.ts';
 import { type HistoryLimits, SqliteTables, type WritePosition } from './tables.ts';
+import { LOW_SPACE_BYTES, WriteHealth } from './write-health.ts';
 import { SqliteWriter } from './writer.ts';
 
 const POLL_MS = 20;
@@ -45,6 +41,8 @@ export interface SqliteStoreOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Default: `create`. */
+  readonly access?: StoreAccess;
   /** Events kept for watches that fell behind; older ones are compacted. */
   readonly history?: HistoryLimits;
 }
@@ -56,7 +54,10 @@ interface Watcher {
 }
 
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const file = await openSqliteFile(resolve(options.path), options.clock);
+  const file = await openSqliteFile(resolve(options.path), options.clock, options.access);
+  if (!file.isReadOnly && isOpenToOthers(file.path)) {
+    options.log.warn(`store ${file.path} is open to other users of this machine: run chmod 600 ${file.path}`);
+  }
   return new SqliteStore(file, options);
 }
 
@@ -65,6 +66,7 @@ export class SqliteStore implements Store {
   readonly #file: SqliteFile;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #health: WriteHealth;
   readonly #tables: SqliteTables;
   readonly #writer: SqliteWriter;
   readonly #observer = new LeaseObserver();
@@ -88,6 +90,7 @@ export class SqliteStore implements Store {
     this.#file = file;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#health = new WriteHealth(options.clock, options.log);
     this.#tables = new SqliteTables(file.db);
     this.#revision = this.#tables.revision();
     this.#writer = new SqliteWriter({
@@ -97,6 +100,8 @@ export class SqliteStore implements Store {
       clock: options.clock,
       history: options.history ?? DEFAULT_HISTORY,
       checkFile: () => this.#checkFile(),
+      failureOf: (error) => this.#failureOf(error),
+      onFailed: (error) => this.#failedWrite(error),
       onCommitted: () => this.#committed(),
       onLockedOut: (sinceMs, nowMs) => this.#observer.lockedOut(sinceMs, nowMs),
     });
@@ -147,6 +152,10 @@ export class SqliteStore implements Store {
     return () => void this.#watchers.delete(watcher);
   }
 
+  trouble(): StoreTrouble | undefined {
+    return this.#health.trouble;
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -158,6 +167,7 @@ export class SqliteStore implements Store {
 
   async #write<T>(run: (at: WritePosition) => T): Promise<T> {
     assert(!this.#isClosed, 'a closed store is not used');
+    assert(!this.#file.isReadOnly, 'a store that was opened for reading is not written to');
     return this.#writer.write(run);
   }
 
@@ -213,6 +223,7 @@ export class SqliteStore implements Store {
     if (beforeMs >= this.#nextFileCheckMs) {
       this.#nextFileCheckMs = beforeMs + FILE_CHECK_MS;
       this.#checkFile();
+      this.#checkSpace();
     }
     const version = this.#tables.dataVersion();
     const isChanged = this.#isChanged || version !== this.#dataVersion;
@@ -221,6 +232,7 @@ export class SqliteStore implements Store {
     // Only after everything was read: a failure before that leaves the change to the next poll.
     this.#isChanged = false;
     this.#dataVersion = version;
+    if (this.#file.isReadOnly) return;
     for (const lease of this.#observer.observe(beforeMs, this.#clock.monotonicMs(), leases)) void this.#expire(lease);
     if (this.#observer.wantsProof(beforeMs)) void this.#prove();
   }
@@ -264,20 +276,34 @@ export class SqliteStore implements Store {
     const failure = isSqliteError(error) ? this.#failureOf(error) : error;
     if (!isPaddletError(failure)) throw failure;
     if (isPaddletError(failure, 'StoreUnavailable')) {
+      this.#health.failed(failure);
       this.#log.debug('store could not be polled', { error: failure });
       return;
     }
     for (const watcher of [...this.#watchers]) this.#endWatch(watcher, failure);
   }
 
-  /** Proves that the file can be written to; writes nothing. */
+  #failedWrite(error: unknown): void {
+    this.#observer.failed(this.#clock.monotonicMs());
+    this.#health.failed(error);
+  }
+
+  /** A process that writes nothing itself notices a full disk too, and that there is room again. */
+  #checkSpace(): void {
+    if (this.#file.isReadOnly) return;
+    const isLow = freeBytesAt(dirname(this.#file.path)) < LOW_SPACE_BYTES;
+    if (isLow || this.#health.trouble !== undefined) void this.#prove();
+  }
+
+  /** Proves that the file can be written to, by a write that changes nothing. */
   async #prove(): Promise<void> {
     if (this.#isProving) return;
     this.#isProving = true;
     const askedMs = this.#clock.monotonicMs();
     try {
-      await this.#writer.write(() => undefined);
-      this.#observer.proven(askedMs);
+      await this.#writer.write(() => this.#tables.rewrite());
+      this.#observer.proven(askedMs, this.#clock.monotonicMs());
+      this.#health.written();
     } catch (error) {
       if (!isPaddletError(error)) throw error;
       if (!this.#isClosed) this.#log.debug('the store cannot be written to', { error });

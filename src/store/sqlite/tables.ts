@@ -77,6 +77,12 @@ export class SqliteTables {
     this.#sql('UPDATE meta SET revision = ?').run(revision);
   }
 
+  /** Writes a page and leaves its content as it was. (SQLite skips an update that changes no byte.) */
+  rewrite(): void {
+    this.#sql('UPDATE meta SET compacted = compacted + 1').run();
+    this.#sql('UPDATE meta SET compacted = compacted - 1').run();
+  }
+
   /** Changes whenever another connection has committed; the same between two of our own commits. */
   dataVersion(): bigint {
     return (this.#sql('PRAGMA data_version').get() as { data_version: bigint }).data_version;

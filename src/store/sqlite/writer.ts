@@ -3,9 +3,9 @@
  * so one fsync. Each has its own savepoint: it applies whole or not at all, and makes its own revision.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock } from '../../base/seams.ts';
-import { asStoreError, isBusy, isSqliteError, lockedTooLong } from './file.ts';
+import { isBusy, isSqliteError, lockedTooLong, type SqliteError } from './failures.ts';
 import type { HistoryLimits, SqliteTables, WritePosition } from './tables.ts';
 
 const CALL_LIMIT_MS = 2_000;
@@ -32,6 +32,10 @@ export interface SqliteWriterOptions {
   readonly history: HistoryLimits;
   /** Throws what every call is to answer when the file is no longer the one that was opened. */
   readonly checkFile: () => void;
+  /** What a failed statement means to the caller. */
+  readonly failureOf: (error: SqliteError) => unknown;
+  /** The disk refused a write, or it is unknown whether it did. */
+  readonly onFailed: (error: unknown) => void;
   readonly onCommitted: () => void;
   /** Before the writes that had to wait for the lock are run. */
   readonly onLockedOut: (sinceMs: number, nowMs: number) => void;
@@ -52,7 +56,8 @@ export class SqliteWriter {
   /** Runs `run` in a transaction. `StoreUnavailable` when other processes hold the lock for too long. */
   write<T>(run: (at: WritePosition) => T): Promise<T> {
     if (this.#queue.length >= QUEUE_LIMIT) {
-      const error = new PaddletError('StoreUnavailable', `store ${this.#options.path}: too many writes are waiting`);
+      const why = 'too many writes are waiting';
+      const error = new PaddletError('StoreUnavailable', `store ${this.#options.path}: ${why}`, { details: { why } });
       return Promise.reject(error);
     }
     const limitMs = this.#options.clock.monotonicMs() + CALL_LIMIT_MS;
@@ -91,7 +96,8 @@ export class SqliteWriter {
       outcomes = this.#runGroup(group);
     } catch (error) {
       this.#rollBack();
-      for (const write of group) write.reject(this.#failureOf(error));
+      const failure = this.#failed(error);
+      for (const write of group) write.reject(failure);
       this.#planFlush();
       return;
     }
@@ -101,7 +107,8 @@ export class SqliteWriter {
 
   #failedToBegin(error: unknown): void {
     if (!isSqliteError(error) || !isBusy(error)) {
-      for (const write of this.#queue.splice(0)) write.reject(this.#failureOf(error));
+      const failure = this.#failed(error);
+      for (const write of this.#queue.splice(0)) write.reject(failure);
       return;
     }
     const now = this.#options.clock.monotonicMs();
@@ -158,9 +165,8 @@ export class SqliteWriter {
       this.#options.db.exec('COMMIT');
     } catch (error) {
       this.#rollBack();
-      const { path } = this.#options;
-      const unknown = new PaddletError('StoreUnknownOutcome', `store ${path}: the commit failed`, { cause: error });
-      for (const write of group) write.reject(isSqliteError(error) ? unknown : error);
+      const failure = this.#inDoubt(this.#failed(error));
+      for (const write of group) write.reject(failure);
       return;
     }
     outcomes.forEach((outcome, i) => {
@@ -175,7 +181,20 @@ export class SqliteWriter {
     if (this.#options.db.isTransaction) this.#options.db.exec('ROLLBACK');
   }
 
-  #failureOf(error: unknown): unknown {
-    return isSqliteError(error) ? asStoreError(this.#options.path, error) : error;
+  #failed(error: unknown): unknown {
+    const failure = isSqliteError(error) ? this.#options.failureOf(error) : error;
+    this.#options.onFailed(failure);
+    return failure;
+  }
+
+  /** A commit that failed may still have reached the disk. */
+  #inDoubt(failure: unknown): unknown {
+    if (!isPaddletError(failure, 'StoreUnavailable')) return failure;
+    const { message, hint, details, cause } = failure;
+    return new PaddletError('StoreUnknownOutcome', message, {
+      ...(hint === undefined ? {} : { hint }),
+      details,
+      cause,
+    });
   }
 }

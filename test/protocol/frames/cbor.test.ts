@@ -51,6 +51,10 @@ describe('CBOR headers', () => {
     ['a tag', 'c1 1a 514b67b0', 'tag'],
     ['a record definition of cbor-x', 'd9 dff8 84 19 e000 81 6161 01', 'tag'],
     ['a key that is a number', 'a1 01 02', 'key'],
+    ['a repeated key', 'a2 6161 01 6161 02', 'key at byte 4 is repeated'],
+    ['a repeated key in a map inside', '81 a1 6161 a3 6162 01 6161 00 6162 f6', 'key at byte 11 is repeated'],
+    ['a repeated key with another form of length', 'a2 6161 01 7801 61 02', 'repeated'],
+    ['two keys that are read as the same', 'a2 61ff 01 61fe 02', 'repeated'],
     ['an unknown simple value', 'f0', 'simple'],
     ['a cut number', 'fb 3ff0', 'number'],
     ['two values', '01 02', 'follow'],
@@ -59,6 +63,20 @@ describe('CBOR headers', () => {
     ['a million levels', '81'.repeat(1_000_000), 'deep'],
   ])('refuses %s', (_what, bytes, reason) => {
     expect(() => decodeCbor(hex(bytes))).toThrowError(reason);
+  });
+
+  it('takes the same key in several maps', () => {
+    expect(decodeCbor(hex('82 a1 6161 a1 6161 01 a1 6161 02'))).toEqual([{ a: { a: 1 } }, { a: 2 }]);
+  });
+
+  it('refuses a repeated key among very many as quickly as it takes them', () => {
+    const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 0]));
+    const bytes = encodeCbor(many);
+    expect(Object.keys(decodeCbor(bytes) as object)).toHaveLength(60_000);
+    // The last key becomes one of those before it.
+    const again = Buffer.from(bytes);
+    again.write('k10000', again.lastIndexOf('k59999'));
+    expect(() => decodeCbor(again)).toThrowError('repeated');
   });
 
   it('sets no prototype', () => {

@@ -26,7 +26,7 @@ const failure = (run: () => unknown): PaddletError => {
 
 const frames = fc.record({
   kind: fc.constantFrom('request' as const, 'reply' as const, 'error' as const),
-  requestId: fc.nat(2 ** 32 - 1),
+  requestId: fc.integer({ min: 1, max: 2 ** 32 - 1 }),
   header: fc.dictionary(
     fc.string({ maxLength: 8 }).filter((key) => key !== '__proto__'),
     fc.string(),
@@ -113,7 +113,7 @@ describe('frames', () => {
 
   it.each([
     ['magic', 'BadFrame', put(GOOD, 0, 0, 8)],
-    ['version', 'BadFrame', put(GOOD, 4, 3, 8)],
+    ['version', 'BadFrame', put(GOOD, 4, 4, 8)],
     ['kind', 'BadFrame', put(GOOD, 5, 9, 8)],
     ['reserved', 'BadFrame', put(GOOD, 6, 1, 16)],
     ['header length', 'FrameTooLarge', put(GOOD, 12, LIMITS.frameHeaderBytes + 1, 32)],
@@ -133,6 +133,15 @@ describe('frames', () => {
     expect(error.details.field).toBe(field);
     expect(error.message).toContain(field);
     if (field !== 'magic' && field !== 'version') expect(error.details.requestId).toBe(77);
+  });
+
+  it.each(['request', 'reply'] as const)('have a request id: a %s of 0 is refused', (kind) => {
+    const bytes = put(bytesOf({ kind, requestId: 1, header: { a: 1 }, segments: [] }), 8, 0, 32);
+    expect(failure(() => decodeFrame(bytes))).toMatchObject({
+      code: 'BadFrame',
+      details: { field: 'request id', requestId: 0 },
+    });
+    expect(decodeFrame(put(bytes, 5, 3, 8))).toMatchObject({ kind: 'error', requestId: 0 });
   });
 
   it('over a limit are refused when they are made', () => {
@@ -181,10 +190,10 @@ describe('golden frames', () => {
   });
 
   it('of an older version are refused, naming both', () => {
-    const old = new Uint8Array(readFileSync(`${folder}v1-push-request.bin`));
+    const old = new Uint8Array(readFileSync(`${folder}v2-push-request.bin`));
     expect(failure(() => decodeFrame(old))).toMatchObject({
       code: 'BadFrame',
-      message: 'bad frame: version: the peer sends version 1, this is version 2',
+      message: 'bad frame: version: the peer sends version 2, this is version 3',
     });
   });
 });

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { readClose, Violation } from '../../../src/protocol/websocket/frames.ts';
 import { WebSocketReader } from '../../../src/protocol/websocket/reader.ts';
 import { infoReply, rig } from '../rig.ts';
-import { everythingFrom, frameBytes, rawTcp, UPGRADE } from '../stranger.ts';
+import { everythingFrom, frameBytes, rawTcp, upgradeTo } from '../stranger.ts';
 import { chopped, closeFrame, fragments, frame, linesOf } from './autobahn-frames.ts';
 
 type Case = readonly [id: string, sent: readonly Buffer[], expected: readonly string[]];
@@ -226,7 +226,7 @@ describe.each(['direct', 'data'] as const)('Autobahn, at a role that receives by
     for (const pieces of [sent, chopped(Buffer.concat(sent), 1)].slice(0, sent.some((p) => p.length > KiB) ? 1 : 2)) {
       const socket = await rawTcp(server.port);
       const all = everythingFrom(socket);
-      socket.write(UPGRADE);
+      socket.write(upgradeTo(server.port));
       for (const piece of pieces) socket.write(piece);
       const answer = await all;
       const afterHandshake = Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1');

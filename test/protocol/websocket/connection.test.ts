@@ -17,6 +17,7 @@ import {
   numbered,
   realClock,
   rig,
+  throughRelay,
 } from '../rig.ts';
 import { frameBytes, rawWebSocket } from '../stranger.ts';
 
@@ -29,6 +30,7 @@ describeOnEveryPath('lost connections', () => {
     const { handler, seen, release } = holding();
     const served: number[] = [];
     const { server, log } = await rig({
+      ...throughRelay,
       limits: { requestsInFlight: 2 },
       handler: (request, session) => {
         if (request.header.type === 'push') served.push(request.header.task);
@@ -84,6 +86,7 @@ describeOnEveryPath('lost connections', () => {
     const ended = deferred();
     const { seen, handler } = holding();
     const { server, log } = await rig({
+      ...throughRelay,
       clock,
       handler: (request, session) => {
         session.onClosed(ended.resolve);
@@ -169,7 +172,7 @@ describeOnEveryPath('time limits', () => {
 
   it('cut the connection when a request is half-way out, since its memory is the caller’s again', async () => {
     const clock = new ManualClock();
-    const { server, log } = await rig({ handler: () => applied });
+    const { server, log } = await rig({ ...throughRelay, handler: () => applied });
     const relay = await relayTo(server.port);
     const network = createWebSocketNetwork({ clock, random: fixedRandom, log, timing: { pingIntervalMs: 1e12 } });
     const channel = network.connect(relay.address);

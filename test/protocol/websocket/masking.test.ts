@@ -4,12 +4,13 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL } from '../../../src/protocol/websocket/version.ts';
 import type { Masking } from '../../../src/protocol/websocket/wire-options.ts';
-import { describeOnEveryPath, fixedRandom, info, infoReply, realClock, rig } from '../rig.ts';
+import { describeOnEveryPath, fixedRandom, info, infoReply, realClock, rig, throughRelay } from '../rig.ts';
 
 /** The mask of the first frame that a client with `masking` sends to a server with `agreed`. */
 async function firstMask(masking: Masking, agreed: Masking): Promise<number[]> {
-  const { server, log } = await rig({ handler: () => infoReply, masking: agreed });
+  const { server, log } = await rig({ ...throughRelay, handler: () => infoReply, masking: agreed });
   const sent: Buffer[] = [];
   const tap = createServer((near) => {
     const far = connect(server.port, '127.0.0.1');
@@ -56,7 +57,7 @@ describeOnEveryPath('masks', () => {
 
   it('of strangers are not spoken of: what they offer is what is chosen', async () => {
     const { server } = await rig({ handler: () => infoReply });
-    for (const offered of [['paddlet.v2'], ['paddlet.v2', 'paddlet.v2.zero-mask']]) {
+    for (const offered of [[SUBPROTOCOL], [SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL]]) {
       const ws = new WebSocket(`ws://127.0.0.1:${server.port}/`, offered);
       await once(ws, 'open');
       expect(ws.protocol).toBe(offered.at(-1));

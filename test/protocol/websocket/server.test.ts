@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { RequestHandler } from '../../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { SUBPROTOCOL } from '../../../src/protocol/websocket/version.ts';
 import { describeOnEveryPath, fixedRandom, ManualClock, MemoryLog, realClock, rig } from '../rig.ts';
-import { everythingFrom, frameBytes, rawTcp, rawWebSocket, UPGRADE } from '../stranger.ts';
+import { everythingFrom, frameBytes, rawTcp, rawWebSocket, upgradeTo } from '../stranger.ts';
 
 const handler: RequestHandler = () => ({ header: { type: 'info', info: {} } });
 const http = async (path: string) => {
@@ -71,7 +72,7 @@ describeOnEveryPath('listening', () => {
   it('refuses connections over the limit, and still answers probes', async () => {
     const { server, address, log } = await rig({ handler, http, limits: { connectionsPerRole: 2 } });
     const [first] = await Promise.all([rawWebSocket(server.port), rawWebSocket(server.port)]);
-    const third = new WebSocket(`ws://${address}/`, 'paddlet.v2');
+    const third = new WebSocket(`ws://${address}/`, SUBPROTOCOL);
     const [, response] = await once(third, 'unexpected-response');
     third.on('error', () => {});
     third.terminate();
@@ -128,7 +129,9 @@ describeOnEveryPath('time limits of strangers', () => {
     const refused = new Promise<void>((resolve) => {
       socket.on('data', (chunk: Buffer) => chunk.includes(Buffer.from([0x88, 0x02, 0x03])) && resolve());
     });
-    socket.write(Buffer.concat([Buffer.from(UPGRADE), Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0xb2, 0xd0, 0x5e, 0])]));
+    socket.write(
+      Buffer.concat([Buffer.from(upgradeTo(server.port)), Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0xb2, 0xd0, 0x5e, 0])]),
+    );
     await refused;
     clock.advance(1_000);
     await all;

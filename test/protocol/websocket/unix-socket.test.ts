@@ -10,7 +10,7 @@ import type { RequestHandler } from '../../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { claimUnixSocket, unixSocketOf } from '../../../src/protocol/websocket/unix-socket.ts';
 import { fixedRandom, info, MemoryLog, type RigOptions, realClock, rig } from '../rig.ts';
-import { UPGRADE } from '../stranger.ts';
+import { upgradeTo } from '../stranger.ts';
 
 const LONG = { timeoutMs: 30_000 };
 
@@ -58,7 +58,7 @@ describe('Unix sockets', () => {
         const peer = connect({ path: path()! });
         await once(peer, 'connect');
         // The role reads the request when the peer is gone, so its answer meets a broken pipe.
-        peer.write(UPGRADE.replace('Host: x', `Host: 127.0.0.1:${server.port}`), () => peer.destroy());
+        peer.write(upgradeTo(server.port), () => peer.destroy());
         await once(peer, 'close');
       }
       expect(await cameBy()).toBe('unix');

@@ -1,6 +1,8 @@
 /** What a pserver refuses before it looks at the content of a request, and again after a wait. */
 import { Registry } from 'prom-client';
 import { beforeEach, expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
+import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
@@ -13,13 +15,17 @@ import { makeParameters, table } from '../../tensor/fixture.ts';
 const SPEC = table(2);
 const JOB = { job: 'job', batchPlanId: 'plan' };
 const PLACEMENT = { revision: '5', shards: 2 };
+/** Three tasks of four records, pushes of two. */
+const PLAN = createPushPlan({
+  ...{ records: 12, tasks: 3, recordsPerTask: 4, batchSize: 2, pushEvery: 1, maxBadRecords: 1 },
+});
 const SESSION = { onClosed: () => () => {} } as unknown as Session;
 
-let state: { held: boolean; frozen: boolean; applied: number };
+let state: { held: boolean; frozen: boolean; applied: number; contradictions: string[] };
 let shards: OwnedShards;
 
 beforeEach(() => {
-  state = { held: true, frozen: false, applied: 0 };
+  state = { held: true, frozen: false, applied: 0, contradictions: [] };
   const heads = [0, 1].map((shard) => ({ shard, epoch: 1, revision: 5n }));
   const parameters = makeParameters({ spec: SPEC, shards: 2 });
   const job = { spec: SPEC, shards: 2, tasks: 3 };
@@ -29,12 +35,16 @@ beforeEach(() => {
 const serving = (other: Partial<ServingOptions> = {}): Serving =>
   createServing({
     host: { clock: new FakeClock(), log: SILENT },
-    job: { id: 'job', batchPlanId: 'plan', spec: SPEC, tasks: 3, passes: 1 },
+    job: { id: 'job', batchPlanId: 'plan', spec: SPEC, tasks: 3, passes: 1, plan: PLAN },
     shards,
     metrics: registerPserverMetrics(new Registry(), () => undefined),
     staleness: { rule: undefined, patienceMs: 1_000 },
     isHeld: () => state.held,
     isFrozen: () => state.frozen,
+    checkMaster: (secret) => {
+      if (secret !== 'of the master') throw new PaddletError('NotMaster', 'another secret');
+    },
+    onContradiction: (error) => void state.contradictions.push(error.message),
     recovery: () => 3,
     beforeUpdate: () => undefined,
     checkpoint: async () => undefined,
@@ -54,8 +64,9 @@ async function ask(header: RequestHeader, current: Serving | undefined = serving
   return (await handler(request, SESSION)).header;
 }
 
-const push = (header: { push?: number; task?: number } = {}): RequestHeader => {
-  const position = { pass: 0, task: 0, push: 0, last: false, good: 1, ...header };
+const push = (header: { push?: number; task?: number; last?: boolean; good?: number } = {}): RequestHeader => {
+  const number = header.push ?? 0;
+  const position = { pass: 0, task: 0, push: number, last: number === 1, good: 2 * (number + 1), ...header };
   return { type: 'push', ...JOB, ...position, placement: PLACEMENT, dense: [], sparse: [] };
 };
 const pull = (placement = PLACEMENT): RequestHeader => ({ type: 'pull', ...JOB, placement, dense: [], sparse: [] });
@@ -105,4 +116,52 @@ it('applies nothing when the lease ran out while the first update was being anno
   announced.resolve();
   await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
   expect(shards.version).toBe(0);
+});
+
+it.each<[string, RequestHeader, string]>([
+  ['more good records than planned', push({ good: 1_000_000_000 }), '1000000000 good records of 2'],
+  ['fewer than a task may have', push({ good: 0 }), '0 good records of 2, and data.maxBadRecords is 1'],
+  ['an end that comes early', push({ last: true }), 'the last push of the task is 1'],
+])('refuses a push that names %s', async (_, header, why) => {
+  await expect(ask(header)).rejects.toMatchObject({
+    code: 'WrongCounts',
+    message: `push 0 of task 0 in pass 0: ${why}`,
+  });
+  expect([state.applied, state.contradictions]).toEqual([0, []]);
+  expect(shards.ledgers.account().applied).toBe(0);
+});
+
+it('fails the job when two attempts count the same records differently', async () => {
+  const current = serving();
+  await ask(push({ good: 1 }), current);
+  await expect(ask(push({ good: 2 }), current)).rejects.toMatchObject({ code: 'WrongCounts' });
+  await expect(ask(push({ push: 1, good: 4 }), current)).rejects.toMatchObject({ code: 'WrongCounts' });
+  expect(state.contradictions).toEqual([
+    'two attempts at task 0 in pass 0 count its records differently: ' +
+      '2 good records up to push 0, where 1 are applied',
+    'two attempts at task 0 in pass 0 count its records differently: ' +
+      '4 good records up to push 1, where 1 are applied and the push has 2 records',
+  ]);
+  expect(shards.ledgers.account().applied).toBe(1);
+});
+
+const final = { type: 'checkpoint' as const, ...JOB, final: true, masterSecret: 'of the master', recovery: 3 };
+
+it.each<[string, RequestHeader]>([
+  ['a final checkpoint', { ...final, masterSecret: 'a guess' }],
+  ['a final checkpoint without any secret', { type: 'checkpoint', ...JOB, final: true }],
+  ['closeTasks', { type: 'closeTasks', ...JOB, masterSecret: 'a guess', tasks: [] }],
+  ['a cut', { type: 'cut', ...JOB, masterSecret: 'a guess', timeline: 0, round: 0 }],
+])('%s is only for the master', async (_, header) => {
+  await expect(ask(header)).rejects.toMatchObject({ code: 'NotMaster', action: 'refresh' });
+});
+
+it('takes no final checkpoint while a task is open, and none under an old recovery number', async () => {
+  const saved = { uuid: 'a', md5: 'b', bytes: 1 };
+  const current = serving({ checkpoint: async () => ({ ...saved, rows: 0, positions: [] }) });
+  await expect(ask(final, current)).rejects.toMatchObject({ code: 'WrongCounts' });
+  const tasks = [0, 1, 2].map((task) => ({ pass: 0, task, records: 4 }));
+  await ask({ type: 'closeTasks', ...JOB, masterSecret: 'of the master', tasks }, current);
+  await expect(ask({ ...final, recovery: 2 }, current)).rejects.toMatchObject({ code: 'StaleRecovery' });
+  expect(await ask(final, current)).toEqual({ type: 'checkpoint', outcome: 'saved', saved });
 });

@@ -8,7 +8,7 @@ const lease = (renewals: bigint, id = 1n) => ({ id, ttlMs: TTL, renewals });
 function poll(observer: LeaseObserver, from: number, to: number): number | undefined {
   for (let now = from; now <= to; now += 20) {
     if (observer.observe(now, now, undefined).length > 0) return now;
-    if (observer.wantsProof(now)) observer.proven(now);
+    if (observer.wantsProof(now)) observer.proven(now, now);
   }
   return undefined;
 }
@@ -59,11 +59,11 @@ describe('LeaseObserver', () => {
     const observer = new LeaseObserver();
     observer.observe(0, 0, [lease(0n)]);
     for (let now = 20; now <= 5_000; now += 20) expect(observer.observe(now, now, undefined)).toEqual([]);
-    expect(observer.wantsProof(740)).toBe(false);
-    expect(observer.wantsProof(760)).toBe(true);
-    observer.proven(740);
+    expect(observer.wantsProof(660)).toBe(false);
+    expect(observer.wantsProof(680)).toBe(true);
+    observer.proven(660, 680);
     expect(observer.observe(5_020, 5_020, undefined)).toEqual([]);
-    observer.proven(760);
+    observer.proven(680, 680);
     expect(observer.observe(5_040, 5_040, undefined)).toHaveLength(1);
   });
 
@@ -76,6 +76,25 @@ describe('LeaseObserver', () => {
     observer.lockedOut(700, 1_000);
     expect(observer.isDue(lease(0n), 1_500)).toBe(false);
     expect(poll(observer, 1_020, 5_000)).toBe(2_000);
+  });
+
+  it('leaves the owner a quarter of the TTL after a write that took long', () => {
+    const observer = new LeaseObserver();
+    observer.observe(0, 0, [lease(0n)]);
+    for (let now = 20; now < 980; now += 20) observer.observe(now, now, undefined);
+    observer.proven(700, 980);
+    expect(observer.observe(1_000, 1_000, undefined)).toEqual([]);
+    expect(observer.observe(1_220, 1_220, undefined)).toEqual([]);
+    expect(observer.observe(1_230, 1_230, undefined)).toHaveLength(1);
+  });
+
+  it('starts all counts again after a write that failed: there was no room for the owners either', () => {
+    const observer = new LeaseObserver();
+    observer.observe(0, 0, [lease(0n), lease(0n, 2n)]);
+    expect(poll(observer, 20, 980)).toBeUndefined();
+    observer.failed(990);
+    expect(poll(observer, 1_000, 5_000)).toBe(2_000);
+    expect(observer.observe(2_020, 2_020, undefined)).toHaveLength(2);
   });
 
   it('forgets leases that are gone', () => {

@@ -9,7 +9,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { JobResult } from '../../../cluster/job/job-result.ts';
 import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
-import { makeResult, type PserverAccount, takeAccounts } from '../result.ts';
+import { checkAccount, makeResult, type PserverAccount, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
 import type { TakenCut } from './cuts.ts';
 
@@ -33,6 +33,7 @@ export async function concludeRounds(options: ConcludeRoundsOptions): Promise<Jo
     signal: stopSignal,
   });
   const counts = countRecords(accounts, record.train.records, passes);
+  checkAccount(accounts, passes * record.train.records, counts.records);
   const checkpoints = cut.files.map(({ index, uuid, md5, bytes }) => ({ index, uuid, md5, bytes }));
   return makeResult(options, {
     tasks: { total: passes * tasks, done: complete * tasks, discarded: 0 },

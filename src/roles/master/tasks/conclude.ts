@@ -11,7 +11,7 @@ import type { JobResult } from '../../../cluster/job/job-result.ts';
 import { type DiscardedTask, totalSums } from '../../../core/tasks/state.ts';
 import type { Model } from '../../../model/model.ts';
 import { digestModel } from '../digest.ts';
-import { makeResult, takeAccounts } from '../result.ts';
+import { checkAccount, makeResult, takeAccounts } from '../result.ts';
 import type { ConcludeOptions } from '../training.ts';
 import type { TaskService } from './service.ts';
 
@@ -62,13 +62,15 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   const sums = totalSums(ended.map((totals) => totals.sums));
   const { passes, staleness } = record.job.training;
   const lost = passes * record.train.records - applied - sums.bad - discarded;
+  const records = { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost };
+  checkAccount(accounts, passes * record.train.records, records);
   return makeResult(options, {
     tasks: {
       total: passes * record.train.tasks,
       done: ended.reduce((sum, totals) => sum + totals.done, 0),
       discarded: ended.reduce((sum, totals) => sum + totals.discarded, 0),
     },
-    records: { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost },
+    records,
     train: ended.at(-1)?.sums.metrics,
     ...(staleness === undefined ? {} : { staleness: mergedStaleness(accounts.map((one) => one.staleness)) }),
     ...digests,

@@ -2,6 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { untilOrLate } from '../../../cluster/waiting.ts';
+import { whyTooOften, whyWrongEnd } from '../../../core/report-counts.ts';
 import type { AttemptRef, QueueName, TaskAddress } from '../../../core/tasks/address.ts';
 import { noSums } from '../../../core/tasks/state.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
@@ -31,10 +32,12 @@ export async function answerTasks(
       return { header: { type: 'finishTask' } };
     case 'failTask': {
       const { code, error, hint, data, read } = header;
+      checkRead(state, header);
       await serviceOf(state, header.queue).fail(refOf(header), { code, error, hint, data, read });
       return { header: { type: 'failTask' } };
     }
     case 'returnTask':
+      checkRead(state, header);
       await serviceOf(state, header.queue).giveBack(refOf(header), header.read);
       return { header: { type: 'returnTask' } };
     case 'finishEvaluation':
@@ -67,6 +70,14 @@ function serviceOf(state: MasterState, queue: QueueName): TaskService {
   throw new PaddletError('AttemptNotLive', `the queue '${queue}' that this task was handed out by is over`);
 }
 
+/** Throws `WrongCounts` when more was read than any attempt at the task reads. */
+function checkRead(state: MasterState, header: HeaderOf<'failTask' | 'returnTask'>): void {
+  const { training, evaluation } = state;
+  const dataset = header.queue === 'evaluate' ? evaluation?.dataset : training.dataset;
+  const why = whyTooOften(dataset?.taskRecords[header.task] ?? 0, header.read);
+  if (why !== undefined) throw wrongCounts(header, why);
+}
+
 /** Done means closed in every shard as it is now: what was acknowledged before a shard was restored does not count. */
 async function finishTask(state: MasterState, header: HeaderOf<'finishTask'>): Promise<void> {
   const { training } = state;
@@ -78,6 +89,13 @@ async function finishTask(state: MasterState, header: HeaderOf<'finishTask'>): P
     throw new PaddletError('StaleRecovery', `acknowledged under recovery ${header.recovery}, it is ${now} now`);
   }
   const { read, good, bad, duplicate, metrics } = header;
+  const records = training.dataset.taskRecords[header.task] ?? 0;
+  const counted = { records, maxBadRecords: state.record.job.data.maxBadRecords };
+  const why =
+    (header.records === records ? undefined : `${header.records} records`) ??
+    whyWrongEnd(counted, header) ??
+    whyTooOften(records, Math.max(read, duplicate));
+  if (why !== undefined) throw wrongCounts(header, why);
   failPoint('finish.received');
   await serviceOf(state, header.queue).finish(refOf(header), { read, good, bad, duplicate, metrics });
   failPoint('finish.recorded');
@@ -172,10 +190,20 @@ async function finishEvaluation(
   const service = serviceOf(state, 'evaluate');
   const ref = refOf(header);
   const { metrics, bad, task } = header;
+  const { taskRecords } = state.evaluation!.dataset;
+  const counted = { records: taskRecords[task] ?? 0, maxBadRecords: state.record.job.data.maxBadRecords };
+  const why = whyWrongEnd(counted, { good: metrics.records, bad, metrics });
+  if (why !== undefined) throw wrongCounts(header, why);
   // Before the report is accepted, as that may end the evaluation; what is not live must not replace what is there.
   if (service.queue.isLive(ref)) state.evaluation?.results.add(task, metrics, floats(request, 0), floats(request, 1));
   await service.finish(ref, { ...noSums(), bad, metrics });
 }
+
+const wrongCounts = ({ queue, pass, task, attempt, trainer }: AttemptRef, why: string): PaddletError =>
+  new PaddletError(
+    'WrongCounts',
+    `attempt ${attempt} of task ${task} in pass ${pass} (${queue}) by ${trainer}: ${why}`,
+  );
 
 /** A copy: the landing is freed when the request is answered. */
 function floats(request: Received<RequestHeader>, segment: number): Float32Array {

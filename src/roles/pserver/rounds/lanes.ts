@@ -51,6 +51,11 @@ export class RoundLanes {
     };
   }
 
+  /** Of the current round, once it is here. */
+  of(lane: number): Lane | undefined {
+    return this.#lanes[lane];
+  }
+
   /** Of a complete round, in lane order. */
   all(): Lane[] {
     return this.#lanes.map((lane) => lane!);

@@ -23,6 +23,7 @@ import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
 import { CutSaves } from './cut-saves.ts';
+import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { RoundLanes } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
 import { keepPreImage } from './pre-image.ts';
@@ -34,6 +35,8 @@ export interface RoundsOptions {
   readonly spec: ParameterSpec;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
+  /** What lanes may say of their records. */
+  readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   /** Of the current pass and the one before, as they were loaded. */
   readonly metrics: readonly PassMetrics[];
   readonly isHeld: () => boolean;
@@ -95,8 +98,12 @@ export class Rounds {
         { details: { version: gate.version() } },
       );
     }
+    const { counts, shards } = this.#options;
+    checkLane({ ...counts, ledgers: shards.ledgers }, header);
     this.#received += header.records;
     if (verdict === 'duplicate') {
+      const kept = header.round === gate.version() ? this.#lanes.of(header.lane) : undefined;
+      if (kept !== undefined) checkSameLane(counts, kept, header);
       this.#duplicate += header.records;
       return { header: { type: 'pushLane', outcome: 'duplicate', version: gate.version() } };
     }

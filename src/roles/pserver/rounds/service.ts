@@ -7,6 +7,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
+import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -19,7 +20,7 @@ import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
-export interface RoundServiceOptions extends TimelineOptions {
+export interface RoundServiceOptions extends Omit<TimelineOptions, 'batches'> {
   /** Aborts when the job has ended, the index is lost, or the cut cannot be followed. */
   readonly stopSignal: AbortSignal;
 }
@@ -45,11 +46,12 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   await sweepOrphans(options, loaded.files);
   context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
   const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, loaded);
-  return new RoundService(options, loading, new TimelineState(options, loaded, owned));
+  const whole = { ...options, batches: roundPlanOf(record) };
+  return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
 }
 
 class RoundService implements ShardService {
-  readonly #options: RoundServiceOptions;
+  readonly #options: TimelineOptions;
   readonly #loading: Omit<LoadRoundsOptions, 'shards'>;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
@@ -61,7 +63,7 @@ class RoundService implements ShardService {
   /** Why the shards cannot be served again. */
   #broken: { readonly error: unknown } | undefined;
 
-  constructor(options: RoundServiceOptions, loading: LoadRoundsOptions, state: TimelineState) {
+  constructor(options: TimelineOptions, loading: LoadRoundsOptions, state: TimelineState) {
     this.#options = options;
     this.#loading = loading;
     this.#state = state;

@@ -1,10 +1,11 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
-import type { PaddletError } from '../../../base/errors.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { failJob } from '../../../cluster/job/job-watch.ts';
+import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createRoundGate } from '../../../core/rounds/gate.ts';
+import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
+import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
@@ -15,6 +16,8 @@ import { Rounds } from './rounds.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
+  /** The mini-batch of each lane in each round. */
+  readonly batches: Pick<RoundPlan, 'batchOf'>;
 }
 
 export class TimelineState {
@@ -49,6 +52,11 @@ export class TimelineState {
     this.rounds = new Rounds({
       ...{ clock: context.host.clock, lanes, spec, shards, isHeld, isFrozen },
       gate: createRoundGate({ timeline, version: loaded.rounds.round, lanes }),
+      counts: {
+        plan: pushPlanOf(record),
+        batches: options.batches,
+        onContradiction: (error) => failWholeJob(options, error),
+      },
       router: createIdRouter({ shards: cluster.shards }),
       metrics: loaded.rounds.metrics,
       save: (source) => this.#inTurn(() => this.snapshots.save(false, source)),
@@ -57,6 +65,8 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
+      checkMaster: options.master.check,
+      onContradiction: (error) => failWholeJob(options, error),
       recovery: () => 0,
       staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
       beforeUpdate: beforeUpdates(options, loaded.fromClean),
@@ -97,8 +107,4 @@ export class TimelineState {
     this.#saving = Promise.allSettled([file]);
     return file;
   }
-}
-
-function failWholeJob({ context, fence, index, onFatal }: TimelineOptions, error: PaddletError): void {
-  failJob(context, fence, `pserver ${index}`, error).then(() => onFatal(error), onFatal);
 }

@@ -4,6 +4,7 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { CLOSED } from '../../../core/shard/ledger.ts';
+import type { PushPlan } from '../../../core/shard/push-plan.ts';
 import { answerAfter } from '../checks.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
@@ -16,11 +17,20 @@ interface ClosedTask {
 
 type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld'> & {
   readonly shards: Pick<Serving['shards'], 'ledgers'>;
+  readonly job: { readonly plan: Pick<PushPlan, 'recordsOf'> };
 };
 
-/** Throws `Draining` when an open task would have to be closed after the last checkpoint. */
+/**
+ * Throws `WrongCounts` when a task has another number of records, and `Draining` when an open task would have to be
+ * closed after the last checkpoint.
+ */
 export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Reply | Promise<Reply> {
   const { ledgers } = serving.shards;
+  for (const { pass, task, records } of tasks) {
+    const planned = serving.job.plan.recordsOf(task);
+    if (records === planned) continue;
+    throw new PaddletError('WrongCounts', `task ${task} in pass ${pass} has ${planned} records, not ${records}`);
+  }
   const close = (): Reply => {
     const open = tasks.filter(({ pass, task }) => ledgers.position(pass, task) !== CLOSED);
     if (open.length > 0 && serving.isFrozen()) {

@@ -3,6 +3,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import { answerAfter, checkStamp, checkTask } from '../checks.ts';
+import { checkCounts } from '../counts.ts';
 import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
 import type { Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
@@ -32,6 +33,7 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   checkTask(serving.job, header.pass, header.task);
   checkStamp(shards, header.placement);
   failPoint('push.received');
+  checkCounts({ ...serving, plan: serving.job.plan, ledgers: shards.ledgers }, header);
   const verdict = shards.ledgers.judge(header);
   if (verdict.outcome === 'early') {
     throw new PaddletError(

@@ -4,6 +4,7 @@ import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import { type RecoveryView, raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
+import { failWholeJob } from '../fail-job.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../files/checkpointing.ts';
 import { beforeUpdates } from '../files/first-update.ts';
@@ -76,6 +77,8 @@ class TaskService implements ShardService {
     });
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, recovery },
+      checkMaster: options.master.check,
+      onContradiction: (error) => failWholeJob(options, error),
       staleness: { rule: training.staleness, patienceMs: cluster.leaseTtlMs },
       isHeld: () => lease.isHeld(),
       isFrozen: () => this.#isFrozen,

@@ -1,7 +1,7 @@
 /** Record accounting of a job in sync mode. */
 import { describe, expect, it } from 'vitest';
 import { describeRecords } from '../../../../src/roles/master/dataset.ts';
-import type { PserverAccount } from '../../../../src/roles/master/result.ts';
+import { checkAccount, type PserverAccount } from '../../../../src/roles/master/result.ts';
 import { countRecords } from '../../../../src/roles/master/rounds/conclude.ts';
 
 const account = (applied: number, lastPass: number, duplicate = 0): PserverAccount =>
@@ -41,6 +41,30 @@ describe('records of three passes over 100', () => {
       bad: 0,
       lost: 16,
     });
+  });
+});
+
+describe('an account', () => {
+  const adding = { read: 300, applied: 294, duplicate: 0, bad: 4, discarded: 2, lost: 0 };
+  const at = (applied: number, discarded: number) => ({ applied, discarded });
+
+  it('adds up where every record is applied, bad or discarded, at whichever push a pserver closed a task', () => {
+    checkAccount([at(294, 2), at(296, 0)], 300, adding);
+  });
+
+  it.each([
+    [3, '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 3 are missing'],
+    [-999_999_992, '294 applied, 4 bad and 2 discarded records are not the 300 of the job: 999999992 are too many'],
+  ])('that lacks %s records fails the job', (lost, why) => {
+    const check = () => checkAccount([at(294, 2)], 300, { ...adding, lost });
+    const message = `the account does not add up: ${why}`;
+    expect(check).toThrow(expect.objectContaining({ code: 'WrongCounts', message, exitCode: 6 }));
+  });
+
+  it('fails the job when the pservers do not agree', () => {
+    expect(() => checkAccount([at(294, 2), at(295, 2)], 300, adding)).toThrow(
+      'the pservers count different records, applied or discarded: 296 at pserver 0, 297 at pserver 1',
+    );
   });
 });
 

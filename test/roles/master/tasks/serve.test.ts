@@ -24,6 +24,7 @@ const chunk = { file: 0, offset: 0, bytes: 9, firstRecord: 0, records: 1, firstL
 const dataset = {
   index: { files: [{ path: 'part', bytes: 9, records: 1 }] },
   tasks: [[chunk], [chunk], [chunk]],
+  taskRecords: Uint32Array.of(1, 1, 1),
 } as unknown as TaskTraining['dataset'];
 
 let master: Master;
@@ -45,7 +46,7 @@ beforeEach(() => {
   } as unknown as TaskTraining;
   const trainers = { heard: () => {}, addresses: new Map(), reports: new Map(), cancel: () => {} };
   state = {
-    record: {} as MasterState['record'],
+    record: { job: { data: { maxBadRecords: 0 } } } as MasterState['record'],
     trainers,
     training,
     saves: undefined,
@@ -87,12 +88,19 @@ async function take(trainer: string, held: readonly AttemptRef[] = []): Promise<
 
 type Finish = Extract<RequestHeader, { type: 'finishTask' }>;
 const COUNTS = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
-const finish = (ref: AttemptRef) => ask({ type: 'finishTask', ...JOB, ...ref, ...COUNTS } satisfies Finish);
+const finish = (ref: AttemptRef, counts: Partial<typeof COUNTS> = {}) =>
+  ask({ type: 'finishTask', ...JOB, ...ref, ...COUNTS, ...counts } satisfies Finish);
 
 const oneRecord = { ...noMetrics, records: 1 };
 const floats = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer);
-const finishEvaluation = (ref: AttemptRef, score: number) =>
-  ask({ type: 'finishEvaluation', ...JOB, ...ref, bad: 0, metrics: oneRecord }, [floats(score), floats(1)]);
+const finishEvaluation = (
+  ref: AttemptRef,
+  score: number,
+  counts: { bad?: number; metrics?: typeof oneRecord } = {},
+) => {
+  const header = { type: 'finishEvaluation' as const, ...JOB, ...ref, bad: 0, metrics: oneRecord, ...counts };
+  return ask(header, [floats(score), floats(1)]);
+};
 const progress = (ref: AttemptRef) => {
   const { trainer, ...address } = ref;
   const executing = { ...address, position: 0 };
@@ -208,6 +216,51 @@ describe('a report', () => {
     const { training } = state as { training: TaskTraining };
     expect(training.service.queue.attempts()).toMatchObject([{ executing: false }]);
     expect(batch!.queue.attempts()).toMatchObject([{ executing: true }]);
+  });
+});
+
+describe('counts of a report', () => {
+  const metricsOf = (change: object) => ({ metrics: { ...noMetrics, records: 1, ...change } });
+  it.each<[string, Partial<typeof COUNTS>]>([
+    ['more good records than the task has', { good: 1_000_000_000 }],
+    ['fewer records than the task has', { good: 0 }],
+    ['more bad records than a task may have', { good: 0, bad: 1 }],
+    ['another number of records', { records: 2 }],
+    ['more read than any attempt reads', { read: Number.MAX_SAFE_INTEGER }],
+    ['more duplicates than any attempt pushes', { duplicate: Number.MAX_SAFE_INTEGER }],
+    ['metrics of more records than any attempt computes', metricsOf({ records: 1_000_000_000 })],
+    ['more correct records than computed ones', metricsOf({ correct: 2 })],
+    ['a loss that overflows when it is added up', metricsOf({ loss: 1e308 })],
+    ['squared errors that do', metricsOf({ squaredError: 1e308 })],
+  ])('%s: the report is refused, and the task stays', async (_, counts) => {
+    const ref = await take('ann');
+    await expect(finish(ref, counts)).rejects.toMatchObject({
+      code: 'WrongCounts',
+      message: expect.stringMatching(/^attempt 1 of task 0 in pass 0 \(train\) by ann: /),
+    });
+    const { training } = state as { training: TaskTraining };
+    expect(training.service.queue.isLive(ref)).toBe(true);
+    await finish(ref);
+  });
+
+  it('of a failure or a return are bounded by the task', async () => {
+    const ref = await take('ann');
+    const read = Number.MAX_SAFE_INTEGER;
+    const failed = { type: 'failTask' as const, ...JOB, ...ref, code: 'DataInvalid', error: 'x', data: true, read };
+    await expect(ask(failed)).rejects.toMatchObject({ code: 'WrongCounts' });
+    await expect(ask({ type: 'returnTask', ...JOB, ...ref, read })).rejects.toMatchObject({ code: 'WrongCounts' });
+  });
+
+  it('of an evaluation are those of the task, and its scores are numbers', async () => {
+    await finish(await take('ann'));
+    evaluate(0);
+    const ref = await take('ann');
+    const refused = { code: 'WrongCounts', message: expect.stringMatching(/\(evaluate\) by ann: /) };
+    await expect(finishEvaluation(ref, 0, { bad: 1 })).rejects.toMatchObject(refused);
+    await expect(finishEvaluation(ref, 0, { metrics: noMetrics, bad: 1 })).rejects.toMatchObject(refused);
+    await expect(finishEvaluation(ref, Number.NaN)).rejects.toMatchObject({ code: 'BadMessage' });
+    await finishEvaluation(ref, 0.5);
+    expect(state.evaluation!.results.finish().records).toBe(1);
   });
 });
 

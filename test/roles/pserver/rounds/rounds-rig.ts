@@ -1,7 +1,9 @@
 /** The rounds of one pserver without network, store and files. */
 import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { createRoundGate } from '../../../../src/core/rounds/gate.ts';
+import type { LaneBatch } from '../../../../src/core/rounds/plan.ts';
 import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
+import { createPushPlan } from '../../../../src/core/shard/push-plan.ts';
 import type { MetricSums } from '../../../../src/model/model.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
@@ -21,6 +23,9 @@ export type LaneHeader = Pick<Header<'pushLane'>, 'round' | 'lane'> &
 
 const OF_JOB = { job: 'job', batchPlanId: 'plan' };
 const PLACEMENT = { revision: '1', shards: 1 };
+const ANY_PLAN = createPushPlan({
+  ...{ records: 8_000_000, tasks: 8, recordsPerTask: 1_000_000, batchSize: 1_000, pushEvery: 1, maxBadRecords: 0 },
+});
 const NO_METRICS: MetricSums = { records: 0, loss: 0, correct: 0, squaredError: 0 };
 
 function request<H>(header: H, segments: readonly Uint8Array[] = []): Received<H> {
@@ -46,6 +51,7 @@ export class RoundsRig {
   readonly saves: { readonly source: SnapshotSource; readonly end: PromiseWithResolvers<CheckpointFile> }[] = [];
   isHeld = true;
   isFrozen = false;
+  #planned: LaneBatch | undefined;
   #close: (() => void)[] = [];
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
@@ -58,6 +64,12 @@ export class RoundsRig {
       clock: this.clock,
       gate: createRoundGate({ timeline: 0, version, lanes }),
       ...{ lanes, spec, shards: owned },
+      counts: {
+        // What a test pushes is as it was planned; counts have tests of their own.
+        batches: { batchOf: () => this.#planned },
+        plan: { ...ANY_PLAN, whyUnplanned: () => undefined },
+        onContradiction: (error) => void this.failures.push(error),
+      },
       router: createIdRouter({ shards }),
       metrics: [],
       isHeld: () => this.isHeld,
@@ -83,8 +95,9 @@ export class RoundsRig {
   }
 
   push(header: LaneHeader, { dense, sparse, records }: LaneGradients): 'taken' | 'duplicate' {
+    const metrics = { ...NO_METRICS, records };
     const whole: Header<'pushLane'> = {
-      ...{ type: 'pushLane', ...OF_JOB, timeline: 0, placement: PLACEMENT, metrics: NO_METRICS, records, ...header },
+      ...{ type: 'pushLane', ...OF_JOB, timeline: 0, placement: PLACEMENT, metrics, records, ...header },
       dense: dense.map(({ parameter }) => ({ parameter })),
       sparse: sparse.map(({ table }) => ({ table })),
     };
@@ -92,6 +105,7 @@ export class RoundsRig {
       ...dense.flatMap(({ blocks, gradients }) => [bytesOf(blocks), gradients]),
       ...sparse.flatMap(({ ids, gradients }) => [ids, gradients]),
     ];
+    this.#planned = header.batch && { ...header.batch, from: 0, to: records };
     const reply = this.rounds.pushLane(request(whole, segments)).header;
     if (reply.type !== 'pushLane') throw new Error(`answered with ${reply.type}`);
     return reply.outcome;
@@ -125,7 +139,7 @@ export class RoundsRig {
   }
 
   async cut(round: number, timeline = 0): Promise<unknown> {
-    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, timeline, round };
+    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, masterSecret: 'secret', timeline, round };
     return (await this.rounds.cut(request(header), this.session)).header;
   }
 }

@@ -89,7 +89,7 @@ describe('a round', () => {
     untouched(() => {
       rig.push({ round: 0, lane: 0 }, NOTHING);
       // A mini-batch of bad records: the ledger moves on all the same.
-      rig.push({ ...header(0, 1), batch: { pass: 0, task: 1, push: 0, last: true, good: 0 } }, NOTHING);
+      rig.push({ ...header(0, 1, 0), batch: { pass: 0, task: 1, push: 0, last: true, good: 0 } }, NOTHING);
     });
     expect(rig.rounds.gate.version()).toBe(1);
     expect(rig.ledger.position(0, 1)).toBe(-1);
@@ -118,7 +118,7 @@ describe('a lane that could not be applied', () => {
   it.each<readonly [string, LaneHeader, LaneGradients]>([
     ['a lane that the job does not have', header(0, 2), gradients(1, 1, 1)],
     ['records of no mini-batch', { round: 0, lane: 0 }, gradients(1, 1, 1)],
-    ['gradients of no record', header(0, 0), { ...gradients(1, 1, 1), records: 0 }],
+    ['gradients of no record', header(0, 0, 0), { ...gradients(1, 1, 1), records: 0 }],
     [
       'a push that is not the next one',
       { ...header(0, 0), batch: { pass: 0, task: 0, push: 1, last: false, good: 1 } },

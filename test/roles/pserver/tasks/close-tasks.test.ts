@@ -10,6 +10,7 @@ function serving() {
   const state = { frozen: false, held: true, opened: 0 };
   const of = {
     shards: { ledgers: createShardLedgers(3, [0, 1], new Map()) },
+    job: { plan: { recordsOf: () => TASK.records } },
     isFrozen: () => state.frozen,
     isHeld: () => state.held,
     beforeUpdate: () => {
@@ -47,5 +48,12 @@ it('closes nothing when the lease ran out while that was being noted', async () 
   state.held = false;
   opened();
   await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
+  expect(of.shards.ledgers.position(0, 1)).toBe(0);
+});
+
+it('closes nothing of a task that has another number of records than the plan', async () => {
+  const { of, opened } = serving();
+  opened();
+  expect(() => closeTasks(of, [{ ...TASK, records: 6 }])).toThrow(expect.objectContaining({ code: 'WrongCounts' }));
   expect(of.shards.ledgers.position(0, 1)).toBe(0);
 });
