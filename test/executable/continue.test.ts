@@ -21,7 +21,8 @@ test('a finished job with more passes has the digests of one that had them from 
   const place = openPlace();
   const flags = { records: RECORDS, features: 30, 'per-record': 5, factors: 0 };
   await place.json('data', 'synth', '--out', '.', ...Object.entries(flags).flatMap(([f, n]) => [`--${f}`, String(n)]));
-  const args = runArguments(place.writeJob(JOB));
+  const job = place.writeJob(JOB);
+  const args = runArguments(job);
   const two = await resultOf(place.start('two passes', args));
   const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
 
@@ -36,8 +37,13 @@ test('a finished job with more passes has the digests of one that had them from 
 
   const four = await resultOf(place.start('continued', [...args, ...MORE]));
   const elsewhere = ['--dir', 'other', '--set', 'cluster.pservers=1', '--set', 'cluster.trainers=1'];
-  const atOnce = await resultOf(place.start('four at once', [...args, ...MORE, ...elsewhere]));
-  const same = ({ passes, tasks, modelDigest, stateDigest }: typeof four) => ({ passes, tasks, modelDigest, stateDigest });
+  const atOnce = await resultOf(place.start('four at once', ['run', job, '--json', ...MORE, ...elsewhere]));
+  const same = ({ passes, tasks, modelDigest, stateDigest }: typeof four) => ({
+    passes,
+    tasks,
+    modelDigest,
+    stateDigest,
+  });
   expect(same(four)).toEqual(same(atOnce));
   expect(four.records).toMatchObject({ applied: 4 * RECORDS, bad: 0, discarded: 0, lost: 0 });
   expect(four.modelDigest).not.toBe(two.modelDigest);

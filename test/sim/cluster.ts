@@ -103,7 +103,7 @@ export class Cluster {
     }
   }
 
-  /** The result in the store is that of fewer passes: whoever ends because of it came before the master. */
+  /** The result in the store is that of fewer passes: a role that ends because of it came before the master. */
   get isEarly(): boolean {
     const entry = this.store.data.get(KEYS.result);
     if (entry === undefined) return true;

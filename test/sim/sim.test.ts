@@ -8,6 +8,8 @@ import { runSchedule } from './schedule.ts';
 const SCHEDULES = 200;
 const DISK_SCHEDULES = 60;
 const SYNC_SCHEDULES = 150;
+/** Of each mode. */
+const CONTINUED_SCHEDULES = 15;
 /** Also on a machine with much other work. */
 const TIMEOUT_MS = 600_000;
 
@@ -41,6 +43,17 @@ describe('whole jobs under faults, simulated', () => {
       const { failures, counts } = await runBatch({ seeds, mode: 'sync' });
       expect(failures).toEqual([]);
       expect(missingIn(counts, 'sync')).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each(['async', 'sync'] as const)(
+    'a finished %s job that gets more passes ends as one that had them from the start',
+    async (mode) => {
+      const seeds = Array.from({ length: CONTINUED_SCHEDULES }, (_, seed) => seed);
+      const { failures, counts } = await runBatch({ seeds, mode, isContinued: true });
+      expect(failures).toEqual([]);
+      expect(counts.get('continued job')).toBe(CONTINUED_SCHEDULES);
     },
     TIMEOUT_MS,
   );

@@ -1,6 +1,6 @@
 /**
  * A role keeps the job as it read it. When that is no longer the job in the store, the role ends, to be started again:
- * one that waited meanwhile would work in another job under an old record, or not at all.
+ * one that waited would work in another job under an old record, or not at all.
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
@@ -34,7 +34,13 @@ export function followRecord(context: StoreContext, record: JobRecord, handlers:
     store,
     keys.job,
     {
-      onSnapshot: (entries) => judge(otherJob(record, entries.find(({ key }) => key === keys.job))),
+      onSnapshot: (entries) =>
+        judge(
+          otherJob(
+            record,
+            entries.find(({ key }) => key === keys.job),
+          ),
+        ),
       onEvents: (events) => {
         for (const event of events) {
           if (event.type === 'put' && event.entry.key === keys.job) judge(otherJob(record, event.entry));
@@ -67,7 +73,7 @@ export async function checkRecord(context: StoreContext, record: JobRecord): Pro
   if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
 }
 
-/** No more than that of a job that another version may have published. */
+/** Only the id, since another version may have published the job. */
 const idSchema = z.object({ id: z.string() });
 
 function otherJob(record: JobRecord, entry: KeyValue | undefined): PaddletError | undefined {

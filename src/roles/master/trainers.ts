@@ -63,7 +63,7 @@ export function followTrainers(
     },
     host.clock,
   );
-  /** Undefined for one of another job, which gets no task and takes nobody's place, and for what cannot be read. */
+  /** Undefined for one of another job, which gets no task and takes no place, and for what cannot be read. */
   function addressOf(entry: KeyValue): string | undefined {
     try {
       const { address, job } = parseTrainerEntry(entry);

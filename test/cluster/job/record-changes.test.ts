@@ -36,7 +36,7 @@ const CHANGES: readonly (readonly [string, () => void, RegExp])[] = [
     /was removed|was started over/,
   ],
   [
-    'another one has its name, and nobody saw it go',
+    'another one has its name, at once',
     () => write({ put: keys().job, value: JSON.stringify(successor) }),
     /was started over/,
   ],

@@ -12,7 +12,7 @@ let master: Master;
 
 const write = (...then: Op[]): void => void data.txn({ if: [], then });
 const keys = () => master.context.keys;
-const valueOf = (key: string): string | undefined => data.get(key)?.value;
+const stored = (key: string): string | undefined => data.get(key)?.value;
 
 /** Every key but the lock. */
 const state = (): Record<string, string> =>
@@ -45,20 +45,20 @@ describe('a finished job', () => {
     expect((await raise()).job.training.passes).toBe(4);
     const { store } = master.context;
     expect((await readJobRecord(store, keys()))?.job.training.passes).toBe(4);
-    expect(valueOf(keys().result)).toBeUndefined();
-    expect(JSON.parse(valueOf(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
-    expect(valueOf(keys().hook('before', 0))).toContain('done');
-    expect(valueOf(keys().hook('after', 0))).toBeUndefined();
+    expect(stored(keys().result)).toBeUndefined();
+    expect(JSON.parse(stored(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
+    expect(stored(keys().hook('before', 0))).toContain('done');
+    expect(stored(keys().hook('after', 0))).toBeUndefined();
     // What the job is does not change.
-    expect(JSON.parse(valueOf(keys().job)!)).toMatchObject({ job: { training: { passes: 2 } } });
+    expect(JSON.parse(stored(keys().job)!)).toMatchObject({ job: { training: { passes: 2 } } });
   });
 
   it('of rounds has no tasks to go on with', async () => {
     finished('sync');
-    const before = valueOf(keys().tasksState);
+    const before = stored(keys().tasksState);
     await raise(aJob({ mode: 'sync' }));
-    expect(valueOf(keys().tasksState)).toBe(before);
-    expect(valueOf(keys().result)).toBeUndefined();
+    expect(stored(keys().tasksState)).toBe(before);
+    expect(stored(keys().result)).toBeUndefined();
   });
 
   it('waits for its pservers to exit, however long', async () => {
@@ -68,10 +68,10 @@ describe('a finished job', () => {
     await master.clock.advance(60_000);
     expect(await stateOf(raised)).toBe('open');
     expect(master.log.messages.join('\n')).toContain(`${keys().ps(1)} = there:1`);
-    expect(valueOf(keys().result)).toBeDefined();
+    expect(stored(keys().result)).toBeDefined();
     write({ deletePrefix: keys().psPrefix });
     await raised;
-    expect(valueOf(keys().passesDesired)).toBe('4');
+    expect(stored(keys().passesDesired)).toBe('4');
   });
 
   it('a pserver that claims its index just before is waited for, too', async () => {
@@ -83,10 +83,10 @@ describe('a finished job', () => {
     master.troubled.releaseHold();
     await master.clock.advance(1_000);
     expect(await stateOf(raised)).toBe('open');
-    expect(valueOf(keys().passesDesired)).toBe('2');
+    expect(stored(keys().passesDesired)).toBe('2');
     write({ deletePrefix: keys().psPrefix });
     await raised;
-    expect(valueOf(keys().passesDesired)).toBe('4');
+    expect(stored(keys().passesDesired)).toBe('4');
   });
 
   it('that a leaving pserver fails is not continued', async () => {
@@ -99,7 +99,7 @@ describe('a finished job', () => {
     write({ put: keys().result, value: JSON.stringify(failed) }, { deletePrefix: keys().psPrefix });
     await master.clock.advance(1_000);
     await expect(raised).rejects.toMatchObject({ code: 'ParametersLost' });
-    expect(valueOf(keys().passesDesired)).toBe('2');
+    expect(stored(keys().passesDesired)).toBe('2');
   });
 });
 
@@ -109,13 +109,13 @@ describe('an unfinished job', () => {
   it('stays in the pass that it is in', async () => {
     write({ put: keys().tasksState, value: '{"phase":"train","pass":1}' });
     await raise();
-    expect(JSON.parse(valueOf(keys().tasksState)!)).toEqual({ phase: 'train', pass: 1 });
+    expect(JSON.parse(stored(keys().tasksState)!)).toEqual({ phase: 'train', pass: 1 });
   });
 
   it('whose passes were over goes on', async () => {
     write({ put: keys().tasksState, value: '{"phase":"ended","pass":1}' });
     await raise();
-    expect(JSON.parse(valueOf(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
+    expect(JSON.parse(stored(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
   });
 
   it('is refused while pservers live', async () => {
@@ -136,16 +136,19 @@ describe('an unfinished job', () => {
 describe('what becomes of the transaction', () => {
   beforeEach(() => finished());
 
-  it.each(['unavailable', 'unknownLanded', 'unknownLost', 'unknownLate'] as const)('%s: once, and whole', async (how) => {
-    master.troubled.next(how);
-    const raised = raise();
-    await master.clock.advance(30_000);
-    expect((await raised).job.training.passes).toBe(4);
-    const after = state();
-    expect(master.troubled.landLate()).toEqual(how === 'unknownLate' ? [false] : []);
-    expect(state()).toEqual(after);
-    expect(valueOf(keys().result)).toBeUndefined();
-  });
+  it.each(['unavailable', 'unknownLanded', 'unknownLost', 'unknownLate'] as const)(
+    '%s: once, and whole',
+    async (how) => {
+      master.troubled.next(how);
+      const raised = raise();
+      await master.clock.advance(30_000);
+      expect((await raised).job.training.passes).toBe(4);
+      const after = state();
+      expect(master.troubled.landLate()).toEqual(how === 'unknownLate' ? [false] : []);
+      expect(state()).toEqual(after);
+      expect(stored(keys().result)).toBeUndefined();
+    },
+  );
 
   it('of a master that has lost the lock nothing lands, then or later', async () => {
     master.troubled.next('unknownLate');
@@ -159,6 +162,6 @@ describe('what becomes of the transaction', () => {
     await expect(raised).rejects.toMatchObject({ code: 'LeaseGone' });
     expect(state()).toEqual(before);
     await raise(aJob(), next);
-    expect(valueOf(keys().passesDesired)).toBe('4');
+    expect(stored(keys().passesDesired)).toBe('4');
   });
 });
