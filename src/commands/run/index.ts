@@ -1,32 +1,39 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
-import { standingOf } from '../../roles/master/standing.ts';
+import { refuseChangedData } from '../../roles/master/publish-job.ts';
+import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { askYesNo, canAsk } from '../base/ask.ts';
+import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { resultText } from '../base/result-text.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
+import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
-import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
+import { type ClusterRun, childFailure, removeLogs, runCluster } from './cluster-run.ts';
 import { continueJob } from './continue-job.ts';
+import { readJobBefore } from './job-before.ts';
+import { checkMayDelete } from './may-delete.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
+import { WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
     `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
 and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result; with a higher training.passes it continues the job.`;
+the result; with a higher training.passes it continues the job. One run works in a folder at a time; --attach shows it on another terminal.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
@@ -37,6 +44,10 @@ the result; with a higher training.passes it continues the job.`;
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
       description: 'Start over, with JSON output for a script.',
     },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
+      description: 'On another terminal: show the run that works in the folder of this job.',
+    },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
   static override flags = {
@@ -44,7 +55,18 @@ the result; with a higher training.passes it continues the job.`;
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
-    fresh: Flags.boolean({ description: 'Delete an earlier run of this job with its checkpoints, and start over.' }),
+    fresh: Flags.boolean({
+      description:
+        'Delete an earlier run of this job with its checkpoints, and start over. Asks if it is not finished.',
+    }),
+    yes: Flags.boolean({
+      dependsOn: ['fresh'],
+      description: 'With --fresh: delete a job that is not finished, without asking.',
+    }),
+    attach: Flags.boolean({
+      exclusive: ['fresh'],
+      description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -53,27 +75,69 @@ the result; with a higher training.passes it continues the job.`;
     const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
     const folder = jobFolder(flags, loaded.job.name);
     const stop = this.stopSignal();
-    mkdirSync(logFolder(folder), { recursive: true });
+    if (flags.attach) {
+      checkAttachable(folder);
+      return this.withStore({ host, folder, loaded, stop }, (run) => this.attach(run));
+    }
+    const working = await WorkingFolder.open(host, folder);
+    try {
+      const code = await this.withStore({ host, folder, loaded, stop }, (run) => this.start(run, working));
+      working.ended(code);
+      return code;
+    } catch (error) {
+      working.ended(exitCodeOf(error), error);
+      throw error;
+    } finally {
+      working.close();
+    }
+  }
+
+  private async withStore(
+    parts: Pick<ClusterRun, 'host' | 'folder' | 'loaded' | 'stop'>,
+    act: (run: ClusterRun) => Promise<ExitCode>,
+  ): Promise<ExitCode> {
+    const { flags } = this;
+    const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
     const store = await openStore(url, host).catch((error: unknown) => {
       throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
     });
-    const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
     try {
-      const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
-      if (flags.fresh) await this.startOver(run);
-      // Before anything is started or written: another job, or the end of this one.
-      const standing = await standingOf(run, loaded.job);
-      if (standing.kind === 'ended') return this.showEnd(standing.end);
-      const data = await this.indexData(host, loaded);
-      if (standing.kind === 'continued') {
-        await untilAllHaveExited(resetOptions(run));
-        await continueJob(run, loaded.job, data);
-      }
-      return await this.train(run);
+      return await act({ ...parts, store, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
     } finally {
       await store.close();
     }
+  }
+
+  /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
+  private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
+    const { host, loaded } = run;
+    const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end);
+    const data = await this.indexData(host, loaded);
+    if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
+    if (this.flags.fresh) await this.startOver(run);
+    if (standing?.kind === 'continued') {
+      await untilAllHaveExited(resetOptions(run));
+      await continueJob(run, loaded.job, data);
+    }
+    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
+  }
+
+  private async attach(run: ClusterRun): Promise<ExitCode> {
+    const { host, store, keys, loaded, stop } = run;
+    const record = await retryUntilAnswered({ ...host, store, signal: stop }, () => readJobRecord(store, keys));
+    if (record !== undefined) refuseDifferences(record.job, loaded.job);
+    const end = await attach(run, this.progress('training'), (text) => void process.stderr.write(text));
+    if (end.how === 'detached') {
+      host.log.info('detached: the job continues');
+      return EXIT.interrupted;
+    }
+    const result = await readResult(host, store, keys.result);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
+    const failure = failureOf(end.holder);
+    if (failure !== undefined) throw failure;
+    return EXIT.interrupted;
   }
 
   private stopSignal(): AbortSignal {
@@ -83,12 +147,17 @@ the result; with a higher training.passes it continues the job.`;
   }
 
   private async startOver(run: ClusterRun): Promise<void> {
-    const { store, folder } = run;
-    const options = resetOptions(run);
-    await resetJob(options);
+    const { store, keys, folder, loaded, stop } = run;
+    const ask = resetOptions(run);
+    const { progress } = await retryUntilAnswered(ask, () => readJobBefore(store, keys));
+    await checkMayDelete({
+      ...{ job: loaded.job.name, progress, isAgreed: this.flags.yes },
+      ask: this.flags.json || !canAsk() ? undefined : (question) => askYesNo(question, stop),
+    });
+    await resetJob(ask);
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
-    const { entries } = await retryUntilAnswered(options, () => store.range({ prefix: '/', limit: 1 }));
+    const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
     if (entries.length === 0) removeLogs(folder);
   }
 

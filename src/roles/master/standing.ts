@@ -36,9 +36,18 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
   return { kind: 'unfinished', record, resultRevision };
 }
 
+/** Throws `JobConflict` when they differ, in the number of passes too. */
+export function refuseDifferences(before: Job, now: Job): void {
+  const differences = differencesOf(before, now);
+  if (differences.length > 0) throw conflict(before, differences, undefined);
+}
+
+// How many trainers a launcher starts is not part of the job: they come and go at any time.
+const differencesOf = (before: Job, now: Job): JobDifference[] =>
+  diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
+
 function compare(before: Job, now: Job, end: JobEnd | undefined): 'same' | 'morePasses' {
-  // How many trainers a launcher starts is not part of the job: they come and go at any time.
-  const differences = diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
+  const differences = differencesOf(before, now);
   if (differences.length === 0) return 'same';
   const isRaised = now.training.passes > before.training.passes;
   const hasFailed = end !== undefined && 'failure' in end;
