@@ -6,6 +6,7 @@ import type { AllowedCallers, ListenOptions, Network } from '../protocol/message
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { JobRecord } from './job/job-record.ts';
+import type { Troubles } from './troubles.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -25,6 +26,8 @@ export interface ClusterContext {
 export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'keys'> {
   /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
   readonly stop: AbortSignal;
+  /** What this process waits for outside of paddlet: of a role, which is asked for it. */
+  readonly troubles?: Troubles;
 }
 
 export interface RoleContext extends ClusterContext, StoreContext {
@@ -37,9 +40,13 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
+  /** What this process waits for outside of paddlet. */
+  readonly troubles: Troubles;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
+  readonly extentBytes?: number;
   /** Makes the models of jobs whose model is not built in. */
   readonly makeModel?: (record: JobRecord) => Model;
 }

@@ -4,6 +4,7 @@ import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
 import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
@@ -14,7 +15,9 @@ import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { createDice, type Dice } from './dice.ts';
 import { Machine, ProcessDisk } from './disk.ts';
 import { SimulatedNetwork } from './network.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
 import { type RoleName, SimulatedProcess } from './process.ts';
+import type { ClusterShape } from './shape.ts';
 import { ProcessStore, StoreServer } from './store.ts';
 import type { Timeline } from './timeline.ts';
 import type { Witness } from './witness.ts';
@@ -24,6 +27,7 @@ export const KEYS: Keys = keysOf(defaultChroot(JOB_NAME));
 
 export interface ClusterOptions {
   readonly seed: number;
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly timeline: Timeline;
   readonly witness: Witness;
@@ -39,15 +43,17 @@ export interface Member {
   readonly index: number | undefined;
 }
 
-const MEMBERS: readonly Member[] = [
-  { name: 'master 0', role: 'master', index: undefined },
-  { name: 'master 1', role: 'master', index: undefined },
-  { name: 'pserver 0', role: 'pserver', index: 0 },
-  { name: 'pserver 1', role: 'pserver', index: 1 },
-  { name: 'trainer 0', role: 'trainer', index: undefined },
-  { name: 'trainer 1', role: 'trainer', index: undefined },
-  { name: 'trainer 2', role: 'trainer', index: undefined },
-];
+const MASTERS = 2;
+
+function membersOf({ pservers, trainers }: ClusterShape): Member[] {
+  const members = (role: RoleName, count: number): Member[] =>
+    Array.from({ length: count }, (_, at) => ({
+      name: `${role} ${at}`,
+      role,
+      index: role === 'pserver' ? at : undefined,
+    }));
+  return [...members('master', MASTERS), ...members('pserver', pservers), ...members('trainer', trainers)];
+}
 
 /** Any start order works, within so much time. */
 const LATEST_START_MS = 1_500;
@@ -55,6 +61,7 @@ const LATEST_START_MS = 1_500;
 export class Cluster {
   readonly timeline: Timeline;
   readonly witness: Witness;
+  readonly workload: Workload;
   readonly network: SimulatedNetwork;
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
@@ -62,10 +69,13 @@ export class Cluster {
   #job: Job;
 
   constructor(options: ClusterOptions) {
-    const { seed, timeline, witness, workload } = options;
+    const { seed, timeline, witness, workload, shape } = options;
     this.timeline = timeline;
     this.witness = witness;
+    this.workload = workload;
+    const members = membersOf(shape);
     this.network = new SimulatedNetwork({
+      processes: members.length,
       timeline,
       dice: createDice(seed, 'network'),
       answered: (...seen) => witness.answered(...seen),
@@ -76,10 +86,10 @@ export class Cluster {
     const starts = createDice(seed, 'starts');
     this.#starts = starts;
     this.#job = options.job ?? workload.job;
-    this.supervisors = MEMBERS.map(
+    this.supervisors = members.map(
       (member) =>
         new Supervisor(this, member, {
-          workload,
+          ...{ workload, shape },
           dice: createDice(seed, member.name),
           startsAtMs: starts.between(0, LATEST_START_MS),
         }),
@@ -117,6 +127,7 @@ export class Cluster {
 }
 
 interface SupervisorOptions {
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly dice: Dice;
   readonly startsAtMs: number;
@@ -129,6 +140,10 @@ export class Supervisor {
   running: SimulatedProcess | undefined;
   /** The exit code that it was not started again after. */
   outcome: number | undefined;
+  /** Its next life ends at this operation. */
+  diesEarlyAt: number | undefined;
+  /** Called once, when it has ended by itself. */
+  onceEnded: (() => void) | undefined;
   /** Slowness of the machine. */
   slowness = 1;
   readonly #cluster: Cluster;
@@ -143,7 +158,10 @@ export class Supervisor {
     this.#cluster = cluster;
     this.member = member;
     this.#options = options;
-    this.machine = new Machine(options.dice);
+    const slowness = member.role === 'pserver' ? options.shape.diskSlowness : 1;
+    this.machine = new Machine(options.dice, slowness, (path) => {
+      if (member.index !== undefined) cluster.witness.removed(member.index, path);
+    });
     for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
     this.startAt(options.startsAtMs);
   }
@@ -184,6 +202,7 @@ export class Supervisor {
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
     process.slowness = this.slowness;
     this.running = process;
+    this.#planEarlyDeath(process);
     this.#stop = new AbortController();
     this.#stopRequested = false;
     witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
@@ -195,6 +214,15 @@ export class Supervisor {
         this.#end(process, isPaddletError(error) ? error.exitCode : EXIT.bug, false);
       },
     );
+  }
+
+  #planEarlyDeath(process: SimulatedProcess): void {
+    const at = this.diesEarlyAt;
+    if (at === undefined) return;
+    this.diesEarlyAt = undefined;
+    process.onOperation = () => {
+      if (process.operations === at && this.running === process) this.kill(false);
+    };
   }
 
   async #run(process: SimulatedProcess): Promise<number> {
@@ -209,7 +237,7 @@ export class Supervisor {
         return EXIT.done;
       }
       case 'pserver': {
-        const end = await runPserver(context, { index: this.member.index, checkpointDir: '/checkpoints' });
+        const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
         return end === 'finished' ? EXIT.done : EXIT.interrupted;
       }
       case 'trainer': {
@@ -235,9 +263,11 @@ export class Supervisor {
       registry: new Registry(),
       health: () => async () => undefined,
       stop: this.#stop.signal,
+      troubles: createTroubles(),
       hostName: process.name.replace(' ', '-'),
       pid: process.pid,
       version: 'simulated',
+      ...(this.#options.shape.isCapturedByShard ? { extentBytes: 1 } : {}),
       makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
     };
   }
@@ -252,6 +282,9 @@ export class Supervisor {
   #end(process: SimulatedProcess, code: number | null, silently: boolean): void {
     if (this.running !== process) return;
     const { timeline, witness, network } = this.#cluster;
+    if (code !== null) witness.ended(process, code);
+    if (code !== null) this.onceEnded?.();
+    this.onceEnded = undefined;
     this.running = undefined;
     process.die();
     network.died(process, silently);
