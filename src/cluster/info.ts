@@ -71,6 +71,14 @@ const servingFields = {
   held: z.boolean(),
   account: recordAccountSchema,
   duplicatePushes: count,
+  /**
+   * Of this process: when its newest checkpoint was saved, and why saves fail now, and since when. Times in seconds
+   * since 1970.
+   */
+  checkpoint: z.strictObject({
+    savedAt: z.number().optional(),
+    failing: z.strictObject({ message: z.string(), hint: z.string().optional(), since: z.number() }).optional(),
+  }),
 };
 
 const pserverInfoSchema = z.discriminatedUnion('state', [

@@ -42,6 +42,7 @@ const SHARDS = {
   placement: { revision: '12', shards: 4 },
   held: true,
   duplicatePushes: 0,
+  checkpoint: { savedAt: 1_790_000_000.5 },
 };
 
 export const asyncPserver = (index: number, applied: number): PserverInfo => ({

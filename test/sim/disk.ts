@@ -56,6 +56,7 @@ export class ProcessDisk implements Disk {
   list = (path: string): Promise<string[]> => this.#call((disk) => disk.list(path));
   exists = (path: string): Promise<boolean> => this.#call((disk) => disk.exists(path));
   inspect = (path: string): Promise<FileFacts | undefined> => this.#call((disk) => disk.inspect(path));
+  freeBytes = (path: string): Promise<number> => this.#call((disk) => disk.freeBytes(path));
 
   #fileOf(file: DiskFile): DiskFile {
     return {

@@ -21,6 +21,7 @@ export function statusText(status: JobStatus, table: MakeTable): string {
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
+  lines.push(...processes.flatMap(savingTrouble));
   if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
   return [...lines, '', table(columns, processes.map(processCells))].join('\n');
@@ -61,6 +62,14 @@ function troubles({ attempts, discarded, recovery, tasks, waitReason }: AsyncInf
 function processCells({ role, id, address, answer }: LiveProcess): string[] {
   const pid = answer.kind === 'info' ? String(answer.info.pid) : '';
   return [role, role === 'master' ? '' : id, pid, address, activityOf(answer)];
+}
+
+/** Why a pserver cannot save. */
+function savingTrouble({ id, answer }: LiveProcess): string[] {
+  if (answer.kind !== 'info' || answer.info.role !== 'pserver' || answer.info.state !== 'working') return [];
+  const { failing } = answer.info.checkpoint;
+  if (failing === undefined) return [];
+  return [`pserver ${id} cannot save: ${failing.message}${failing.hint === undefined ? '' : `; ${failing.hint}`}`];
 }
 
 function activityOf(answer: LiveProcess['answer']): string {

@@ -42,6 +42,7 @@ export class TimelineState {
       ...options,
       shards,
       recovery: () => 0,
+      isFolderKnown: loaded.files.length > 0,
       sync: {
         timeline,
         rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
@@ -99,6 +100,7 @@ export class TimelineState {
       missing: gate.missing(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
+      checkpoint: this.snapshots.info(),
     };
   }
 
