@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
+import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
@@ -201,6 +202,7 @@ export class Supervisor {
       registry: new Registry(),
       health: () => async () => undefined,
       stop: this.#stop.signal,
+      troubles: createTroubles(),
       hostName: process.name.replace(' ', '-'),
       pid: process.pid,
       version: 'simulated',

@@ -5,6 +5,7 @@ import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
@@ -104,6 +105,7 @@ function makeContext(
     registry,
     health: (isReady) => createHealth({ role, isReady, registry }),
     stop,
+    troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,

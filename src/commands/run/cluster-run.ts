@@ -5,17 +5,19 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
-import type { DirectingInfo } from '../../cluster/info.ts';
 import { spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
 import type { ChildSpec, LaunchEnd } from '../../roles/launcher/supervised-child.ts';
+import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
+import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
+import { RunProgress } from './run-progress.ts';
 import { logFolder } from './working-folder.ts';
 
 export interface ClusterRun {
@@ -40,46 +42,43 @@ export async function runCluster(
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
   const showing = showProgress(run, progress, (line) => host.log.info(line));
+  const env = { [RESUME_VARIABLE]: JSON.stringify(startCommand()) };
   try {
     return await launch({
       ...host,
       children,
       stop,
-      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true }),
+      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true, env }),
     });
   } finally {
     showing.cancel();
   }
 }
 
-/** Asks the master at intervals, and moves the bar. Each pass that ends is told to `onPass`. */
-export function showProgress(run: ClusterRun, progress: Progress, onPass: (line: string) => void): { cancel: Cancel } {
-  const { host } = run;
-  const network = createWebSocketNetwork(host);
-  const cancelWatch = watchMaster({ ...run, ...host, network, onProgress: progressShower(host, progress, onPass) });
+/**
+ * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that
+ * ends, and for each wait that lasts.
+ */
+export function showProgress(run: ClusterRun, progress: Progress, onLine: (line: string) => void): { cancel: Cancel } {
+  const { host, store, keys, loaded } = run;
+  const shown = new RunProgress({ ...host, progress, onLine });
+  const watched = { ...host, store, keys };
+  const cancels = [
+    watchMaster({ ...watched, network: createWebSocketNetwork(host), onProgress: (info) => shown.heard(info) }),
+    watchHealth({
+      ...watched,
+      // That a process does not answer is shown: failed connections need no log lines.
+      network: createWebSocketNetwork({ ...host, log: QUIET_LOG }),
+      needs: loaded.job.cluster,
+      hasAdvanced: () => shown.hasAdvanced(),
+      onWaiting: (waitingFor) => shown.waits(waitingFor),
+    }),
+  ];
   return {
     cancel: () => {
-      cancelWatch();
+      for (const cancel of cancels) cancel();
       progress.end();
     },
-  };
-}
-
-function progressShower(
-  { clock }: Host,
-  progress: Progress,
-  onPass: (line: string) => void,
-): (info: DirectingInfo) => void {
-  const meter = createProgressMeter();
-  let passesLogged = 0;
-  return (info) => {
-    for (const { pass, loss } of info.ended.slice(passesLogged)) {
-      const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-      onPass(`pass ${pass + 1} of ${info.passes} finished${mean}`);
-    }
-    passesLogged = info.ended.length;
-    const { done, total, note } = meter(info, clock.monotonicMs());
-    progress.update(done, total, note);
   };
 }
 

@@ -5,29 +5,23 @@
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Clock, Disk, Log } from '../../../base/seams.ts';
 import { isFull } from '../../../checkpoint/file/write-durable-file.ts';
+import type { Troubles } from '../../../cluster/troubles.ts';
 
 export interface DiskTroubleOptions {
   readonly host: { readonly clock: Clock; readonly disk: Disk; readonly log: Log };
+  /** Gets the reason while saves fail. */
+  readonly troubles: Pick<Troubles, 'set' | 'clear'>;
   /** Of this pserver's files. */
   readonly folder: string;
   /** Bytes that a checkpoint takes, roughly. */
   readonly expectedBytes: () => number;
 }
 
-/** For `info`. Times in seconds since 1970. */
-export interface CheckpointInfo {
-  /** When the newest file of this process was written. */
-  readonly savedAt?: number;
-  /** While saves fail. */
-  readonly failing?: { readonly message: string; readonly hint?: string | undefined; readonly since: number };
-}
-
 export class DiskTrouble {
   readonly #options: DiskTroubleOptions;
   /** So much a checkpoint takes at least: the last one did, or the disk took so much of it and no more. */
   #leastBytes = 0;
-  #savedAt: number | undefined;
-  #failing: CheckpointInfo['failing'];
+  #failingSinceMs: number | undefined;
   #isFolderKnown: boolean;
 
   constructor(options: DiskTroubleOptions, isFolderKnown: boolean) {
@@ -40,13 +34,6 @@ export class DiskTrouble {
     return this.#isFolderKnown;
   }
 
-  info(): CheckpointInfo {
-    return {
-      ...(this.#savedAt === undefined ? {} : { savedAt: this.#savedAt }),
-      ...(this.#failing === undefined ? {} : { failing: this.#failing }),
-    };
-  }
-
   /** The disk took so many bytes of a file, and no more. */
   unfinished(bytes: number): void {
     this.#leastBytes = Math.max(this.#leastBytes, bytes + 1);
@@ -54,24 +41,25 @@ export class DiskTrouble {
 
   /** Runs a save. Throws `CheckpointNotWritten` for what the disk refuses, at once when the disk has no room for it. */
   async save<T>(write: () => Promise<T>, fileOf: (saved: T) => { readonly bytes: number }): Promise<T> {
+    const { folder, troubles } = this.#options;
     const { clock, log } = this.#options.host;
     try {
       await this.#expectRoom();
       const saved = await write();
       this.#leastBytes = fileOf(saved).bytes;
       this.#isFolderKnown = true;
-      this.#savedAt = clock.wallSeconds();
-      if (this.#failing !== undefined) {
-        const seconds = Math.round(this.#savedAt - this.#failing.since);
-        log.info(`checkpoints are written again to ${this.#options.folder}`, { failedForSeconds: seconds });
+      if (this.#failingSinceMs !== undefined) {
+        const failedForMs = Math.round(clock.monotonicMs() - this.#failingSinceMs);
+        log.info(`checkpoints are written again to ${folder}`, { failedForMs });
       }
-      this.#failing = undefined;
+      this.#failingSinceMs = undefined;
+      troubles.clear('checkpointFolder');
       return saved;
     } catch (error) {
       const refused = await this.#refusal(error);
       if (!isPaddletError(refused, 'CheckpointNotWritten')) throw refused;
-      const { message, hint } = refused;
-      this.#failing = { message, hint, since: this.#failing?.since ?? clock.wallSeconds() };
+      this.#failingSinceMs ??= clock.monotonicMs();
+      troubles.set('checkpointFolder', `the checkpoint folder: ${refused.message}`);
       throw refused;
     }
   }

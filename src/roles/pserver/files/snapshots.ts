@@ -13,7 +13,7 @@ import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
-import { type CheckpointInfo, DiskTrouble } from './disk-trouble.ts';
+import { DiskTrouble } from './disk-trouble.ts';
 import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
@@ -52,13 +52,8 @@ export class Snapshots {
     this.#options = options;
     const { context, folder, index, shards, isFolderKnown } = options;
     const expectedBytes = (): number => shards.stats().bytes;
-    const trouble = { host: context.host, folder: indexFolder({ folder, index }), expectedBytes };
+    const trouble = { ...context, folder: indexFolder({ folder, index }), expectedBytes };
     this.#trouble = new DiskTrouble(trouble, isFolderKnown);
-  }
-
-  /** What `info` says of the saves. */
-  info(): CheckpointInfo {
-    return this.#trouble.info();
   }
 
   /**

@@ -100,7 +100,6 @@ export class TimelineState {
       missing: gate.missing(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
-      checkpoint: this.snapshots.info(),
     };
   }
 

@@ -131,7 +131,6 @@ class TaskService implements ShardService {
       held: lease.isHeld(),
       account: shards.ledgers.account(),
       duplicatePushes: metrics.duplicatePushes(),
-      checkpoint: this.#snapshots.info(),
       staleness: shownStaleness(this.serving.staleness.counts()),
       ...(loaded.warm.length === 0 ? {} : { warmStart: loaded.warm }),
     };

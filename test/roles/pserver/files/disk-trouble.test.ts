@@ -1,6 +1,7 @@
 /** A disk that takes no checkpoint: what is said of it, that it is not filled again, and that it is noticed when it does. */
 import { beforeEach, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
+import { createTroubles, type Troubles } from '../../../../src/cluster/troubles.ts';
 import { DiskTrouble } from '../../../../src/roles/pserver/files/disk-trouble.ts';
 import { filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from '../../../checkpoint/fixture.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
@@ -11,17 +12,22 @@ const JOB = jobOf();
 const parameters = filledParameters(JOB);
 let disk: SimulatedDisk;
 let trouble: DiskTrouble;
+let troubles: Troubles;
 let saves: number;
 
 beforeEach(() => {
   disk = createSimulatedDisk();
   saves = 0;
+  troubles = createTroubles();
   trouble = troubleOf(false);
 });
 
 function troubleOf(isFolderKnown: boolean): DiskTrouble {
   const host = { clock: new FakeClock(), disk, log: SILENT };
-  return new DiskTrouble({ host, folder: FOLDER, expectedBytes: () => parameters.stats().bytes }, isFolderKnown);
+  return new DiskTrouble(
+    { host, troubles, folder: FOLDER, expectedBytes: () => parameters.stats().bytes },
+    isFolderKnown,
+  );
 }
 
 const save = () =>
@@ -48,7 +54,7 @@ it('says what is full, what is needed and what is free, and leaves nothing behin
     hint: expect.stringContaining('make room'),
   });
   expect(await disk.list(FOLDER)).toEqual([]);
-  expect(trouble.info()).toMatchObject({ failing: { message: expect.stringContaining('is full') } });
+  expect(troubles.list()).toEqual([{ kind: 'checkpointFolder', text: expect.stringContaining('is full') }]);
 });
 
 it('does not fill the disk again before there is more room than was not enough', async () => {
@@ -63,7 +69,7 @@ it('does not fill the disk again before there is more room than was not enough',
   disk.setCapacity(Number.MAX_SAFE_INTEGER);
   const { uuid, bytes } = await save();
   expect(await disk.list(FOLDER)).toEqual([uuid]);
-  expect(trouble.info()).toEqual({ savedAt: expect.any(Number) });
+  expect(troubles.list()).toEqual([]);
   disk.fillUp(bytes - 1);
   await expect(save()).rejects.toMatchObject({ message: expect.stringContaining('is full') });
   expect(saves).toBe(3);
