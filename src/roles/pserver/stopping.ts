@@ -111,9 +111,9 @@ async function untilWritten(
 }
 
 /**
- * Another pserver may claim the index now: the shards are saved for it. As long as it has not taken them, the heads name
- * this one, and what is in memory is all that there is: it is kept until the disk takes it, or this process is stopped.
- * Throws `loss`.
+ * Another pserver may claim the index now: the shards are saved for it. As long as it has not taken them, the heads
+ * name this one, and what is in memory is all that there is: it is kept until the disk takes it, or this process is
+ * stopped. Throws `loss`.
  */
 async function part(
   owned: OwnedIndex,

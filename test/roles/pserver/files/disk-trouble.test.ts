@@ -1,4 +1,4 @@
-/** A disk that takes no checkpoint: what is said of it, that it is not filled again, and that it is noticed when it does. */
+/** A disk that takes no checkpoint: what is said of it, and that it is not filled again. */
 import { beforeEach, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { createTroubles, type Troubles } from '../../../../src/cluster/troubles.ts';
