@@ -39,6 +39,8 @@ export interface RoleContext extends ClusterContext {
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
+  readonly extentBytes?: number;
   /** Makes the models of jobs whose model is not built in. */
   readonly makeModel?: (record: JobRecord) => Model;
 }

@@ -1,15 +1,15 @@
 /**
  * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
-import { spawnSelf } from '../../host/processes.ts';
+import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
-import type { ChildSpec, LaunchEnd } from '../../roles/launcher/supervised-child.ts';
+import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -17,6 +17,7 @@ import type { Store } from '../../store/store.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
+import { ChildReports } from './child-reports.ts';
 import { RunProgress } from './run-progress.ts';
 import { logFolder } from './working-folder.ts';
 
@@ -30,29 +31,50 @@ export interface ClusterRun {
   readonly folder: string;
   readonly loaded: LoadedJob;
   readonly stop: AbortSignal;
+  /** Aborts when all processes are to be killed. */
+  readonly kill: AbortSignal;
+  readonly stopLimitMs: number;
 }
 
-/** Starts the processes, shows progress and returns when all have ended. */
+/** How the run ended; `failure` of the process that failed for good. */
+export type ClusterEnd =
+  | { readonly how: 'done' | 'stopped' }
+  | { readonly how: 'failed'; readonly failure: PaddletError };
+
+/** Starts the processes, shows progress and what they report, and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
   children: readonly ChildSpec[],
   progress: Progress,
-): Promise<LaunchEnd> {
-  const { host, folder, stop, loaded } = run;
+): Promise<ClusterEnd> {
+  const { host, folder, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
+  const reports = new ChildReports(host.clock, host.log);
   const showing = showProgress(run, progress, (line) => host.log.info(line));
-  const env = { [RESUME_VARIABLE]: JSON.stringify(startCommand()) };
   try {
-    return await launch({
-      ...host,
-      children,
-      stop,
-      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true, env }),
-    });
+    const end = await launch({ ...run, ...host, children, spawn: (spec) => spawnChild(run, spec, reports) });
+    if (end.how !== 'failed') return end;
+    return { how: 'failed', failure: reports.failureOf(end.by, end.code, logFile(folder, end.by)) };
   } finally {
     showing.cancel();
   }
+}
+
+async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: ChildReports): Promise<RunningProcess> {
+  const { host, folder, kill, stopLimitMs } = run;
+  const child = await spawnSelf(args, {
+    logFile: logFile(folder, name),
+    onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
+    tetherMs: stopLimitMs,
+    env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    onReport: (report) => reports.take(name, report),
+  });
+  const killChild = (): void => void child.kill('SIGKILL');
+  if (kill.aborted) killChild();
+  kill.addEventListener('abort', killChild);
+  void child.ended.then(() => kill.removeEventListener('abort', killChild));
+  return child;
 }
 
 /**
@@ -90,16 +112,4 @@ export function removeLogs(folder: string): void {
   const logs = logFolder(folder);
   if (!existsSync(logs)) return;
   for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
-}
-
-/** The last error in the log of the process that failed, as it was printed. */
-export function childFailure({ code, by }: { code: number; by: string }, folder: string): PaddletError {
-  const file = logFile(folder, by);
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const at = lines.findLastIndex((line) => line.startsWith('error '));
-  const [, errorCode, text] = /^error (\w+): (.*)$/s.exec(lines.slice(at).join('\n')) ?? [];
-  const [message, hint] = (text ?? `ended with exit code ${code}`).split('\nhint: ');
-  return new PaddletError(isErrorCode(errorCode) ? errorCode : 'Internal', `${by}: ${message}`, {
-    hint: hint ?? `see its log, ${file}`,
-  });
 }

@@ -87,7 +87,6 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       };
       const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
-      await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
