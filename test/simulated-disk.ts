@@ -79,6 +79,11 @@ export class SimulatedDisk implements Disk {
     return found === undefined || found === 'folder' ? undefined : found.bytes.slice(0, found.size);
   }
 
+  /** What is in a folder; nothing when it does not exist. */
+  names(folder: string): string[] {
+    return [...(this.#live.get(folder)?.keys() ?? [])];
+  }
+
   /** Puts a file there, durable, with all that was changed before. */
   place(path: string, bytes: Uint8Array): void {
     const { folder, name } = split(path);
@@ -154,6 +159,11 @@ export class SimulatedDisk implements Disk {
     if (found === undefined) return undefined;
     if (found === 'folder') return { kind: 'folder', bytes: 0, modifiedMs: 0 };
     return { kind: 'file', bytes: found.size, modifiedMs: found.modifiedMs };
+  }
+
+  async freeBytes(path: string): Promise<number> {
+    await this.#arrive('freeBytes', path);
+    return Math.max(0, this.#capacity - this.#usedBytes());
   }
 
   /** Asynchronous like a real disk, so that others come in between. */

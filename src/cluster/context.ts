@@ -6,6 +6,7 @@ import type { AllowedCallers, ListenOptions, Network } from '../protocol/message
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { JobRecord } from './job/job-record.ts';
+import type { Troubles } from './troubles.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -21,7 +22,15 @@ export interface ClusterContext {
   readonly keys: Keys;
 }
 
-export interface RoleContext extends ClusterContext {
+/** Enough to own a key of a job, and to write by that. */
+export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'keys'> {
+  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
+  readonly stop: AbortSignal;
+  /** What this process waits for outside of paddlet: of a role, which is asked for it. */
+  readonly troubles?: Troubles;
+}
+
+export interface RoleContext extends ClusterContext, StoreContext {
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */
@@ -31,11 +40,13 @@ export interface RoleContext extends ClusterContext {
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
-  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
-  readonly stop: AbortSignal;
+  /** What this process waits for outside of paddlet. */
+  readonly troubles: Troubles;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
+  readonly extentBytes?: number;
   /** Makes the models of jobs whose model is not built in. */
   readonly makeModel?: (record: JobRecord) => Model;
 }

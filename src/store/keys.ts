@@ -14,6 +14,8 @@ export interface Keys {
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
   readonly stop: string;
+  /** The command line that resumes the job, with its folder and machine. */
+  readonly command: string;
   readonly masterLock: string;
   readonly masterAddr: string;
   /** By which pservers know the master. */
@@ -33,8 +35,11 @@ export interface Keys {
   readonly discardedPrefix: string;
   /** A command before the first pass or after the last: running or done. */
   hook(phase: string, number: number | string): string;
+  hooksPrefix(phase: string): string;
   /** The trainer that is to write the merged model, and after how many passes it is written. */
   readonly modelSave: string;
+  /** The number of passes: raised when a job is continued. */
+  readonly passesDesired: string;
   readonly psDesired: string;
   readonly psPrefix: string;
   ps(index: number): string;
@@ -54,6 +59,8 @@ export interface Keys {
   checkpoint(index: number): string;
   /** Sync mode: the last complete cut, and the timeline. Under the prefix of the pservers' entries. */
   readonly cut: string;
+  /** Files of a pserver that an operator has given up, in case they cannot be found. */
+  forgotten(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;
   readonly partingPrefix: string;
@@ -69,6 +76,7 @@ export function keysOf(chroot: string): Keys {
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),
+    command: at('command'),
     masterAddr: at('master/addr'),
     masterSecret: at('master/secret'),
     tasksState: at('tasks/state'),
@@ -81,7 +89,9 @@ export function keysOf(chroot: string): Keys {
     discardedTask: (task) => at(`tasks/discarded/${task}`),
     discardedPrefix: at('tasks/discarded/'),
     hook: (phase, number) => at(`hooks/${phase}/${number}`),
+    hooksPrefix: (phase) => at(`hooks/${phase}/`),
     modelSave: at('model/save'),
+    passesDesired: at('passes_desired'),
     psDesired: at('ps_desired'),
     psPrefix: at('ps/'),
     ps: (index) => at(`ps/${index}`),
@@ -98,6 +108,7 @@ export function keysOf(chroot: string): Keys {
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     cut: at('checkpoints/cut'),
+    forgotten: (index) => at(`forgotten/${index}`),
     parting: (token) => at(`parting/${token}`),
     partingPrefix: at('parting/'),
     restored: at('restored'),

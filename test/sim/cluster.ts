@@ -3,7 +3,10 @@ import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
+import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
+import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
@@ -12,7 +15,9 @@ import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { createDice, type Dice } from './dice.ts';
 import { Machine, ProcessDisk } from './disk.ts';
 import { SimulatedNetwork } from './network.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
 import { type RoleName, SimulatedProcess } from './process.ts';
+import type { ClusterShape } from './shape.ts';
 import { ProcessStore, StoreServer } from './store.ts';
 import type { Timeline } from './timeline.ts';
 import type { Witness } from './witness.ts';
@@ -22,9 +27,12 @@ export const KEYS: Keys = keysOf(defaultChroot(JOB_NAME));
 
 export interface ClusterOptions {
   readonly seed: number;
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly timeline: Timeline;
   readonly witness: Witness;
+  /** The job that the masters are started with, when it is not that of the workload. */
+  readonly job?: Job;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
 }
 
@@ -35,15 +43,17 @@ export interface Member {
   readonly index: number | undefined;
 }
 
-const MEMBERS: readonly Member[] = [
-  { name: 'master 0', role: 'master', index: undefined },
-  { name: 'master 1', role: 'master', index: undefined },
-  { name: 'pserver 0', role: 'pserver', index: 0 },
-  { name: 'pserver 1', role: 'pserver', index: 1 },
-  { name: 'trainer 0', role: 'trainer', index: undefined },
-  { name: 'trainer 1', role: 'trainer', index: undefined },
-  { name: 'trainer 2', role: 'trainer', index: undefined },
-];
+const MASTERS = 2;
+
+function membersOf({ pservers, trainers }: ClusterShape): Member[] {
+  const members = (role: RoleName, count: number): Member[] =>
+    Array.from({ length: count }, (_, at) => ({
+      name: `${role} ${at}`,
+      role,
+      index: role === 'pserver' ? at : undefined,
+    }));
+  return [...members('master', MASTERS), ...members('pserver', pservers), ...members('trainer', trainers)];
+}
 
 /** Any start order works, within so much time. */
 const LATEST_START_MS = 1_500;
@@ -51,15 +61,21 @@ const LATEST_START_MS = 1_500;
 export class Cluster {
   readonly timeline: Timeline;
   readonly witness: Witness;
+  readonly workload: Workload;
   readonly network: SimulatedNetwork;
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
+  readonly #starts: Dice;
+  #job: Job;
 
   constructor(options: ClusterOptions) {
-    const { seed, timeline, witness, workload } = options;
+    const { seed, timeline, witness, workload, shape } = options;
     this.timeline = timeline;
     this.witness = witness;
+    this.workload = workload;
+    const members = membersOf(shape);
     this.network = new SimulatedNetwork({
+      processes: members.length,
       timeline,
       dice: createDice(seed, 'network'),
       answered: (...seen) => witness.answered(...seen),
@@ -68,10 +84,12 @@ export class Cluster {
     });
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
-    this.supervisors = MEMBERS.map(
+    this.#starts = starts;
+    this.#job = options.job ?? workload.job;
+    this.supervisors = members.map(
       (member) =>
         new Supervisor(this, member, {
-          workload,
+          ...{ workload, shape },
           dice: createDice(seed, member.name),
           startsAtMs: starts.between(0, LATEST_START_MS),
         }),
@@ -82,12 +100,34 @@ export class Cluster {
     return this.supervisors.every(({ outcome }) => outcome !== undefined);
   }
 
+  /** That of the job file. */
+  get job(): Job {
+    return this.#job;
+  }
+
+  /** Starts all processes again, when they have ended, with another job file. */
+  continueWith(job: Job): void {
+    this.#job = job;
+    for (const supervisor of this.supervisors) {
+      supervisor.startAt(this.timeline.nowMs + this.#starts.between(0, LATEST_START_MS));
+    }
+  }
+
+  /** The result in the store is that of fewer passes: a role that ends because of it came before the master. */
+  get isEarly(): boolean {
+    const entry = this.store.data.get(KEYS.result);
+    if (entry === undefined) return true;
+    const end = parseJobEnd(entry.key, entry.value);
+    return 'result' in end && end.result.passes < this.#job.training.passes;
+  }
+
   named(name: string): Supervisor {
     return this.supervisors.find((one) => one.member.name === name)!;
   }
 }
 
 interface SupervisorOptions {
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly dice: Dice;
   readonly startsAtMs: number;
@@ -100,6 +140,10 @@ export class Supervisor {
   running: SimulatedProcess | undefined;
   /** The exit code that it was not started again after. */
   outcome: number | undefined;
+  /** Its next life ends at this operation. */
+  diesEarlyAt: number | undefined;
+  /** Called once, when it has ended by itself. */
+  onceEnded: (() => void) | undefined;
   /** Slowness of the machine. */
   slowness = 1;
   readonly #cluster: Cluster;
@@ -114,9 +158,17 @@ export class Supervisor {
     this.#cluster = cluster;
     this.member = member;
     this.#options = options;
-    this.machine = new Machine(options.dice);
+    const slowness = member.role === 'pserver' ? options.shape.diskSlowness : 1;
+    this.machine = new Machine(options.dice, slowness, (path) => {
+      if (member.index !== undefined) cluster.witness.removed(member.index, path);
+    });
     for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
-    cluster.timeline.at(options.startsAtMs, () => this.#start());
+    this.startAt(options.startsAtMs);
+  }
+
+  startAt(atMs: number): void {
+    this.outcome = undefined;
+    this.#cluster.timeline.at(atMs, () => this.#start());
   }
 
   /** SIGKILL. `silently`: with the whole machine, so that its peers are not told. */
@@ -150,6 +202,7 @@ export class Supervisor {
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
     process.slowness = this.slowness;
     this.running = process;
+    this.#planEarlyDeath(process);
     this.#stop = new AbortController();
     this.#stopRequested = false;
     witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
@@ -163,9 +216,18 @@ export class Supervisor {
     );
   }
 
+  #planEarlyDeath(process: SimulatedProcess): void {
+    const at = this.diesEarlyAt;
+    if (at === undefined) return;
+    this.diesEarlyAt = undefined;
+    process.onOperation = () => {
+      if (process.operations === at && this.running === process) this.kill(false);
+    };
+  }
+
   async #run(process: SimulatedProcess): Promise<number> {
     const context = this.#contextOf(process);
-    const { job } = this.#options.workload;
+    const { job } = this.#cluster;
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
@@ -175,7 +237,7 @@ export class Supervisor {
         return EXIT.done;
       }
       case 'pserver': {
-        const end = await runPserver(context, { index: this.member.index, checkpointDir: '/checkpoints' });
+        const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
         return end === 'finished' ? EXIT.done : EXIT.interrupted;
       }
       case 'trainer': {
@@ -201,9 +263,11 @@ export class Supervisor {
       registry: new Registry(),
       health: () => async () => undefined,
       stop: this.#stop.signal,
+      troubles: createTroubles(),
       hostName: process.name.replace(' ', '-'),
       pid: process.pid,
       version: 'simulated',
+      ...(this.#options.shape.isCapturedByShard ? { extentBytes: 1 } : {}),
       makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
     };
   }
@@ -218,6 +282,9 @@ export class Supervisor {
   #end(process: SimulatedProcess, code: number | null, silently: boolean): void {
     if (this.running !== process) return;
     const { timeline, witness, network } = this.#cluster;
+    if (code !== null) witness.ended(process, code);
+    if (code !== null) this.onceEnded?.();
+    this.onceEnded = undefined;
     this.running = undefined;
     process.die();
     network.died(process, silently);
@@ -226,7 +293,8 @@ export class Supervisor {
     const how = code === null ? 'is dead' : `ends with ${code}`;
     // One that could not write its parameters down is started again like any other that was asked to stop.
     const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
-    if (verdict.act === 'restart' || (stopped && this.#stopRequested)) {
+    const early = verdict.act === 'done' && this.member.role !== 'master' && this.#cluster.isEarly;
+    if (verdict.act === 'restart' || early || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());

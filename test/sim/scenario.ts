@@ -3,10 +3,13 @@ import { parseCut } from '../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from '../../src/checkpoint/registry/entry.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+import { createSimulatedDisk } from '../simulated-disk.ts';
 import { Cluster, KEYS, type Supervisor } from './cluster.ts';
 import { createDice } from './dice.ts';
+import type { Mode } from './mode.ts';
 import { createRoundWorkload } from './round-workload.ts';
-import type { Mode } from './schedule.ts';
+import { SMALL } from './shape.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
@@ -30,10 +33,10 @@ export class Scenario {
 
   constructor({ mode, seed = 1, checkpoint = {} }: ScenarioOptions) {
     const dice = createDice(seed, 'workload');
-    const drawn = mode === 'sync' ? createRoundWorkload(dice) : createWorkload(dice);
+    const drawn = mode === 'sync' ? createRoundWorkload(dice, SMALL) : createWorkload(dice, SMALL);
     this.#workload = { ...drawn, job: { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } } };
     const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
-    this.cluster = new Cluster({ seed, workload: this.#workload, timeline: this.timeline, witness });
+    this.cluster = new Cluster({ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness });
     for (const { member, ...one } of this.cluster.supervisors) {
       if (member.role === 'trainer') this.named(member.name).setSlowness(Math.max(SLOWNESS, one.slowness));
     }
@@ -61,6 +64,11 @@ export class Scenario {
     await this.until(`${ms} ms`, () => isOver);
   }
 
+  /** The store as an operator reaches it. */
+  get store(): MemoryStore {
+    return new MemoryStore(this.cluster.store.data);
+  }
+
   /** How often a line of the story matches. */
   told(pattern: RegExp): number {
     return this.story.filter((line) => pattern.test(line)).length;
@@ -78,6 +86,16 @@ export class Scenario {
   published(index: number): string[] {
     const entry = this.entry(index);
     return entry === undefined ? [] : generationsOf(entry).map(({ uuid }) => uuid);
+  }
+
+  /** The machine of a pserver has an empty disk for now. The function returned gives it its own back. */
+  hideFiles(index: number): () => void {
+    const { machine } = this.named(`pserver ${index}`);
+    const { disk } = machine;
+    machine.disk = createSimulatedDisk();
+    return () => {
+      machine.disk = disk;
+    };
   }
 
   files(index: number): Promise<string[]> {

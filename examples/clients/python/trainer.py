@@ -17,7 +17,7 @@ from tasks import Tasks
 
 # The address of a trainer that does not listen.
 NOWHERE = '127.0.0.1:1'
-JOB_VERSION = 2
+JOB_VERSION = 3
 PROGRESS_SECONDS, TASK_WAIT_MS = 1.0, 2000
 # Faults of a task's records; then those of the cluster that fail a task too. Any other fatal error ends the trainer.
 DATA_FAULTS = {'TooManyBadRecords', 'BadGradient', 'DataMissing', 'DataChanged', 'DataInvalid'}
@@ -145,7 +145,8 @@ class Trainer:
         self._progress = Progress(Cluster(Store(path), chroot, facts), self._id)
         self._tasks = Tasks(data_dir or facts['dataDir'], self._job['data']['maxBadRecords'])
         key, ttl_ms = f'{chroot}/trainer/{self._id}', self._job['cluster']['leaseTtlMs']
-        self._registration = Registration(path, key, NOWHERE, ttl_ms)
+        value = json.dumps({'address': NOWHERE, 'job': facts['id']})
+        self._registration = Registration(path, key, value, ttl_ms)
         self._task, self._finished, self._read_before = None, 0, 0
 
     def run(self):

@@ -5,8 +5,10 @@ import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
+import { reportingLog } from '../../host/reports.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
@@ -16,6 +18,7 @@ import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
 import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts';
 import { PaddletCommand } from './paddlet-command.ts';
+import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
 export const roleFlags = {
   listen: Flags.string({
@@ -45,7 +48,7 @@ export const roleFlags = {
   }),
 };
 
-export interface RoleFlags extends WhereFlags {
+export interface RoleFlags extends WhereFlags, CredentialFlags {
   readonly listen: string;
   readonly advertise?: string | undefined;
   readonly 'allow-host': readonly string[];
@@ -59,11 +62,12 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     options: { readonly flags: RoleFlags; readonly url: string; readonly chroot: string | undefined },
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
-    const host = this.host(role);
+    const plain = this.host(role);
+    const host = { ...plain, log: reportingLog(plain.log) };
     const stop = this.stopSignal(host);
     let store: Store | undefined;
     try {
-      store = await openOrRetry(options.url, host, stop);
+      store = await openOrRetry(options, host, stop);
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       return await run(makeContext(role, options.flags, { host, store, chroot, stop }));
@@ -78,9 +82,13 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
   /** Aborts on a signal, and when the launcher that started this process has exited. */
   private stopSignal(host: Host): AbortSignal {
     const orphaned = new AbortController();
-    onTetherLost(() => {
+    onTetherLost((stopLimitMs) => {
       host.log.warn('the launcher has exited; stopping');
       orphaned.abort();
+      host.clock.after(stopLimitMs, () => {
+        host.log.error(`not stopped within ${stopLimitMs / 1000} s after the launcher has exited; ending at once`);
+        process.exit(EXIT.interrupted);
+      });
     });
     return AbortSignal.any([this.interruption(), orphaned.signal]);
   }
@@ -104,6 +112,7 @@ function makeContext(
     registry,
     health: (isReady) => createHealth({ role, isReady, registry }),
     stop,
+    troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,
@@ -117,9 +126,16 @@ async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call
 }
 
 /** Retries while the store may come: the file is locked, its disk is full or not mounted, a cluster is unreachable. */
-async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
+async function openOrRetry(
+  { url, flags }: { readonly url: string; readonly flags: RoleFlags },
+  host: Host,
+  signal: AbortSignal,
+): Promise<Store> {
+  const credentials = storeCredentials(url, flags);
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
-  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, { ...host, access: 'join' }));
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () =>
+    openStore(url, { ...host, access: 'join', credentials }),
+  );
 }
 
 /** The store in a role's flags; a role that is started by hand creates no folder. */

@@ -1,32 +1,41 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
-import { parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { readJobRecord } from '../../cluster/job/job-record.ts';
+import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
-import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { checkFirstRecords, loadJobData } from '../../roles/master/dataset.ts';
+import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
+import { refuseChangedData } from '../../roles/master/publish-job.ts';
+import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
-import type { Store } from '../../store/store.ts';
+import type { KeyValue } from '../../store/store.ts';
+import { askYesNo, canAsk } from '../base/ask.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { resultText } from '../base/result-text.ts';
+import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
+import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
-import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
-import { resetJob } from './reset-job.ts';
+import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
+import { continueJob } from './continue-job.ts';
+import { readJobBefore } from './job-before.ts';
+import { checkMayDelete } from './may-delete.ts';
+import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
+import { WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
     `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
 and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result.`;
+the result; with a higher training.passes it continues the job. One run works in a folder at a time; --attach shows it on another terminal.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
@@ -37,6 +46,10 @@ the result.`;
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
       description: 'Start over, with JSON output for a script.',
     },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
+      description: 'On another terminal: show the run that works in the folder of this job.',
+    },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
   static override flags = {
@@ -44,7 +57,22 @@ the result.`;
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
-    fresh: Flags.boolean({ description: 'Delete an earlier run of this job with its checkpoints, and start over.' }),
+    fresh: Flags.boolean({
+      description:
+        'Delete an earlier run of this job with its checkpoints, and start over. Asks if it is not finished.',
+    }),
+    yes: Flags.boolean({
+      dependsOn: ['fresh'],
+      description: 'With --fresh: delete a job that is not finished, without asking.',
+    }),
+    'stop-timeout': durationFlag(
+      '60s',
+      'How long a stop may take, by Ctrl-C for example; then processes are killed. What they did not save is computed again.',
+    ),
+    attach: Flags.boolean({
+      exclusive: ['fresh'],
+      description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -52,40 +80,91 @@ the result.`;
     const host = this.host('run');
     const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
     const folder = jobFolder(flags, loaded.job.name);
-    const stop = this.stopSignal();
-    mkdirSync(logFolder(folder), { recursive: true });
+    const kill = new AbortController();
+    const stop = this.stopSignal(() => kill.abort());
+    const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
+    if (flags.attach) {
+      checkAttachable(folder);
+      return this.withStore(parts, (run) => this.attach(run));
+    }
+    const working = await WorkingFolder.open(host, folder);
+    try {
+      const code = await this.withStore(parts, (run) => this.start(run, working));
+      working.ended(code);
+      return code;
+    } catch (error) {
+      working.ended(exitCodeOf(error), error);
+      throw error;
+    } finally {
+      working.close();
+    }
+  }
+
+  private async withStore(
+    parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>,
+    act: (run: ClusterRun) => Promise<ExitCode>,
+  ): Promise<ExitCode> {
+    const { flags } = this;
+    const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
-    const store = await openStore(url, host).catch((error: unknown) => {
+    const access = flags.attach ? 'write' : 'create';
+    const credentials = storeCredentials(url, flags);
+    const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
       throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
     });
-    const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
     try {
-      const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
-      if (flags.fresh) await this.startOver(run);
-      const ask = { ...host, store, signal: stop };
-      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
-      if (before !== undefined) {
-        warnOfDifferences(host, await retryUntilAnswered(ask, () => readJobRecord(store, keys)), loaded);
-        return this.showEnd(before);
-      }
-      await this.indexData(host, loaded);
-      return await this.train(run);
+      return await act({ ...parts, store, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
     } finally {
       await store.close();
     }
   }
 
-  private stopSignal(): AbortSignal {
-    const orphaned = new AbortController();
-    onTetherLost(() => orphaned.abort());
-    return AbortSignal.any([this.interruption(), orphaned.signal]);
+  /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
+  private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
+    const { host, loaded } = run;
+    const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end);
+    const data = await this.indexData(host, loaded);
+    if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
+    if (this.flags.fresh) await this.startOver(run);
+    if (standing?.kind === 'continued') {
+      await untilAllHaveExited(resetOptions(run));
+      await continueJob(run, loaded.job, data);
+    }
+    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
   }
 
-  private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
-    const ask = { ...host, store, signal: stop };
-    const network = createWebSocketNetwork(host);
-    const { leaseTtlMs } = loaded.job.cluster;
-    await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+  private async attach(run: ClusterRun): Promise<ExitCode> {
+    const { host, store, keys, loaded, stop } = run;
+    const record = await retryUntilAnswered({ ...host, store, signal: stop }, () => readJobRecord(store, keys));
+    if (record !== undefined) refuseDifferences(record.job, loaded.job);
+    const end = await attach(run, this.progress('training'), (text) => void process.stderr.write(text));
+    if (end.how === 'detached') {
+      host.log.info('detached: the job continues');
+      return EXIT.interrupted;
+    }
+    const result = await readResult(run);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
+    const failure = failureOf(end.holder);
+    if (failure !== undefined) throw failure;
+    return EXIT.interrupted;
+  }
+
+  private stopSignal(atOnce: () => void): AbortSignal {
+    const orphaned = new AbortController();
+    onTetherLost(() => orphaned.abort());
+    return AbortSignal.any([this.interruption(atOnce), orphaned.signal]);
+  }
+
+  private async startOver(run: ClusterRun): Promise<void> {
+    const { store, keys, folder, loaded, stop } = run;
+    const ask = resetOptions(run);
+    const { progress } = await retryUntilAnswered(ask, () => readJobBefore(store, keys));
+    await checkMayDelete({
+      ...{ job: loaded.job.name, progress, isAgreed: this.flags.yes },
+      ask: this.flags.json || !canAsk() ? undefined : (question) => askYesNo(question, stop),
+    });
+    await resetJob(ask);
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
     const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
@@ -93,30 +172,40 @@ the result.`;
   }
 
   /** Before any process is started, so that missing or broken data is reported at once. */
-  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<void> {
+  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
     const progress = this.progress('indexing');
     try {
       const place = { host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) };
       await checkFirstRecords(place, job);
-      await loadJobData(place, job);
+      return await loadJobData(place, job);
     } finally {
       progress.end();
     }
   }
 
   private async train(run: ClusterRun): Promise<ExitCode> {
-    const { host, store, keys, folder, loaded } = run;
+    const { host, loaded } = run;
     const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
     const end = await runCluster(run, children, this.progress('training'));
-    const result = await readResult(host, store, keys.result);
-    if (result !== undefined) return this.showEnd(result);
-    if (end.how === 'failed') throw childFailure(end, folder);
+    const result = await readResult(run);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
+    if (end.how === 'failed') throw end.failure;
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
   }
 
   private childFlags({ url, keys, folder, loaded }: ClusterRun) {
-    const common = ['--store', url, '--chroot', keys.chroot, '--dir', folder, '--log-level', this.flags['log-level']];
+    const common = [
+      '--store',
+      url,
+      '--chroot',
+      keys.chroot,
+      '--dir',
+      folder,
+      '--log-level',
+      this.flags['log-level'],
+      ...credentialArguments(this.flags),
+    ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
     const sets = this.flags.set.flatMap((set) => ['--set', set]);
@@ -127,24 +216,39 @@ the result.`;
     };
   }
 
-  private showEnd({ key, value }: { key: string; value: string }): ExitCode {
-    const end = parseJobEnd(key, value);
+  private showEnd(end: JobEnd): ExitCode {
     if ('failure' in end) throw end.failure;
     this.output(end.result, () => resultText(end.result));
     return EXIT.done;
   }
 }
 
-/** Also after an interruption: the job may have ended all the same. */
-const readResult = (host: Host, store: Store, key: string) =>
-  retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
+/** How long a store that does not answer is asked for a result after a stop. */
+const RESULT_WITHIN_MS = 5_000;
 
-/** The result that is printed again is that of the job as it was run. */
-function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {
-  const differences = record === undefined ? [] : diffJobs(record.job, job).map(({ field }) => field);
-  if (differences.length === 0) return;
-  log.warn(`this job was finished with other settings (${differences.join(', ')}); add --fresh to start over`);
+/** Also after an interruption: the job may have ended all the same. */
+async function readResult({ host, store, keys, stop }: ClusterRun) {
+  const limit = new AbortController();
+  const ask = (): Promise<KeyValue | undefined> =>
+    retryUntilAnswered({ ...host, store, signal: limit.signal }, () => store.get(keys.result));
+  if (!stop.aborted) return ask();
+  const cancel = host.clock.after(RESULT_WITHIN_MS, () => limit.abort());
+  try {
+    return await ask();
+  } catch (error) {
+    if (isPaddletError(error, 'Interrupted')) return undefined;
+    throw error;
+  } finally {
+    cancel();
+  }
 }
+
+const resetOptions = ({ host, store, keys, folder, loaded, stop }: ClusterRun): ResetOptions => ({
+  ...{ ...host, store, keys, signal: stop },
+  network: createWebSocketNetwork(host),
+  folder: join(folder, 'checkpoints'),
+  leaseTtlMs: loaded.job.cluster.leaseTtlMs,
+});
 
 /** A store that cannot be opened may not be the job's, or may be in use: it is not removed. */
 function notRemoved(error: unknown, folder: string): unknown {

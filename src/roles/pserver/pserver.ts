@@ -5,16 +5,17 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import type { PserverInfo } from '../../cluster/info.ts';
+import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
+import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
-import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
+import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
-import { checkDesired } from '../../cluster/placement/ps-desired.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
+import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
@@ -37,13 +38,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
-  const info = (): PserverInfo => ({
-    role: 'pserver',
-    pid: context.pid,
-    host: context.hostName,
-    version: context.version,
-    ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
-  });
+  const info = (): PserverInfo => describe(context, service?.info() ?? { state: 'waiting', waitingFor });
   const listening = await listen(
     context,
     createHandler(() => service?.serving, info),
@@ -59,7 +54,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
     const record = await waitForJob(context);
-    const watch = watchJob(context);
+    const watch = watchJob(context, { record });
     try {
       await watch.known;
       waitingFor = 'an index';
@@ -74,9 +69,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });
-      // From here on the number cannot change: a restore is refused while an index is held.
-      const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
-      if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
+      // From here on the job cannot change: that is refused while an index is held.
+      await checkRecord(context, record);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, onFatal);
@@ -87,8 +81,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
-      service = await startService(owned, { folder, metrics, recoveries, cuts, master, stopSignal, onFatal });
-      await announce(owned, 'up');
+      const onWaiting = (what = 'its shards'): void => {
+        waitingFor = what;
+      };
+      const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
+      service = await startService(owned, start);
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -113,11 +110,19 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
-type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'master' | 'onFatal'> & {
+const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
+  role: 'pserver',
+  ...processInfo(context),
+  ...shards,
+});
+
+type StartOptions = Pick<
+  ShardServiceOptions,
+  'folder' | 'metrics' | 'master' | 'stopSignal' | 'onWaiting' | 'onFatal'
+> & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
   readonly cuts: CutView | undefined;
-  readonly stopSignal: AbortSignal;
 };
 
 /** Unrecoverable parameters fail the whole job. */

@@ -40,18 +40,26 @@ export class EtcdRpc {
     this.#limits = new TimeLimits(clock);
     const connectLimitMs = hosts.length === 1 ? CALL_LIMIT_MS : CONNECT_LIMIT_OF_SEVERAL_MS;
     const limits = this.#limits;
-    this.#members = hosts.map((host) => new EtcdMember({ host, access, limits, connectLimitMs }));
+    const isNamed = hosts.length > 1;
+    this.#members = hosts.map((host) => new EtcdMember({ host, isNamed, clock, access, limits, connectLimitMs }));
   }
 
   /** Runs one call on a member, and on the next ones as far as it may be repeated. Throws `EtcdCallError`. */
   async call<T>({ isRepeatable }: CallOptions, run: (member: EtcdMember) => Promise<T>): Promise<T> {
     const limitMs = this.#clock.monotonicMs() + CALL_LIMIT_MS;
-    for (;;) {
+    for (let isRenewed = false; ; ) {
       const member = this.#members[this.#current]!;
       const { generation } = member;
       try {
         return await run(member);
       } catch (error) {
+        if (error instanceof EtcdCallError && error.isTokenRefused) {
+          member.forgetToken();
+          if (!isRenewed) {
+            isRenewed = true;
+            continue;
+          }
+        }
         if (!(error instanceof EtcdCallError) || error.status !== undefined || this.#limits.isClosed) throw error;
         this.#fail(member, generation);
         const mayRepeat = isRepeatable || !error.isInDoubt;
@@ -60,15 +68,21 @@ export class EtcdRpc {
     }
   }
 
-  /** Opens a stream that lasts. `fail` reports that it failed: the next one goes to the next member. */
-  async watch(): Promise<{ readonly stream: WatchStream; readonly fail: () => void }> {
+  /**
+   * Opens a stream that lasts. `fail` reports that it failed: the next one goes to the next member, with another token
+   * when the server refused this one.
+   */
+  async watch(): Promise<{ readonly stream: WatchStream; readonly fail: (isRefused: boolean) => void }> {
     const member = this.#members[this.#current]!;
     const { generation } = member;
-    const fail = (): void => this.#fail(member, generation);
+    const fail = (isRefused: boolean): void => {
+      if (isRefused) member.forgetToken();
+      this.#fail(member, generation);
+    };
     try {
       return { stream: await member.watches.watch(), fail };
     } catch (error) {
-      fail();
+      fail(false);
       throw error;
     }
   }

@@ -30,7 +30,10 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const parameters = createParameters({ spec, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { warmStart } = record;
-  const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters, warmStart });
+  const loaded = await loadShards({
+    ...{ context, index, me, heads, folder, expected, into: parameters, warmStart },
+    ...{ waitSignal: options.stopSignal, onWaiting: options.onWaiting },
+  });
   failPoint('pserver.loaded');
   // All roles can know that acknowledged pushes are gone before any request is answered from these shards.
   const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
@@ -47,7 +50,7 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
 
 interface StartedShards {
   readonly shards: OwnedShards;
-  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm'>;
+  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm' | 'files'>;
   /** The recovery number that this load raised, or 0. */
   readonly raised: number;
 }
@@ -67,7 +70,7 @@ class TaskService implements ShardService {
     const { shards, loaded } = started;
     const { training, cluster, checkpoint } = record.job;
     const recovery = (): number => this.#recovery();
-    this.#snapshots = new Snapshots({ ...options, shards, recovery });
+    this.#snapshots = new Snapshots({ ...options, shards, recovery, isFolderKnown: loaded.files.length > 0 });
     this.#checkpointing = createCheckpointing({
       ...context.host,
       when: checkpoint,
