@@ -26,7 +26,7 @@ import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { resetJob } from './reset-job.ts';
-import { WorkingFolder } from './working-folder.ts';
+import { checkWritable, WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
@@ -128,6 +128,8 @@ the result. One run works in a folder at a time; --attach shows it on another te
     if (record !== undefined) refuseDifferences(record.job, loaded.job);
     const data = await this.indexData(host, loaded);
     if (record !== undefined) refuseChangedData(record, data);
+    // A job that cannot save would find out at its end.
+    checkWritable(resolve(loaded.job.checkpoint.dir ?? join(run.folder, 'checkpoints')));
     if (this.flags.fresh) await this.startOver(run);
     return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
   }
