@@ -19,6 +19,7 @@ import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { resultText } from '../base/result-text.ts';
+import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
@@ -105,7 +106,9 @@ the result. One run works in a folder at a time; --attach shows it on another te
     const { flags } = this;
     const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
-    const store = await openStore(url, host).catch((error: unknown) => {
+    const access = flags.attach ? 'write' : 'create';
+    const credentials = storeCredentials(url, flags);
+    const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
       throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
     });
     try {
@@ -196,7 +199,17 @@ the result. One run works in a folder at a time; --attach shows it on another te
   }
 
   private childFlags({ url, keys, folder, loaded }: ClusterRun) {
-    const common = ['--store', url, '--chroot', keys.chroot, '--dir', folder, '--log-level', this.flags['log-level']];
+    const common = [
+      '--store',
+      url,
+      '--chroot',
+      keys.chroot,
+      '--dir',
+      folder,
+      '--log-level',
+      this.flags['log-level'],
+      ...credentialArguments(this.flags),
+    ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
     const sets = this.flags.set.flatMap((set) => ['--set', set]);
