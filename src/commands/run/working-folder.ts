@@ -72,8 +72,8 @@ export class WorkingFolder {
 }
 
 /**
- * Throws Node's error when nothing can be written below the folder. Does not make it: one that is missing may be a mount
- * that is not up, and its checkpoints must not be taken for lost.
+ * Throws Node's error when nothing can be written below the folder. Does not make it: one that is missing may be a
+ * mount that is not up, and its checkpoints must not be taken for lost.
  */
 export function checkWritable(folder: string): void {
   let nearest = folder;
