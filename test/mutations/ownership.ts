@@ -74,5 +74,6 @@ export const OWNERSHIP: readonly Mutation[] = [
     find: "if ('placement' in header && header.placement !== undefined) checkStamp(",
     replace: "if (Number.isNaN(header) && 'placement' in header && header.placement !== undefined) checkStamp(",
     schedules: { mode: 'async' },
+    tests: ['test/roles/pserver'],
   },
 ];

@@ -35,6 +35,7 @@ export const TASKS: readonly Mutation[] = [
       mode: 'async',
       faults: ['kill pserver', 'kill master', 'stop trainer', 'partition', 'terminate master'],
     },
+    tests: ['test/roles/master'],
   },
   {
     rule: 'a request names the placement that the pserver has',
@@ -78,6 +79,7 @@ export const TASKS: readonly Mutation[] = [
     find: 'if (recovery < number) {',
     replace: 'if (Number.isNaN(recovery)) {',
     schedules: { mode: 'async' },
+    tests: ['test/roles/master'],
   },
   {
     rule: 'a final checkpoint of before a restore is refused',
@@ -85,6 +87,7 @@ export const TASKS: readonly Mutation[] = [
     find: 'if (recovery !== undefined && recovery < current) {',
     replace: 'if (Number.isNaN(recovery)) {',
     schedules: { mode: 'async' },
+    tests: ['test/roles/pserver'],
   },
   {
     rule: 'no push is applied after the last checkpoint began',

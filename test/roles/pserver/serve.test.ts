@@ -165,3 +165,14 @@ it('takes no final checkpoint while a task is open, and none under an old recove
   await expect(ask({ ...final, recovery: 2 }, current)).rejects.toMatchObject({ code: 'StaleRecovery' });
   expect(await ask(final, current)).toEqual({ type: 'checkpoint', outcome: 'saved', saved });
 });
+
+it('refuses what is meant for another pserver, which may have had this address before', async () => {
+  const tasks = [{ pass: 0, task: 0 }];
+  const position = (placement?: typeof PLACEMENT): RequestHeader => ({
+    ...{ type: 'position', ...JOB, tasks },
+    ...(placement && { placement }),
+  });
+  await expect(ask(position({ revision: '6', shards: 2 }))).rejects.toMatchObject({ code: 'StalePlacement' });
+  expect(await ask(position(PLACEMENT))).toMatchObject({ type: 'position', next: [0] });
+  expect(await ask(position())).toMatchObject({ type: 'position', next: [0] });
+});

@@ -131,3 +131,14 @@ it('fails the job when tasks are reported again and again and never pushed', asy
   expect(master.ends).toMatchObject([{ code: 'WrongCounts', action: 'fatal' }]);
   expect(master.ends).toEqual([expect.objectContaining({ message: expect.stringContaining('4 tasks were reported') })]);
 });
+
+it('believes no pserver that has not seen the recovery number', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const pserver = new RestoredPserver();
+  for (const closed of pserver.closed) for (let task = 0; task < TASKS; task++) closed.add(task);
+  const repairs = begin(master, pserver, 6, NUMBER + 1);
+  await settled();
+  expect(repairs.reconciled()).toBe(0);
+  expect(master.ends).toMatchObject([{ code: 'NotReady' }]);
+});

@@ -273,3 +273,10 @@ describe('a job in sync mode', () => {
     await expect(returned).rejects.toMatchObject({ code: 'BadMessage' });
   });
 });
+
+it('refuses the end of a task that was acknowledged before a pserver was restored', async () => {
+  const ref = await take('ann');
+  state = { ...state, training: { ...state.training, recovery: () => 1 } as TaskTraining };
+  await expect(finish(ref, { recovery: 0 })).rejects.toMatchObject({ code: 'StaleRecovery' });
+  expect(await finish(ref, { recovery: 1 })).toMatchObject({ type: 'finishTask' });
+});
