@@ -213,8 +213,8 @@ export class Cluster {
 }
 
 /**
- * docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does. A
- * pserver that was asked to leave waits for room for its checkpoint, but not for ever: then it ends with 7.
+ * docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does.
+ * A pserver that was asked to leave waits for room for its checkpoint, but not for ever: then it ends with 7.
  */
 function isDocumented(
   role: RoleName,

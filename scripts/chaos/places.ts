@@ -42,7 +42,7 @@ export class Places {
     };
   }
 
-  /** Takes the folder of the checkpoints away. The function returned puts it back, and is false if it was made again. */
+  /** Takes the folder of the checkpoints away. The function returned puts it back: false if it was made again. */
   takeCheckpoints(): () => boolean {
     const away = `${this.checkpoints}.away`;
     renameSync(this.checkpoints, away);
