@@ -8,13 +8,13 @@ import type { Host } from '../../base/seams.ts';
 import type { DirectingInfo } from '../../cluster/info.ts';
 import { spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
 import type { ChildSpec, LaunchEnd } from '../../roles/launcher/supervised-child.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import type { Progress } from '../base/waiting.ts';
 
 export interface ClusterRun {
@@ -43,7 +43,7 @@ export async function runCluster(
   const cancelWatch = watchMaster({
     ...run,
     ...host,
-    network: createWebSocketNetwork(host),
+    network: jobNetwork(host, run.store, run.keys),
     onProgress: progressShower(host, progress),
   });
   try {

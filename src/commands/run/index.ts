@@ -8,14 +8,15 @@ import { parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { checkFirstRecords, loadJobData } from '../../roles/master/dataset.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { resultText } from '../base/result-text.ts';
+import { exposeFlags } from '../base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
@@ -44,6 +45,7 @@ the result.`;
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
+    ...exposeFlags,
     fresh: Flags.boolean({ description: 'Delete an earlier run of this job with its checkpoints, and start over.' }),
   };
 
@@ -83,7 +85,7 @@ the result.`;
 
   private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
     const ask = { ...host, store, signal: stop };
-    const network = createWebSocketNetwork(host);
+    const network = jobNetwork(host, store, keys);
     const { leaseTtlMs } = loaded.job.cluster;
     await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
     if (this.flags.store !== undefined) return;
@@ -116,7 +118,18 @@ the result.`;
   }
 
   private childFlags({ url, keys, folder, loaded }: ClusterRun) {
-    const common = ['--store', url, '--chroot', keys.chroot, '--dir', folder, '--log-level', this.flags['log-level']];
+    const exposed = this.flags['expose-metrics'] ? ['--expose-metrics'] : [];
+    const common = [
+      ...exposed,
+      '--store',
+      url,
+      '--chroot',
+      keys.chroot,
+      '--dir',
+      folder,
+      '--log-level',
+      this.flags['log-level'],
+    ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
     const sets = this.flags.set.flatMap((set) => ['--set', set]);

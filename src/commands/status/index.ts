@@ -2,13 +2,13 @@ import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from '../base/find-store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { unknownJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -45,7 +45,7 @@ trainer are working, with --wait done when the job has ended; then the exit code
     try {
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
-      const network = createWebSocketNetwork({ ...host, log: quiet });
+      const network = jobNetwork({ ...host, log: quiet }, store, keys);
       const status = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
       const json = statusJson(status, host.clock.wallSeconds());

@@ -5,6 +5,7 @@ import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
@@ -38,6 +39,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
       if: [{ key: keys.job, createRevision: 0n }],
       then: [
         { put: keys.job, value },
+        { put: keys.token, value: newJoinToken(context.host.random) },
         // Not under a lease: it outlives every process.
         { put: keys.psDesired, value: String(job.cluster.pservers) },
         { put: keys.tasksState, value: JSON.stringify({ phase: 'train', pass: 0 }) },
