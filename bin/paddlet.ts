@@ -1,21 +1,31 @@
 #!/usr/bin/env node
 /** Entry point, in development (`npx node bin/paddlet.ts`) and of the bundle. */
+import { EXIT } from '../src/base/errors.ts';
 import { versionLine } from '../src/commands/version.ts';
+import { guardOutputs } from '../src/host/outputs.ts';
 
 const argv = process.argv.slice(2);
 
-if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0] === 'version')) {
-  process.stdout.write(`${versionLine()}\n`);
-} else {
-  void start();
-}
+void start();
 
 /**
  * Exits as soon as the command has returned: a library's idle timer or socket must not keep a finished process alive.
- * Output is written synchronously on Linux (files, pipes, terminals), so nothing of it is lost. A rejection here is a
- * bug; Node prints it and exits with 1.
+ * `main` waits until the output is written. A rejection here is a bug; Node prints it and exits with 1.
  */
 async function start(): Promise<void> {
+  if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0] === 'version')) {
+    process.exit(await printVersion());
+  }
   const { main } = await import('../src/commands/main.ts');
   process.exit(await main(argv));
+}
+
+/** Without loading any command. */
+async function printVersion(): Promise<number> {
+  const outputs = guardOutputs();
+  process.stdout.write(`${versionLine()}\n`);
+  const failure = await outputs.flushed();
+  if (failure === undefined) return EXIT.done;
+  process.stderr.write(`error OutputFailed: the output could not be written: ${failure.message}\n`);
+  return EXIT.machine;
 }

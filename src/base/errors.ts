@@ -20,6 +20,7 @@ export const EXIT = {
   jobFailed: 6,
   parametersLost: 7,
   tasksDiscarded: 8,
+  machine: 9,
   interrupted: 130,
 } as const;
 
@@ -113,6 +114,11 @@ export const CODES = {
   /** The disk refused the write: full, read-only, failing. What was published before is still valid. */
   CheckpointNotWritten: fact('retry', EXIT.parametersLost),
   ParametersLost: fact('fatal', EXIT.parametersLost),
+  // Machine
+  /** The operating system refused a file, a folder or a process: permissions, a full disk, too many open files. */
+  SystemRefused: fact('fatal', EXIT.machine),
+  /** The command has succeeded, but what it printed did not arrive. */
+  OutputFailed: fact('fatal', EXIT.machine),
   Interrupted: fact('fatal', EXIT.interrupted),
   // A bug in the other process, which logged the stack.
   Internal: fact('fatal', EXIT.bug),

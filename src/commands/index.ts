@@ -66,6 +66,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   ),
   entry(
     'checkpoints',
+    'checkpoint:forget',
+    'Continue without the checkpoint files of a pserver that are lost',
+    () => import('./checkpoint/forget.ts'),
+  ),
+  entry(
+    'checkpoints',
     'restore',
     'Redistribute a checkpoint to another number of pservers',
     () => import('./restore/index.ts'),

@@ -3,24 +3,44 @@ import { EXIT, type ExitCode, PaddletError } from '../base/errors.ts';
 import { armFailPoints } from '../base/fail-points.ts';
 import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
+import { guardOutputs } from '../host/outputs.ts';
 import { nearest } from '../job/complaints.ts';
 import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
+import { fromSystem, outputFailed } from './base/machine-errors.ts';
 import { helpSubject, loadConfig } from './base/oclif-config.ts';
 import { overview } from './base/overview.ts';
 import { COMMANDS, type CommandEntry } from './index.ts';
 
 /** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
+  const outputs = guardOutputs();
+  process.on('uncaughtException', endByError);
   const target = resolveTarget(argv);
+  const commandId = target.kind === 'command' ? target.entry.id : '';
   try {
     armFailPoints(process.env.PADDLET_FAIL, failHands);
-    return await run(target, argv);
+    const code = await run(target, argv);
+    const failure = await outputs.flushed();
+    if (failure === undefined) return code;
+    printError(outputFailed(failure, commandId));
+    return code === EXIT.done ? EXIT.machine : code;
   } catch (thrown) {
-    const error = fromOclif(thrown, target.kind === 'command' ? target.entry.id : '');
+    const error = fromSystem(fromOclif(thrown, commandId));
     if (isJsonWanted(argv)) process.stdout.write(`${JSON.stringify(errorJson(error))}\n`);
-    else process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+    else printError(error);
+    if ((await outputs.flushed()) !== undefined) printError(error);
     return exitCodeOf(error);
   }
+}
+
+const printError = (error: unknown): void =>
+  void process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+
+/** An error that nothing awaits: a bug, or what the operating system refused to a library. */
+function endByError(thrown: Error): void {
+  const error = fromSystem(thrown);
+  printError(error);
+  process.exit(exitCodeOf(error));
 }
 
 type Target =

@@ -28,3 +28,6 @@ function after(delayMs: number, fire: () => void): () => void {
   arm();
   return () => clearTimeout(timer);
 }
+
+/** `wallSeconds` as people read it: ISO 8601, in UTC. */
+export const isoTime = (wallSeconds: number): string => new Date(wallSeconds * 1000).toISOString();

@@ -57,7 +57,7 @@ async function makeFolder(path: string): Promise<void> {
   if (parent !== path && (await inspect(parent)) === undefined) await makeFolder(parent);
   // Another process may have made the parent: what fails now fails for good.
   if (!(await madeOrExists(path)))
-    throw Object.assign(new Error(`ENOENT: cannot make the folder ${path}`), { code: 'ENOENT' });
+    throw Object.assign(new Error(`ENOENT: cannot make the folder ${path}`), { code: 'ENOENT', syscall: 'mkdir' });
 }
 
 /** False when the parent is missing. */

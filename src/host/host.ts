@@ -3,6 +3,7 @@ import type { Host, LogLevel } from '../base/seams.ts';
 import { createClock } from './clock.ts';
 import { createDisk } from './disk.ts';
 import { createLog } from './log.ts';
+import { stderrLines } from './outputs.ts';
 import { createRandom } from './random.ts';
 
 export interface HostOptions {
@@ -19,7 +20,7 @@ export function createHost(options: HostOptions): Host {
     level: options.logLevel,
     format: options.logFormat,
     ...(options.name === undefined ? {} : { name: options.name }),
-    write: (line) => void process.stderr.write(`${line}\n`),
+    write: stderrLines(),
     wallSeconds: () => clock.wallSeconds(),
     color: isColorWanted(process.stderr),
   });

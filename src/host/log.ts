@@ -78,3 +78,14 @@ function escapeControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/** Logs everything to both. */
+export function teeLog(one: Log, other: Log): Log {
+  const at =
+    (level: LogLevel) =>
+    (message: string, facts?: Record<string, unknown>): void => {
+      one[level](message, facts);
+      other[level](message, facts);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

@@ -56,6 +56,8 @@ export interface Keys {
   checkpoint(index: number): string;
   /** Sync mode: the last complete cut, and the timeline. Under the prefix of the pservers' entries. */
   readonly cut: string;
+  /** Files of a pserver that an operator has given up, in case they cannot be found. */
+  forgotten(index: number): string;
   /** Snapshot that an owner wrote after it had lost its index, by its token. */
   parting(token: bigint): string;
   readonly partingPrefix: string;
@@ -101,6 +103,7 @@ export function keysOf(chroot: string): Keys {
     checkpointsPrefix: at('checkpoints/'),
     checkpoint: (index) => at(`checkpoints/${index}`),
     cut: at('checkpoints/cut'),
+    forgotten: (index) => at(`forgotten/${index}`),
     parting: (token) => at(`parting/${token}`),
     partingPrefix: at('parting/'),
     restored: at('restored'),

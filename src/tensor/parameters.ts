@@ -97,8 +97,8 @@ export interface Parameters {
    * Checks everything (ids and blocks in present shards, sizes, finite gradients: `WrongShard`, `BadMessage`,
    * `BadGradient`), then applies everything, or throws and has changed nothing. `actions[shard]` is a SHARD_ACTION:
    * parts of shards marked `skip` are skipped (duplicates by the ledger), `absent` refuses the push.
-   * An id must appear once per part. Applying creates rows. The learning rate is multiplied by `rateScale`, 1 when
-   * absent. FTRL has no rate: where a parameter has FTRL, the scale must be 1.
+   * A table or parameter comes in one part, and an id once in it: else `BadMessage`. Applying creates rows. The
+   * learning rate is multiplied by `rateScale`, 1 when absent. FTRL has no rate: where a parameter has FTRL, the scale must be 1.
    */
   push(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array, rateScale?: number): void;
 

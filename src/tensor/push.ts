@@ -5,7 +5,8 @@
 import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
-import type { SparseTable } from './sparse-table.ts';
+import { badMessage } from './refusals.ts';
+import { repeatedBytes, type SparseTable } from './sparse-table.ts';
 
 interface ResolvedSparsePart {
   readonly table: SparseTable;
@@ -29,7 +30,10 @@ export interface Push {
   readonly rateScale: number;
 }
 
-/** Throws `BadMessage`, `WrongShard`, `BadGradient` or `OutOfMemory`, with nothing changed. */
+/**
+ * Throws `BadMessage` (also for an id or a parameter that comes twice), `WrongShard`, `BadGradient` or `OutOfMemory`,
+ * with nothing changed.
+ */
 export function applyPush(push: Push): void {
   const { heap, sparse, dense, actions, rateScale } = push;
   withChecked(push, ({ idsAt, counts, actionsAt, gradientsAt, located }) => {
@@ -67,6 +71,7 @@ interface Checked extends Located {
 
 function withChecked(push: Push, then: (checked: Checked) => void): void {
   const { heap, sparse, dense, actions } = push;
+  refuseRepeatedParts(push);
   const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
   // Views of kernel memory end with the next allocation.
   const floats = dense.map((part) => part.gradients.length / 4);
@@ -82,11 +87,24 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
     dense.forEach(({ parameter }, part) => {
       checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, floats[part]!);
     });
-    const allIds = counts.reduce((sum, count) => sum + count, 0);
-    heap.withScratch(4 * allIds, (located) => {
+    const locatedBytes = 4 * counts.reduce((sum, count) => sum + count, 0);
+    heap.withScratch(Math.max(locatedBytes, repeatedBytes(Math.max(0, ...counts))), (located) => {
+      sparse.forEach(({ table }, part) => {
+        table.refuseRepeated(idsAt[part]!, counts[part]!, located);
+      });
       then({ idsAt, counts, actionsAt: actionsAt!, gradientsAt, located });
     });
   });
+}
+
+/** A table or parameter in two parts would be updated twice. */
+function refuseRepeatedParts({ sparse, dense }: Push): void {
+  if (sparse.length + dense.length < 2) return;
+  const seen = new Set<SparseTable | DenseParameter>();
+  for (const one of [...sparse.map(({ table }) => table), ...dense.map(({ parameter }) => parameter)]) {
+    if (seen.has(one)) throw badMessage(`${one.spec.name} comes in two parts of one push`);
+    seen.add(one);
+  }
 }
 
 interface Located {

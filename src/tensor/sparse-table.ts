@@ -37,6 +37,10 @@ export interface TableOptions {
   readonly workspace: Workspace;
 }
 
+/** Scratch memory for `refuseRepeated` of so many ids: see `kernels/assembly/repeated.ts`. */
+const repeatedPlaces = (count: number): number => Math.max(3, 32 - Math.clz32(Math.ceil(1.5 * count) - 1));
+export const repeatedBytes = (count: number): number => (count === 0 ? 0 : 6 * 2 ** repeatedPlaces(count));
+
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
   readonly shards: readonly number[];
@@ -126,6 +130,13 @@ export class SparseTable {
   pull(ids: number, count: number, out: number): void {
     const bad = this.#heap.kernels.pullRows(this.#table, ids, count, out);
     if (bad >= 0) throw this.#refuse(ids, bad);
+  }
+
+  /** Throws `BadMessage` for an id that comes twice. `ids` and `scratch`, of `repeatedBytes`, are addresses. */
+  refuseRepeated(ids: number, count: number, scratch: number): void {
+    if (count < 2) return;
+    const again = this.#heap.kernels.repeatedId(ids, count, scratch, repeatedPlaces(count));
+    if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
   }
 
   /** Finds the rows of a push and counts those to be added. Throws `WrongShard`. All arguments are addresses. */

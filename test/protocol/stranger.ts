@@ -62,7 +62,6 @@ export async function joinedTcp(port: number): Promise<Socket> {
   // Final and binary; a mask of zeros changes nothing.
   socket.write(Buffer.concat([Buffer.from([0x82, 0xfe, proof.length >> 8, proof.length & 255, 0, 0, 0, 0]), proof]));
   await message();
-  socket.pause();
   return socket;
 }
 

@@ -1,5 +1,7 @@
 /** Whole jobs whose checkpoint folders fill up or are absent. */
 import { expect, test } from 'vitest';
+import { forgetFiles } from '../../src/checkpoint/registry/forgotten.ts';
+import { KEYS } from './cluster.ts';
 import { Scenario } from './scenario.ts';
 
 const OFTEN = { intervalMs: 50, everyPasses: undefined };
@@ -27,6 +29,97 @@ test(
     expect(most).toBeLessThanOrEqual(4);
     job.named('pserver 0').machine.makeRoom();
     expect(await job.difference()).toEqual({});
+  },
+  TIMEOUT_MS,
+);
+
+const WAITS = /waiting for the checkpoint files of pserver 0: .* does not exist/;
+
+test(
+  'a pserver that starts without its folder waits for it, and sets no other pserver back: sync mode',
+  async () => {
+    const job = new Scenario({ mode: 'sync', checkpoint: OFTEN });
+    await job.until('a cut that has one before it', () => job.cut.before !== undefined);
+    const show = job.hideFiles(0);
+    job.named('pserver 0').kill(false);
+    await job.until('it says what it waits for', () => job.told(WAITS) > 0);
+    await job.pass(20_000);
+    expect(job.cut.before).toBeDefined();
+    expect(job.cut.timeline).toBe(0);
+    show();
+    expect(await job.difference()).toEqual({});
+    expect(job.cut.timeline).toBe(1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'the same after a clean stop: not even back to the cut',
+  async () => {
+    const job = new Scenario({ mode: 'sync', checkpoint: OFTEN });
+    await job.until('a cut', () => job.cut.round > 0);
+    job.named('pserver 0').terminate();
+    await job.until('it has saved its last state', () => job.entry(0)?.clean === true);
+    const show = job.hideFiles(0);
+    await job.until('it says what it waits for', () => job.told(WAITS) > 0);
+    await job.pass(20_000);
+    show();
+    expect(await job.difference()).toEqual({});
+    expect(job.cut.timeline).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'the same in async mode: nothing is replayed',
+  async () => {
+    const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 500 } });
+    await job.until('a checkpoint', () => job.entry(0) !== undefined);
+    job.named('pserver 0').terminate();
+    await job.until('it has saved its last state', () => job.entry(0)?.clean === true);
+    const show = job.hideFiles(0);
+    await job.until('it says what it waits for', () => job.told(WAITS) > 0);
+    await job.pass(20_000);
+    show();
+    expect(await job.difference()).toEqual({});
+    expect(job.recovery).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a pserver whose folder vanishes while it runs waits for it before it goes back to the cut',
+  async () => {
+    const job = new Scenario({ mode: 'sync', checkpoint: OFTEN });
+    await job.until('a cut that has one before it', () => job.cut.before !== undefined);
+    const { round } = job.cut;
+    const show = job.hideFiles(0);
+    job.named('pserver 1').kill(false);
+    await job.until('it says what it waits for', () => job.told(WAITS) > 0);
+    await job.pass(20_000);
+    expect(job.cut).toMatchObject({ timeline: 1, round });
+    show();
+    expect(await job.difference()).toEqual({});
+    expect(job.cut.timeline).toBe(1);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(['sync', 'async'] as const)(
+  'goes on without files that an operator gives up: %s mode',
+  async (mode) => {
+    const job = new Scenario({ mode, checkpoint: { intervalMs: 500 } });
+    const hasFiles = () => (mode === 'sync' ? job.cut.round > 0 : job.entry(0) !== undefined);
+    await job.until('files', hasFiles);
+    job.hideFiles(0);
+    job.named('pserver 0').kill(false);
+    await job.until('it says what it waits for', () => job.told(WAITS) > 0);
+    const given = await forgetFiles(job.store, KEYS, 0);
+    expect(given).toEqual(expect.arrayContaining(job.published(0)));
+    expect(await job.difference()).toEqual({});
+    if (mode === 'sync') expect(job.cut.timeline).toBeGreaterThan(1);
+    else expect(job.recovery).toBe(1);
+    await expect(forgetFiles(job.store, KEYS, 0)).rejects.toMatchObject({ code: 'JobUnknown' });
   },
   TIMEOUT_MS,
 );

@@ -3,6 +3,8 @@ import { parseCut } from '../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from '../../src/checkpoint/registry/entry.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+import { createSimulatedDisk } from '../simulated-disk.ts';
 import { Cluster, KEYS, type Supervisor } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { createRoundWorkload } from './round-workload.ts';
@@ -61,6 +63,11 @@ export class Scenario {
     await this.until(`${ms} ms`, () => isOver);
   }
 
+  /** The store as an operator reaches it. */
+  get store(): MemoryStore {
+    return new MemoryStore(this.cluster.store.data);
+  }
+
   /** How often a line of the story matches. */
   told(pattern: RegExp): number {
     return this.story.filter((line) => pattern.test(line)).length;
@@ -78,6 +85,16 @@ export class Scenario {
   published(index: number): string[] {
     const entry = this.entry(index);
     return entry === undefined ? [] : generationsOf(entry).map(({ uuid }) => uuid);
+  }
+
+  /** The machine of a pserver has an empty disk for now. The function returned gives it its own back. */
+  hideFiles(index: number): () => void {
+    const { machine } = this.named(`pserver ${index}`);
+    const { disk } = machine;
+    machine.disk = createSimulatedDisk();
+    return () => {
+      machine.disk = disk;
+    };
   }
 
   files(index: number): Promise<string[]> {

@@ -1,4 +1,5 @@
 /** A push is applied whole or not at all. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { blockShards, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
@@ -127,6 +128,42 @@ describe('a push changes nothing when', () => {
     );
   });
 
+  it('an id comes twice: one of a row that exists, one of a row that does not, one that is skipped', () => {
+    const twice = (list: readonly bigint[], id: bigint) => [...list.slice(0, 499), id];
+    for (const id of [ids[3]!, ids[400]!]) {
+      const message = `a: id ${id} comes twice`;
+      expectRefused(
+        (push) => {
+          push.a = rowsPart(0, twice(ids, id), new Float32Array(1500));
+        },
+        { code: 'BadMessage', message },
+      );
+    }
+    const shard = shardOfRow('b', ids[5]!, 8);
+    expectRefused(
+      (push, actions) => {
+        actions[shard] = SHARD_ACTION.skip;
+        push.b = rowsPart(1, twice(ids, ids[5]!), new Float32Array(500));
+      },
+      { code: 'BadMessage' },
+    );
+  });
+
+  it('a table or a parameter comes in two parts', () => {
+    const parameters = used();
+    const before = everything(parameters, 2);
+    const { b, w } = wholePush();
+    const one = (ids: readonly bigint[]) => rowsPart(0, ids, new Float32Array(3 * ids.length));
+    const refused = (message: string) => expect.objectContaining({ code: 'BadMessage', message });
+    expect(() => parameters.push([one([1n]), b, one([2n])], [], applyAll())).toThrowError(
+      refused('a comes in two parts of one push'),
+    );
+    expect(() => parameters.check([], [w, blocksPart(0, [], new Float32Array(0))], applyAll())).toThrowError(
+      refused('w comes in two parts of one push'),
+    );
+    expect(everything(parameters, 2)).toEqual(before);
+  });
+
   it('sizes do not fit', () => {
     const badMessage = { code: 'BadMessage' };
     expectRefused((push) => {
@@ -247,17 +284,30 @@ describe('a push', () => {
     const part = { parameter: 0, blocks: blocksInside, gradients: bytes.subarray(w.blocks.byteLength) };
     // More than memory grows by at a time.
     const count = 3_000_000;
-    const rows = { table: 1, ids: new Uint8Array(8 * count), gradients: new Uint8Array(4 * count) };
+    const ids = bytesOf(Uint32Array.from({ length: 2 * count }, (_, i) => (i % 2 === 0 ? i / 2 : 0)));
+    const rows = { table: 1, ids, gradients: new Uint8Array(4 * count) };
     inside.push([rows], [part], applyAll());
     expect(blocksInside.length).toBe(0);
     const dense = (parameters: typeof inside) => parameters.shards().map((shard) => parameters.exportBlocks(shard));
     expect(dense(inside)).toEqual(dense(outside));
   });
 
-  it('counts an id that comes twice as two updates of one row', () => {
-    const parameters = makeParameters({ spec: table(1, { type: 'zeros' }) });
-    parameters.push([rowsPart(0, [4n, 4n], [1, 2]), rowsPart(0, [4n], [4])], [], applyAll());
-    expect([parameters.stats().rows, pullRows(parameters, 0, [4n], 1)[0]]).toEqual([1, -3.5]);
+  it('takes distinct ids, however many and whatever they are', () => {
+    const distinct = fc.uniqueArray(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { maxLength: 300 });
+    fc.assert(
+      fc.property(distinct, fc.nat(), (some, at) => {
+        const parameters = makeParameters({ spec: table(1) });
+        const part = (list: readonly bigint[]) => rowsPart(0, list, new Float32Array(list.length));
+        parameters.push([part(some)], [], applyAll());
+        expect(parameters.stats().rows).toBe(some.length);
+        if (some.length === 0) return;
+        const twice = some[at % some.length]!;
+        expect(() => parameters.push([part([...some, twice])], [], applyAll())).toThrowError(
+          expect.objectContaining({ code: 'BadMessage', message: expect.stringContaining(`id ${twice} comes twice`) }),
+        );
+      }),
+      { numRuns: 30 },
+    );
   });
 
   it('counts steps of Adam by row and by block', () => {
@@ -281,12 +331,15 @@ describe('a push', () => {
     const gradients = parameters.stage(COUNT * 64);
     gradients.bytes().fill(0);
     const one = parameters.stage(8 * COUNT);
-    one.bytes().set(bytesOf(Uint32Array.from({ length: 2 * COUNT }, (_, i) => (i % 2 === 0 ? (i / 2) % 1000 : 0))));
+    one.bytes().set(bytesOf(Uint32Array.from({ length: 2 * COUNT }, (_, i) => (i % 2 === 0 ? i / 2 : 0))));
     parameters.push([{ table: 0, ids: one.bytes(), gradients: gradients.bytes() }], [], applyAll());
-    expect(parameters.stats().rows).toBe(1000);
-    const { reservedBytes } = parameters.stats();
-    parameters.push([{ table: 0, ids: one.bytes(), gradients: gradients.bytes() }], [], applyAll());
-    expect(parameters.stats().reservedBytes).toBe(reservedBytes);
+    expect(parameters.stats().rows).toBe(COUNT);
+    const sizes = Array.from({ length: 4 }, () => {
+      parameters.push([{ table: 0, ids: one.bytes(), gradients: gradients.bytes() }], [], applyAll());
+      return parameters.stats().reservedBytes;
+    });
+    // After the first push, which leaves no free block of exactly the size that its scratch memory had.
+    expect(new Set(sizes).size).toBe(1);
     expect(() => parameters.stage(2 ** 32 + 64)).toThrowError(expect.objectContaining({ code: 'OutOfMemory' }));
   });
 });

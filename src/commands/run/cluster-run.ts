@@ -1,10 +1,10 @@
 /**
  * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
+import type { Cancel, Host } from '../../base/seams.ts';
 import type { DirectingInfo } from '../../cluster/info.ts';
 import { spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
@@ -16,6 +16,7 @@ import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import type { Progress } from '../base/waiting.ts';
+import { logFolder } from './working-folder.ts';
 
 export interface ClusterRun {
   readonly host: Host;
@@ -29,8 +30,6 @@ export interface ClusterRun {
   readonly stop: AbortSignal;
 }
 
-export const logFolder = (folder: string): string => join(folder, 'logs');
-
 /** Starts the processes, shows progress and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
@@ -40,12 +39,7 @@ export async function runCluster(
   const { host, folder, stop, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
-  const cancelWatch = watchMaster({
-    ...run,
-    ...host,
-    network: jobNetwork(host, run.store, run.keys),
-    onProgress: progressShower(host, progress),
-  });
+  const showing = showProgress(run, progress, (line) => host.log.info(line));
   try {
     return await launch({
       ...host,
@@ -54,19 +48,34 @@ export async function runCluster(
       spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true }),
     });
   } finally {
-    cancelWatch();
-    progress.end();
+    showing.cancel();
   }
 }
 
-/** Logs each pass that ends, and moves the bar. */
-function progressShower({ clock, log }: Host, progress: Progress): (info: DirectingInfo) => void {
+/** Asks the master at intervals, and moves the bar. Each pass that ends is told to `onPass`. */
+export function showProgress(run: ClusterRun, progress: Progress, onPass: (line: string) => void): { cancel: Cancel } {
+  const { host } = run;
+  const network = jobNetwork(host, run.store, run.keys);
+  const cancelWatch = watchMaster({ ...run, ...host, network, onProgress: progressShower(host, progress, onPass) });
+  return {
+    cancel: () => {
+      cancelWatch();
+      progress.end();
+    },
+  };
+}
+
+function progressShower(
+  { clock }: Host,
+  progress: Progress,
+  onPass: (line: string) => void,
+): (info: DirectingInfo) => void {
   const meter = createProgressMeter();
   let passesLogged = 0;
   return (info) => {
     for (const { pass, loss } of info.ended.slice(passesLogged)) {
       const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-      log.info(`pass ${pass + 1} of ${info.passes} finished${mean}`);
+      onPass(`pass ${pass + 1} of ${info.passes} finished${mean}`);
     }
     passesLogged = info.ended.length;
     const { done, total, note } = meter(info, clock.monotonicMs());
@@ -76,10 +85,11 @@ function progressShower({ clock, log }: Host, progress: Progress): (info: Direct
 
 const logFile = (folder: string, name: string): string => join(logFolder(folder), `${name.replace(' ', '-')}.log`);
 
-const LOG_NAME = /^(?:master|(?:pserver|trainer)-\d+)\.log$/;
+const LOG_NAME = /^(?:run|master|(?:pserver|trainer)-\d+)\.log$/;
 
 export function removeLogs(folder: string): void {
   const logs = logFolder(folder);
+  if (!existsSync(logs)) return;
   for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
 }
 

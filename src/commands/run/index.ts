@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
@@ -8,26 +7,33 @@ import { parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
-import { checkFirstRecords, loadJobData } from '../../roles/master/dataset.ts';
+import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
+import { refuseChangedData, refuseDifferences } from '../../roles/master/publish-job.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { askYesNo, canAsk } from '../base/ask.ts';
+import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { resultText } from '../base/result-text.ts';
 import { exposeFlags } from '../base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
+import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
-import { type ClusterRun, childFailure, logFolder, removeLogs, runCluster } from './cluster-run.ts';
+import { type ClusterRun, childFailure, removeLogs, runCluster } from './cluster-run.ts';
+import { readJobBefore } from './job-before.ts';
+import { checkMayDelete } from './may-delete.ts';
 import { resetJob } from './reset-job.ts';
+import { WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
   static override description =
     `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
 and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result.`;
+the result. One run works in a folder at a time; --attach shows it on another terminal.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
@@ -38,6 +44,10 @@ the result.`;
       command: '<%= config.bin %> run examples/a9a-lr.yaml --fresh --json',
       description: 'Start over, with JSON output for a script.',
     },
+    {
+      command: '<%= config.bin %> run examples/a9a-lr.yaml --attach',
+      description: 'On another terminal: show the run that works in the folder of this job.',
+    },
   ];
   static override args = { job: Args.string({ required: true, description: 'Job file (YAML).' }) };
   static override flags = {
@@ -46,7 +56,18 @@ the result.`;
     ...cacheFlags,
     ...setFlags,
     ...exposeFlags,
-    fresh: Flags.boolean({ description: 'Delete an earlier run of this job with its checkpoints, and start over.' }),
+    fresh: Flags.boolean({
+      description:
+        'Delete an earlier run of this job with its checkpoints, and start over. Asks if it is not finished.',
+    }),
+    yes: Flags.boolean({
+      dependsOn: ['fresh'],
+      description: 'With --fresh: delete a job that is not finished, without asking.',
+    }),
+    attach: Flags.boolean({
+      exclusive: ['fresh'],
+      description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
+    }),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -55,26 +76,71 @@ the result.`;
     const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
     const folder = jobFolder(flags, loaded.job.name);
     const stop = this.stopSignal();
-    mkdirSync(logFolder(folder), { recursive: true });
+    if (flags.attach) {
+      checkAttachable(folder);
+      return this.withStore({ host, folder, loaded, stop }, (run) => this.attach(run));
+    }
+    const working = await WorkingFolder.open(host, folder);
+    try {
+      const code = await this.withStore({ host, folder, loaded, stop }, (run) => this.start(run, working));
+      working.ended(code);
+      return code;
+    } catch (error) {
+      working.ended(exitCodeOf(error), error);
+      throw error;
+    } finally {
+      working.close();
+    }
+  }
+
+  private async withStore(
+    parts: Pick<ClusterRun, 'host' | 'folder' | 'loaded' | 'stop'>,
+    act: (run: ClusterRun) => Promise<ExitCode>,
+  ): Promise<ExitCode> {
+    const { flags } = this;
+    const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
     const store = await openStore(url, host).catch((error: unknown) => {
       throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
     });
-    const keys = keysOf(flags.chroot ?? defaultChroot(loaded.job.name));
     try {
-      const run: ClusterRun = { host, store, keys, folder, url, loaded, stop };
-      if (flags.fresh) await this.startOver(run);
-      const ask = { ...host, store, signal: stop };
-      const before = await retryUntilAnswered(ask, () => store.get(keys.result));
-      if (before !== undefined) {
-        warnOfDifferences(host, await retryUntilAnswered(ask, () => readJobRecord(store, keys)), loaded);
-        return this.showEnd(before);
-      }
-      await this.indexData(host, loaded);
-      return await this.train(run);
+      return await act({ ...parts, store, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
     } finally {
       await store.close();
     }
+  }
+
+  /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
+  private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
+    const { host, store, keys, loaded, stop } = run;
+    const ask = { ...host, store, signal: stop };
+    const record = this.flags.fresh ? undefined : await retryUntilAnswered(ask, () => readJobRecord(store, keys));
+    const before = this.flags.fresh ? undefined : await retryUntilAnswered(ask, () => store.get(keys.result));
+    if (before !== undefined) {
+      warnOfDifferences(host, record, loaded);
+      return this.showEnd(before);
+    }
+    if (record !== undefined) refuseDifferences(record.job, loaded.job);
+    const data = await this.indexData(host, loaded);
+    if (record !== undefined) refuseChangedData(record, data);
+    if (this.flags.fresh) await this.startOver(run);
+    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
+  }
+
+  private async attach(run: ClusterRun): Promise<ExitCode> {
+    const { host, store, keys, loaded, stop } = run;
+    const record = await retryUntilAnswered({ ...host, store, signal: stop }, () => readJobRecord(store, keys));
+    if (record !== undefined) refuseDifferences(record.job, loaded.job);
+    const end = await attach(run, this.progress('training'), (text) => void process.stderr.write(text));
+    if (end.how === 'detached') {
+      host.log.info('detached: the job continues');
+      return EXIT.interrupted;
+    }
+    const result = await readResult(host, store, keys.result);
+    if (result !== undefined) return this.showEnd(result);
+    const failure = failureOf(end.holder);
+    if (failure !== undefined) throw failure;
+    return EXIT.interrupted;
   }
 
   private stopSignal(): AbortSignal {
@@ -85,6 +151,11 @@ the result.`;
 
   private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
     const ask = { ...host, store, signal: stop };
+    const { progress } = await retryUntilAnswered(ask, () => readJobBefore(store, keys));
+    await checkMayDelete({
+      ...{ job: loaded.job.name, progress, isAgreed: this.flags.yes },
+      ask: this.flags.json || !canAsk() ? undefined : (question) => askYesNo(question, stop),
+    });
     const network = jobNetwork(host, store, keys);
     const { leaseTtlMs } = loaded.job.cluster;
     await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
@@ -95,12 +166,12 @@ the result.`;
   }
 
   /** Before any process is started, so that missing or broken data is reported at once. */
-  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<void> {
+  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
     const progress = this.progress('indexing');
     try {
       const place = { host, folder: dataDir, cacheFolder: resolve(this.flags['cache-dir']) };
       await checkFirstRecords(place, job);
-      await loadJobData(place, job);
+      return await loadJobData(place, job);
     } finally {
       progress.end();
     }

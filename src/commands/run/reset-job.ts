@@ -3,24 +3,23 @@ import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
-import { readEntries } from '../../checkpoint/registry/discover.ts';
-import { generationsOf } from '../../checkpoint/registry/entry.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
-import type { Compare, KeyValue, Store } from '../../store/store.ts';
+import type { Compare, Store } from '../../store/store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
-import { type FilesOfJob, removeCheckpoints } from './remove-checkpoints.ts';
+import { type JobBefore, parsed, readJobBefore, recordOf } from './job-before.ts';
+import { removeCheckpoints } from './remove-checkpoints.ts';
 
 export interface ResetOptions extends RetryOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly disk: Disk;
   readonly network: Network;
-  /** Of the checkpoints. */
+  /** Of the checkpoints, unless the job in the store names another. */
   readonly folder: string;
   /** Of the job that is about to start; the longer one of this and that of the existing job counts. */
   readonly leaseTtlMs: number;
@@ -33,42 +32,9 @@ export interface ResetOptions extends RetryOptions {
 export async function resetJob(options: ResetOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
   await untilAllHaveExited(options);
-  const before = await retryUntilAnswered(options, () => readJob(store, keys));
+  const before = await retryUntilAnswered(options, () => readJobBefore(store, keys));
   await removeKeys(options, before);
-  await removeCheckpoints(disk, folder, before.files);
-}
-
-interface JobBefore {
-  readonly entry: KeyValue | undefined;
-  readonly pservers: number;
-  readonly files: FilesOfJob;
-}
-
-/** Reads only what is needed, so that a job of another version of paddlet can be removed too. */
-const recordSchema = z.object({ id: z.string(), job: z.object({ cluster: z.object({ leaseTtlMs: z.number() }) }) });
-
-const recordOf = (value: string | undefined): z.infer<typeof recordSchema> | undefined => parsed(recordSchema, value);
-
-function parsed<T>(schema: z.ZodType<T>, value: string | undefined): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(value ?? 'null')).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-async function readJob(store: Store, keys: Keys): Promise<JobBefore> {
-  const { results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
-  const [entry, desired] = results;
-  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
-  const { published } = readEntries(keys.checkpointsPrefix, entries);
-  const names = published.flatMap((one) => generationsOf(one.entry)).map(({ uuid }) => uuid);
-  return {
-    entry,
-    pservers: Number(desired?.value ?? 0),
-    files: { jobId: recordOf(entry?.value)?.id, names: new Set(names) },
-  };
+  await removeCheckpoints(disk, before.folder ?? folder, before.files);
 }
 
 /** Keys of live processes, with their values. */

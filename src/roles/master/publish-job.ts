@@ -98,7 +98,7 @@ export function refuseDifferences(before: Job, now: Job): void {
   });
 }
 
-function refuseChangedData(record: JobRecord, data: JobData): void {
+export function refuseChangedData(record: JobRecord, data: JobData): void {
   const changed = [
     record.train.digest === factsOf(data.train).digest ? undefined : 'training',
     record.test?.digest === (data.test && factsOf(data.test).digest) ? undefined : 'test',

@@ -5,7 +5,7 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import type { PserverInfo } from '../../cluster/info.ts';
+import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -37,13 +37,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
-  const info = (): PserverInfo => ({
-    role: 'pserver',
-    pid: context.pid,
-    host: context.hostName,
-    version: context.version,
-    ...(service === undefined ? { state: 'waiting', waitingFor } : service.info()),
-  });
+  const info = (): PserverInfo => describe(context, service?.info() ?? { state: 'waiting', waitingFor });
   const listening = await listen(
     context,
     createHandler(() => service?.serving, info),
@@ -87,7 +81,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await announce(owned, 'loading');
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
-      service = await startService(owned, { folder, metrics, recoveries, cuts, master, stopSignal, onFatal });
+      const onWaiting = (what = 'its shards'): void => {
+        waitingFor = what;
+      };
+      const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
+      service = await startService(owned, start);
       await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -113,11 +111,17 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
-type StartOptions = Pick<ShardServiceOptions, 'folder' | 'metrics' | 'master' | 'onFatal'> & {
+function describe({ pid, hostName, version }: RoleContext, shards: ShardsInfo): PserverInfo {
+  return { role: 'pserver', pid, host: hostName, version, ...shards };
+}
+
+type StartOptions = Pick<
+  ShardServiceOptions,
+  'folder' | 'metrics' | 'master' | 'stopSignal' | 'onWaiting' | 'onFatal'
+> & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
   readonly cuts: CutView | undefined;
-  readonly stopSignal: AbortSignal;
 };
 
 /** Unrecoverable parameters fail the whole job. */

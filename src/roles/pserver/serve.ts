@@ -55,17 +55,22 @@ function refuse(_: Serving, { header }: Request<JobType>): never {
   throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': ask the master`);
 }
 
-/** `serving()` is undefined until the shards are taken and loaded. */
+/** `serving()` is undefined until the shards are taken and loaded; `info()` then says what is waited for. */
 export function createHandler(serving: () => Serving | undefined, info: () => Record<string, unknown>): RequestHandler {
   return (request, session) => {
     const { header } = request;
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
     const current = serving();
-    if (current === undefined) throw new PaddletError('NotReady', 'this pserver is still loading its shards');
+    if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
     return answer(header.type, current, request as Request<JobType>, session);
   };
+}
+
+function notReady({ waitingFor }: Record<string, unknown>): PaddletError {
+  const what = typeof waitingFor === 'string' ? waitingFor : 'its shards';
+  return new PaddletError('NotReady', `this pserver is not serving yet: it waits for ${what}`);
 }
 
 function answer<T extends JobType>(type: T, serving: Serving, request: Request<T>, session: Session) {

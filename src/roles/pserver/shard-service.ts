@@ -20,6 +20,10 @@ export interface ShardServiceOptions {
   readonly lease: HeldLease;
   /** Of checkpoints. */
   readonly folder: string;
+  /** Aborts when the job has ended, the index is lost, or this process is to stop: a start is given up. */
+  readonly stopSignal: AbortSignal;
+  /** Told what a start waits for, and undefined afterwards. */
+  readonly onWaiting: (what: string | undefined) => void;
   readonly metrics: PserverMetrics;
   readonly master: Pick<MasterSecret, 'check'>;
   /** Ends the process: the index was lost while saving, or a bug. */

@@ -16,8 +16,15 @@ import { put, SILENT } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/small');
 
-/** The data is missing: a run that gets beyond the store ends with `DataMissing`. */
-const JOB = { name: 'small', data: { train: 'no-such-file', format: 'libsvm' }, model: { type: 'lr' } };
+const JOB = {
+  name: 'small',
+  data: { train: 'train', format: 'libsvm' },
+  model: { type: 'lr' },
+  training: { passes: 1 },
+  cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl: '1s' },
+};
+
+const OLD = 'a line of the run before';
 
 function openFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-fresh-'));
@@ -27,7 +34,8 @@ function openFolder() {
   mkdirSync(at('job/logs'));
   for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt'])
     writeFileSync(at('job', name), '');
-  writeFileSync(at('job.yaml'), JSON.stringify({ ...JOB, cluster: { leaseTtl: '1s' } }));
+  writeFileSync(at('job.yaml'), JSON.stringify(JOB));
+  writeFileSync(at('train'), '1 1:1\n');
   const fresh = (): Promise<{ code: unknown; error: { code: string; message: string; hint?: string } }> =>
     new Promise((done) => {
       const args = [join(ROOT, 'bin/paddlet.ts'), 'run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
@@ -68,13 +76,18 @@ test('a store that no process uses is reset; other files stay', async () => {
   onTestFinished(() => store.close());
   await put(store, keys.job, '{}');
   await put(store, '/paddlet/neighbor/job', '{}');
-  expect(await fresh()).toMatchObject({ code: 3, error: { code: 'DataMissing' } });
-  expect((await store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/neighbor/job']);
+  writeFileSync(at('job/logs/master.log'), OLD);
   // The neighbor's logs have the same names.
-  expect(existsSync(at('job/logs/master.log'))).toBe(true);
+  expect(await fresh()).toMatchObject({ code: 0 });
+  expect(await store.get('/paddlet/neighbor/job')).toBeDefined();
+  expect(readFileSync(at('job/logs/master.log'), 'utf8')).toContain(OLD);
+  await store.txn({ if: [], then: [{ deletePrefix: '/paddlet/neighbor/' }] });
+  const { revision } = await store.identity();
+  // A store without any job is its own.
   await store.txn({ if: [], then: [{ deletePrefix: '/' }] });
-  expect(await fresh()).toMatchObject({ code: 3 });
-  expect(existsSync(at('job/logs/master.log'))).toBe(false);
+  expect(await fresh()).toMatchObject({ code: 0 });
+  expect((await store.identity()).revision).toBeGreaterThan(revision);
+  expect(readFileSync(at('job/logs/master.log'), 'utf8')).not.toContain(OLD);
   for (const name of ['checkpoints/0/notes.txt', 'logs/notes.txt']) expect(existsSync(at('job', name))).toBe(true);
 });
 

@@ -15,8 +15,8 @@ import { FakeClock, RecordingLog } from '../../store/support.ts';
 const keys = keysOf('/paddlet/small');
 const LEASE_MS = 4_000;
 
-const recordOf = (id: string, leaseTtlMs = LEASE_MS): string =>
-  JSON.stringify({ id, job: { cluster: { leaseTtlMs } } });
+const recordOf = (id: string, leaseTtlMs = LEASE_MS, dir?: string): string =>
+  JSON.stringify({ id, job: { cluster: { leaseTtlMs }, checkpoint: { dir } } });
 
 async function setUp() {
   const clock = new FakeClock();
@@ -59,6 +59,16 @@ async function setUp() {
 }
 
 describe('--fresh', () => {
+  test('removes the files from the folder that the job in the store names', async () => {
+    const { begin, put, disk } = await setUp();
+    const dir = '/elsewhere';
+    await saveCluster({ disk, pservers: 2, folder: dir });
+    put(keys.job, recordOf(JOB_ID, LEASE_MS, dir));
+    expect((await disk.list(`${dir}/0`)).length).toBeGreaterThan(0);
+    await begin();
+    expect(await disk.list(`${dir}/0`)).toEqual([]);
+  });
+
   test('forgets the keys and files of the job, and of no other', async () => {
     const { begin, data, files, ofJob, disk } = await setUp();
     await saveCluster({ disk, pservers: 2, job: jobOf({ jobId: 'job-b' }), names: 20 });

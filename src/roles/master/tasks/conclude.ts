@@ -21,6 +21,8 @@ export interface ConcludeTasksOptions extends ConcludeOptions {
   readonly model: Model;
   readonly group: PserverGroup;
   readonly service: TaskService;
+  /** What the replays of tasks read, and pushed in vain. */
+  readonly replayed: { readonly read: number; readonly duplicate: number };
   /** The recovery number under which all tasks are done. */
   readonly recovery: number;
 }
@@ -62,7 +64,10 @@ export async function conclude(options: ConcludeTasksOptions): Promise<JobResult
   const sums = totalSums(ended.map((totals) => totals.sums));
   const { passes, staleness } = record.job.training;
   const lost = passes * record.train.records - applied - sums.bad - discarded;
-  const records = { read: sums.read, applied, duplicate: sums.duplicate, bad: sums.bad, discarded, lost };
+  const { replayed } = options;
+  const read = sums.read + replayed.read;
+  const duplicate = sums.duplicate + replayed.duplicate;
+  const records = { read, applied, duplicate, bad: sums.bad, discarded, lost };
   checkAccount(accounts, passes * record.train.records, records);
   return makeResult(options, {
     tasks: {

@@ -1,5 +1,5 @@
 /** What the master tells of the tasks: for `status` and for messages. */
-import { totalSums } from '../../../core/tasks/state.ts';
+import { noSums, totalSums } from '../../../core/tasks/state.ts';
 import type { TasksState } from './state.ts';
 
 /** Undefined when all passes are done. */
@@ -17,7 +17,8 @@ export function waitReason({ options, service, repairs, live }: TasksState): str
 
 export function describeTasks({ options, service, repairs, recoveries }: TasksState) {
   const { ended, current } = service.queue.totals();
-  const { read, good, bad, duplicate } = totalSums([...ended.map(({ sums }) => sums), current]);
+  const again = { ...noSums(), ...repairs.sums() };
+  const { read, good, bad, duplicate } = totalSums([...ended.map(({ sums }) => sums), current, again]);
   return {
     tasks: service.queue.counts(),
     recovery: {

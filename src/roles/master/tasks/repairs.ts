@@ -2,9 +2,14 @@
  * After a pserver was restored from a checkpoint: finds the tasks that are done but not closed in every shard, from
  * the ledgers themselves, and has them replayed, whatever their pass. The restored shards apply them, the others drop
  * them as duplicates (DESIGN §5, "Recovery"). A long job has more of them than fit into memory, so they are found and
- * replayed in slices of passes. Only the recovery number that has been reconciled is saved: another master finds what
- * is left again.
+ * replayed in slices of passes. Only the recovery number that has been reconciled is saved, and what was read for it:
+ * another master finds what is left again.
+ *
+ * The end of a task is what its trainer says. So the ledgers are asked once more after each replay, and before the job
+ * is concluded: a task that was reported without being pushed is replayed as well.
  */
+import * as z from 'zod';
+import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { Cancel } from '../../../base/seams.ts';
@@ -14,7 +19,7 @@ import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, orAborted, unlessStopped } from '../../../cluster/waiting.ts';
 import { type PassTask, repairTasks } from '../../../core/tasks/address.ts';
 import { createTaskQueue } from '../../../core/tasks/queue.ts';
-import type { DiscardedTask } from '../../../core/tasks/state.ts';
+import { type DiscardedTask, noSums, totalSums } from '../../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
 import { closeDiscarded } from './conclude.ts';
 import { type FindUnclosed, findUnclosed, type UnclosedTasks } from './find-unclosed.ts';
@@ -30,8 +35,27 @@ export interface Repairs {
   batch(): RepairBatch | undefined;
   /** The highest recovery number whose losses have been repaired. */
   reconciled(): number;
+  /**
+   * Returns when every task that is done is closed in every shard, after replays where that is needed; or when a
+   * pserver was restored in the meantime.
+   */
+  check(): Promise<void>;
+  /** What trainers read and pushed in vain in all replays. */
+  sums(): RepairSums;
   readonly cancel: Cancel;
 }
+
+/** The value of `/tasks/reconciled`. */
+export const reconciledSchema = z.strictObject({
+  number: z.int().min(0),
+  read: z.int().min(0),
+  duplicate: z.int().min(0),
+});
+export type Reconciled = z.infer<typeof reconciledSchema>;
+export type RepairSums = Omit<Reconciled, 'number'>;
+
+/** So many replays, and still tasks that are not closed: the trainer that reports them does not push them. */
+const MOST_REPLAYS = 5;
 
 export interface RepairsOptions extends FindUnclosed {
   readonly context: RoleContext;
@@ -43,7 +67,7 @@ export interface RepairsOptions extends FindUnclosed {
   readonly enoughTasks?: number;
   /** Live trainers, for a new batch. */
   readonly roster: () => readonly string[];
-  readonly reconciled: number;
+  readonly reconciled: Reconciled;
   readonly isHeld: () => boolean;
   readonly onFailed: (discarded: DiscardedTask) => void;
   readonly onFatal: (error: unknown) => void;
@@ -57,6 +81,8 @@ export function startRepairs(options: RepairsOptions): Repairs {
   return {
     batch: () => repairs.batch,
     reconciled: () => repairs.reconciled,
+    check: () => repairs.check(),
+    sums: () => repairs.sums,
     cancel: () => repairs.batch?.service.close(),
   };
 }
@@ -64,11 +90,20 @@ export function startRepairs(options: RepairsOptions): Repairs {
 class RepairLoop {
   batch: RepairBatch | undefined;
   reconciled: number;
+  sums: RepairSums;
   readonly #options: RepairsOptions;
+  /** One repair at a time. */
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(options: RepairsOptions) {
     this.#options = options;
-    this.reconciled = options.reconciled;
+    const { number, ...sums } = options.reconciled;
+    this.reconciled = number;
+    this.sums = sums;
+  }
+
+  check(): Promise<void> {
+    return this.#inTurn(() => this.#repair(this.#options.recoveries.current()?.number ?? 0));
   }
 
   async run(): Promise<never> {
@@ -78,31 +113,66 @@ class RepairLoop {
         const now = recoveries.current()?.number ?? 0;
         return now > this.reconciled ? now : undefined;
       }, stopSignal);
-      await this.#repair(number);
+      await this.#inTurn(() => this.#repair(number));
       onChanged();
     }
   }
 
+  #inTurn(repair: () => Promise<void>): Promise<void> {
+    const mine = this.#turn.then(repair);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+
   async #repair(number: number): Promise<void> {
-    const { context, fence, group, record, training, stopSignal, enoughTasks = LIMITS.repairedTasks } = this.#options;
+    const { context, group, record, training, stopSignal } = this.#options;
     await closeDiscarded(group, record, training.queue.discarded(), stopSignal);
     let repaired = 0;
+    for (let replays = 0; ; replays++) {
+      const replayed = await this.#replayUnclosed(number, replays);
+      if (this.#isOvertaken(number)) return;
+      if (replayed === 0) break;
+      repaired += replayed;
+    }
+    failPoint('repair.done');
+    if (repaired === 0 && number <= this.reconciled) return;
+    await this.#save(number);
+    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired });
+    this.reconciled = number;
+  }
+
+  async #save(number: number): Promise<void> {
+    const { context, fence, stopSignal } = this.#options;
+    const value = JSON.stringify({ number, ...this.sums } satisfies Reconciled);
+    const put = { put: context.keys.tasksReconciled, value };
+    await retryStore(context, () => fencedTxn(context.store, fence, { then: [put] }), stopSignal);
+  }
+
+  /**
+   * How many tasks were not closed. Ends early when another pserver was restored in the meantime. `WrongCounts` when
+   * there are some after so many replays.
+   */
+  async #replayUnclosed(number: number, replays: number): Promise<number> {
+    const { enoughTasks = LIMITS.repairedTasks } = this.#options;
+    let replayed = 0;
     let from: number | undefined = 0;
     while (from !== undefined) {
       const slice = { pass: from, enough: enoughTasks };
       const { tasks, nextPass }: UnclosedTasks = await findUnclosed(this.#options, number, slice);
       failPoint('repair.found');
+      if (tasks.length > 0 && replays === MOST_REPLAYS && !this.#isOvertaken(number)) throw notClosed(tasks.length);
       if (tasks.length > 0) await this.#replay(tasks, number);
-      if (this.#isOvertaken(number)) return;
-      repaired += tasks.length;
+      replayed += tasks.length;
+      if (this.#isOvertaken(number)) return replayed;
       from = nextPass;
     }
-    failPoint('repair.done');
-    const { store, keys } = context;
-    const put = { put: keys.tasksReconciled, value: String(number) };
-    await retryStore(context, () => fencedTxn(store, fence, { then: [put] }), stopSignal);
-    context.host.log.info(`recovery ${number}: all shards have every task that is done`, { repaired });
-    this.reconciled = number;
+    return replayed;
+  }
+
+  #count({ queue }: TaskService): void {
+    const { ended, current } = queue.totals();
+    const { read, duplicate } = totalSums([{ ...noSums(), ...this.sums }, ...ended.map(({ sums }) => sums), current]);
+    this.sums = { read, duplicate };
   }
 
   /** Another pserver was restored since. */
@@ -113,7 +183,7 @@ class RepairLoop {
   /** Returns when all are closed, or when another pserver was restored in the meantime. */
   async #replay(tasks: readonly PassTask[], number: number): Promise<void> {
     const { context, recoveries, training, roster, stopSignal, onChanged } = this.#options;
-    context.host.log.warn(`recovery ${number}: replaying ${tasks.length} tasks that were done`, {
+    context.host.log.warn(`recovery ${number}: replaying ${tasks.length} tasks that were reported as done`, {
       firstPass: tasks[0]!.pass + 1,
       lastPass: tasks.at(-1)!.pass + 1,
     });
@@ -131,6 +201,7 @@ class RepairLoop {
       });
     } finally {
       overtaken.release();
+      this.#count(service);
       this.batch = undefined;
       service.release();
       service.close();
@@ -138,6 +209,13 @@ class RepairLoop {
     }
   }
 }
+
+const notClosed = (tasks: number): PaddletError =>
+  new PaddletError(
+    'WrongCounts',
+    `${tasks} tasks were reported as done, and after ${MOST_REPLAYS} replays a shard still lacks them`,
+    { hint: 'a trainer reports tasks that it does not push: look for one that is not of paddlet' },
+  );
 
 function openRepairService(options: RepairsOptions, tasks: readonly PassTask[], onEnded: () => void): TaskService {
   const { context, record, taskRecords, describeTask } = options;

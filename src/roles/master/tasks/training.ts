@@ -1,5 +1,4 @@
 /** Async mode: the passes are over when every task is done, and closed in every shard (DESIGN §4, §5). */
-import * as z from 'zod';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { followRecovery, type Recovery, type RecoveryView } from '../../../cluster/placement/recovery.ts';
@@ -10,7 +9,7 @@ import type { Trained, TrainerEvent, Training, TrainingOptions } from '../traini
 import { closeDiscarded, conclude } from './conclude.ts';
 import { describeTasks, waitReason } from './describe.ts';
 import { openTrainingService, taskFailure } from './open-service.ts';
-import { type Repairs, startRepairs } from './repairs.ts';
+import { type Reconciled, type Repairs, reconciledSchema, startRepairs } from './repairs.ts';
 import type { TaskService } from './service.ts';
 import type { TasksState } from './state.ts';
 
@@ -116,17 +115,19 @@ async function waitUntilTrained({ options, service, repairs, recoveries }: Tasks
     const recovery = await changed.until(isDone, stopSignal);
     // Of a task that was discarded a push may be on its way: once the task is closed everywhere, none is applied.
     await closeDiscarded(group, record, service.queue.discarded(), stopSignal);
-    if (isDone()?.number === recovery.number) return trainedAt(options, { service, recoveries, recovery });
+    await repairs.check();
+    if (isDone()?.number === recovery.number) return trainedAt(options, { service, repairs, recoveries, recovery });
   }
 }
 
 interface TasksEnd {
   readonly service: TaskService;
+  readonly repairs: Repairs;
   readonly recoveries: RecoveryView;
   readonly recovery: Recovery;
 }
 
-function trainedAt(options: TrainingOptions, { service, recoveries, recovery }: TasksEnd): Trained {
+function trainedAt(options: TrainingOptions, { service, repairs, recoveries, recovery }: TasksEnd): Trained {
   const { number, modRevision } = recovery;
   const isOther = (): boolean => recoveries.current()?.number !== number;
   const { signal, release } = abortOnChange(recoveries.changed, isOther, options.stopSignal);
@@ -134,13 +135,14 @@ function trainedAt(options: TrainingOptions, { service, recoveries, recovery }: 
     restores: number,
     overtaken: signal,
     unchanged: { key: options.context.keys.recovery, modRevision },
-    conclude: (ending) => conclude({ ...options, ...ending, service, recovery: number }),
+    conclude: (ending) => conclude({ ...options, ...ending, service, replayed: repairs.sums(), recovery: number }),
     release,
   };
 }
 
-async function readReconciled(context: RoleContext): Promise<number> {
+async function readReconciled(context: RoleContext): Promise<Reconciled> {
   const key = context.keys.tasksReconciled;
   const entry = await retryStore(context, () => context.store.get(key));
-  return entry === undefined ? 0 : parseStoreValue(z.int().min(0), key, entry.value);
+  if (entry === undefined) return { number: 0, read: 0, duplicate: 0 };
+  return parseStoreValue(reconciledSchema, key, entry.value);
 }

@@ -3,29 +3,28 @@
  * there are only two ways to start (DESIGN §6, "Cuts"): from the exact last state of the former owner, or from the last
  * complete cut, to which then all pservers go back under a new timeline. A damaged file of the cut leads to the cut
  * before it, and finally to the initial values. That costs only time: the rounds are computed again with the same bits.
+ * But all pservers pay it, so a file of the cut that cannot be found is waited for.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { corrupt } from '../../../checkpoint/file/files.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
-import { checkpointPath } from '../../../checkpoint/file/paths.ts';
+import { checkpointPath, type FilePlace } from '../../../checkpoint/file/paths.ts';
 import { type ExpectedJob, loadGeneration } from '../../../checkpoint/load/load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
-import { type Cut, type CutFile, rolledBack, rolledFurtherBack } from '../../../checkpoint/registry/cut.ts';
+import { type Cut, type CutFile, readCut, rolledBack, rolledFurtherBack } from '../../../checkpoint/registry/cut.ts';
 import { type Generation, generationsOf } from '../../../checkpoint/registry/entry.ts';
-import type { RoleContext } from '../../../cluster/context.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
 import { raiseTimeline } from '../../../cluster/placement/cut-view.ts';
 import type { Owner } from '../../../cluster/placement/heads.ts';
 import type { Fence } from '../../../store/fence.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { lastState } from '../files/last-state.ts';
+import { type LastState, lastState } from '../files/last-state.ts';
+import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
 import type { ShardState } from '../shards.ts';
 
-export interface LoadRoundsOptions {
-  readonly context: RoleContext;
+export interface LoadRoundsOptions extends FileWait {
   readonly fence: Fence;
-  readonly index: number;
-  readonly folder: string;
   readonly expected: ExpectedJob;
   readonly warmStart: WarmPlan | undefined;
   /** The shards of this index. */
@@ -66,7 +65,7 @@ export async function loadAtStart(
 async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut): Promise<LoadedRounds | undefined> {
   const { context } = options;
   const { log } = context.host;
-  const { entry, exact, complaint } = await lastState(context, owner);
+  const { entry, exact, complaint } = await untilFound(options, () => lookForAny(options, owner, cut));
   if (complaint !== undefined) log.error(complaint);
   const newest = entry && generationsOf(entry)[0];
   if (newest?.round === undefined || !exact || newest.timeline !== String(cut.timeline)) return undefined;
@@ -78,16 +77,49 @@ async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut)
   }
 }
 
-/** The other pservers go back to the cut as well. Goes further back when this pserver's file of it cannot be used. */
+/** The last state, once any file is seen that the owner published, or all of them are given up. */
+async function lookForAny(options: LoadRoundsOptions, owner: Owner, cut: Cut): Promise<Look<LastState>> {
+  const { context, folder } = options;
+  // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+  const state = await lastState(context, owner);
+  const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter(({ index }) => index === owner.index) ?? []);
+  const published = [...(state.entry === undefined ? [] : generationsOf(state.entry)), ...ofCuts];
+  if (published.length === 0) return { answer: state };
+  const uuids = [...new Set(published.map(({ uuid }) => uuid))];
+  return lookFor(options, { folder, index: owner.index }, uuids, () => state);
+}
+
+/** `answer` is called when one of the files is seen, or all are given up. */
+async function lookFor<T>(
+  options: LoadRoundsOptions,
+  place: FilePlace,
+  uuids: readonly string[],
+  answer: (isForgotten: boolean) => T,
+): Promise<Look<T>> {
+  const missing = await whyUnseen(options.context.host.disk, place, uuids);
+  if (missing === undefined) return { answer: answer(false) };
+  const forgotten = await forgottenFiles(options);
+  return uuids.every((uuid) => forgotten.has(uuid)) ? { answer: answer(true) } : { missing };
+}
+
+/**
+ * The other pservers go back to the cut as well. Goes further back when this pserver's file of it is damaged or given
+ * up. While the file cannot be found, the cut may change: then that one is loaded.
+ */
 export async function loadCut(options: LoadRoundsOptions, cut: Cut): Promise<LoadedRounds> {
   const { context, fence, index } = options;
   if (cut.round === 0) return loadInitial(options, cut.timeline);
   const file = cut.files.find((one) => one.index === index);
+  const found = file && (await untilFound(options, () => lookForCut(options, cut, file)));
+  if (typeof found === 'object') return loadCut(options, found);
   try {
     if (file === undefined) throw corrupt(context.keys.cut, `the cut has no file of pserver ${index}`);
+    if (found === 'forgotten') throw corrupt(context.keys.cut, `file ${file.uuid} of the cut is given up as lost`);
     const loaded = await loadFile(options, index, generationOfCut(file), cut.round);
     return { ...loaded, timeline: cut.timeline, fromClean: false };
   } catch (error) {
+    // It vanished since it was seen.
+    if (isPaddletError(error, 'CheckpointMissing')) return loadCut(options, cut);
     context.host.log.error(unusable(error).message);
   }
   const further = (current: Cut): Cut | undefined =>
@@ -95,6 +127,20 @@ export async function loadCut(options: LoadRoundsOptions, cut: Cut): Promise<Loa
   const raised = await raiseTimeline(context, fence, further);
   context.host.log.warn(`the cut of round ${cut.round} is damaged: all pservers go back to round ${raised.cut.round}`);
   return loadCut(options, raised.cut);
+}
+
+/** `Cut`: this one is now the cut to go back to. */
+async function lookForCut(
+  options: LoadRoundsOptions,
+  cut: Cut,
+  { uuid, index }: CutFile,
+): Promise<Look<'seen' | 'forgotten' | Cut>> {
+  const { context, folder } = options;
+  const { store, keys } = context;
+  const look = await lookFor(options, { folder, index }, [uuid], (isForgotten) => (isForgotten ? 'forgotten' : 'seen'));
+  if ('answer' in look) return look;
+  const now = await retryStore(context, () => readCut(store, keys.cut));
+  return now.cut.timeline === cut.timeline ? look : { answer: now.cut };
 }
 
 function unusable(error: unknown): PaddletError {

@@ -20,10 +20,7 @@ import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
-export interface RoundServiceOptions extends Omit<TimelineOptions, 'batches'> {
-  /** Aborts when the job has ended, the index is lost, or the cut cannot be followed. */
-  readonly stopSignal: AbortSignal;
-}
+export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
 
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
@@ -33,7 +30,7 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const me = { index, token: fence.token.toString() };
   const heads = await readPlannedHeads(context, { index, pservers, shards });
   const loading: LoadRoundsOptions = {
-    ...{ context, fence, index, folder },
+    ...{ context, fence, index, folder, waitSignal: stopSignal, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
     shards: heads.map(({ shard }) => shard),
@@ -55,10 +52,12 @@ class RoundService implements ShardService {
   readonly #loading: Omit<LoadRoundsOptions, 'shards'>;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
+  /** Ends a wait for files of the cut: there is no memory to be saved. */
+  readonly #frozen = new AbortController();
   /** The current timeline, or the last one while the shards go back to a cut. */
   #state: TimelineState;
   #isGoingBack = false;
-  #isFrozen = false;
+  #waitingFor: string | undefined;
   #last: Promise<CheckpointFile> | undefined;
   /** Why the shards cannot be served again. */
   #broken: { readonly error: unknown } | undefined;
@@ -68,10 +67,11 @@ class RoundService implements ShardService {
     this.#loading = loading;
     this.#state = state;
     this.#followTimeline().catch((error: unknown) => {
-      if (this.#stopped.signal.aborted && isPaddletError(error, 'Interrupted')) return;
+      const isInterrupted = isPaddletError(error, 'Interrupted');
+      if (this.#stopped.signal.aborted && isInterrupted) return;
       this.#broken = { error };
       this.#changed.notify();
-      options.onFatal(error);
+      if (!this.#frozen.signal.aborted || !isInterrupted) options.onFatal(error);
     });
   }
 
@@ -80,7 +80,7 @@ class RoundService implements ShardService {
   }
 
   freeze(): void {
-    this.#isFrozen = true;
+    this.#frozen.abort();
     this.#current?.freeze();
   }
 
@@ -117,7 +117,7 @@ class RoundService implements ShardService {
 
   info(): ShardsInfo {
     const { index, lease } = this.#options;
-    if (this.#isGoingBack) return { state: 'waiting', index, waitingFor: 'the cut to be loaded' };
+    if (this.#isGoingBack) return { state: 'waiting', index, waitingFor: this.#waitingFor ?? 'the cut to be loaded' };
     const { shards } = this.#state;
     return {
       state: 'working',
@@ -146,9 +146,17 @@ class RoundService implements ShardService {
       old.freeze();
       this.#isGoingBack = true;
       await old.saved();
-      const loaded = await loadCut({ ...this.#loading, shards: old.shards.numbers }, cut);
+      const loading: LoadRoundsOptions = {
+        ...this.#loading,
+        shards: old.shards.numbers,
+        waitSignal: AbortSignal.any([this.#frozen.signal, this.#stopped.signal]),
+        onWaiting: (what) => {
+          this.#waitingFor = what;
+        },
+      };
+      const loaded = await loadCut(loading, cut);
       const state = new TimelineState(this.#options, loaded, old.shards.inState(loaded));
-      if (this.#isFrozen) state.freeze();
+      if (this.#frozen.signal.aborted) state.freeze();
       this.#state = state;
       this.#isGoingBack = false;
       log.info(`serving again from round ${state.rounds.gate.version()}`, { timeline: state.timeline });

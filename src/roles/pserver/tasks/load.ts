@@ -8,19 +8,17 @@
 import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
-import type { Generation } from '../../../checkpoint/registry/entry.ts';
-import type { RoleContext } from '../../../cluster/context.ts';
+import { type Generation, generationsOf } from '../../../checkpoint/registry/entry.ts';
 import { type Owner, sameOwner } from '../../../cluster/placement/heads.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { lastState } from '../files/last-state.ts';
+import { type LastState, lastState } from '../files/last-state.ts';
+import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
 import { formerOwners, type PlannedHead } from '../take-shards.ts';
 
-export interface LoadShardsOptions {
-  readonly context: RoleContext;
+export interface LoadShardsOptions extends FileWait {
   readonly me: Owner;
   readonly heads: readonly PlannedHead[];
-  readonly folder: string;
   readonly expected: ExpectedJob;
   readonly into: Parameters;
   /** What shards without a state take over from another job. */
@@ -95,10 +93,11 @@ const restarted = (shards: readonly number[]): string =>
 async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readonly number[]): Promise<LoadedShards> {
   const { context, folder, expected, into } = options;
   const { log, disk } = context.host;
-  const { entry, exact, complaint, parting } = await lastState(context, owner);
+  const { entry, exact, complaint, parting, isForgotten } = await untilFound(options, () => look(options, owner));
   if (complaint !== undefined) log.error(complaint);
-  if (entry === undefined) {
-    log.error(`pserver ${owner.index} died without a checkpoint: ${restarted(shards)}`);
+  if (entry === undefined || isForgotten) {
+    const why = isForgotten ? 'has lost its checkpoints, and was told to forget them' : 'died without a checkpoint';
+    log.error(`pserver ${owner.index} ${why}: ${restarted(shards)}`);
     return NOTHING;
   }
   const place = { folder, index: owner.index };
@@ -124,6 +123,21 @@ async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readon
     files: [generation.uuid],
     partings: parting?.uuid === generation.uuid && owner.index === options.me.index ? [parting] : [],
   };
+}
+
+type Found = LastState & { readonly isForgotten: boolean };
+
+/** The last state, once at least one of its files is seen, or all of them are given up. */
+async function look(options: LoadShardsOptions, owner: Owner): Promise<Look<Found>> {
+  const { context, folder } = options;
+  // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+  const state = await lastState(context, owner);
+  if (state.entry === undefined) return { answer: { ...state, isForgotten: false } };
+  const uuids = generationsOf(state.entry).map(({ uuid }) => uuid);
+  const missing = await whyUnseen(context.host.disk, { folder, index: owner.index }, uuids);
+  if (missing === undefined) return { answer: { ...state, isForgotten: false } };
+  const forgotten = await forgottenFiles(options);
+  return uuids.every((uuid) => forgotten.has(uuid)) ? { answer: { ...state, isForgotten: true } } : { missing };
 }
 
 function positionsOf({ ledgers, positions }: LoadedCheckpoint) {

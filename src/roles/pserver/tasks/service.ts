@@ -30,7 +30,10 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const parameters = createParameters({ spec, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { warmStart } = record;
-  const loaded = await loadShards({ context, me, heads, folder, expected, into: parameters, warmStart });
+  const loaded = await loadShards({
+    ...{ context, index, me, heads, folder, expected, into: parameters, warmStart },
+    ...{ waitSignal: options.stopSignal, onWaiting: options.onWaiting },
+  });
   failPoint('pserver.loaded');
   // All roles can know that acknowledged pushes are gone before any request is answered from these shards.
   const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);

@@ -27,7 +27,7 @@ class RestoredPserver {
   }
 }
 
-function begin(master: Master, pserver: RestoredPserver, enoughTasks: number): Repairs {
+function begin(master: Master, pserver: RestoredPserver, enoughTasks: number, number = NUMBER): Repairs {
   const { context, fence, stopSignal, ends } = master;
   const job = { training: { passes: PASSES, seed: 1 }, tasks: { maxFailures: 3 } };
   const placement = { pservers: [{ index: 0 }] };
@@ -45,10 +45,10 @@ function begin(master: Master, pserver: RestoredPserver, enoughTasks: number): R
       queue: { counts: () => ({ pass: PASSES - 1 }), isDone: () => true, discarded: () => [] },
       release: () => {},
     },
-    recoveries: { changed: createSignal(), current: () => ({ number: NUMBER }) },
+    recoveries: { changed: createSignal(), current: () => ({ number }) },
     describeTask: String,
     roster: () => ['a trainer'],
-    reconciled: 0,
+    reconciled: { number: 0, read: 100, duplicate: 10 },
     isHeld: () => true,
     onFailed: () => ends.push('failed'),
     onFatal: (error: unknown) => ends.push(error),
@@ -71,13 +71,63 @@ it('replays all passes in slices, and is done only after the last one', async ()
       const answer = await batch.service.getTask('a trainer', [], 0, new AbortController().signal);
       if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
       pserver.close(answer.attempt);
-      await batch.service.finish(answer.attempt, noSums());
+      await batch.service.finish(answer.attempt, { ...noSums(), read: 5, duplicate: 2 });
     }
     await settled();
   }
   // Two passes of four make six or more.
   expect(slices).toEqual(['0/0 0/1 0/2 0/3 1/0 1/1 1/2 1/3', '2/0 2/1 2/2 2/3 3/0 3/1 3/2 3/3', '4/0 4/1 4/2 4/3']);
   expect(repairs.reconciled()).toBe(NUMBER);
-  expect(data.get(master.context.keys.tasksReconciled)?.value).toBe(String(NUMBER));
+  expect(JSON.parse(data.get(master.context.keys.tasksReconciled)!.value)).toEqual({
+    ...{ number: NUMBER, read: 100 + 20 * 5, duplicate: 10 + 20 * 2 },
+  });
+  expect(repairs.sums()).toEqual({ read: 200, duplicate: 50 });
   expect(master.ends).toEqual([]);
+});
+
+/** Reports every task of the batch, after pushing those that it `pushes`; their addresses. */
+async function work(
+  repairs: Repairs,
+  pserver: RestoredPserver,
+  pushes: (task: PassTask) => boolean,
+): Promise<string[]> {
+  const { service, tasks } = repairs.batch()!;
+  for (const _ of tasks) {
+    const answer = await service.getTask('a trainer', [], 0, new AbortController().signal);
+    if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
+    if (pushes(answer.attempt)) pserver.close(answer.attempt);
+    await service.finish(answer.attempt, { ...noSums(), read: 1 });
+  }
+  await settled();
+  return tasks.map(({ pass, task }) => `${pass}/${task}`);
+}
+
+it('replays a task that was reported as done and never pushed, without any pserver having been restored', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const pserver = new RestoredPserver();
+  for (let pass = 0; pass < PASSES; pass++) {
+    for (let task = 0; task < TASKS; task++) if (pass !== 2 || task !== 1) pserver.close({ pass, task });
+  }
+  const repairs = begin(master, pserver, 6, 0);
+  const checked = repairs.check();
+  await settled();
+  expect(await work(repairs, pserver, () => false)).toEqual(['2/1']);
+  expect(await work(repairs, pserver, () => true)).toEqual(['2/1']);
+  await checked;
+  expect([repairs.batch(), repairs.sums(), master.ends]).toEqual([undefined, { read: 102, duplicate: 10 }, []]);
+  await repairs.check();
+  expect(repairs.batch()).toBeUndefined();
+});
+
+it('fails the job when tasks are reported again and again and never pushed', async () => {
+  const { clock, data } = aStore();
+  const master = new Master(clock, data);
+  const pserver = new RestoredPserver();
+  const repairs = begin(master, pserver, 100);
+  await settled();
+  for (let replay = 0; replay < 5; replay++) await work(repairs, pserver, ({ pass }) => pass > 0);
+  expect(repairs.batch()).toBeUndefined();
+  expect(master.ends).toMatchObject([{ code: 'WrongCounts', action: 'fatal' }]);
+  expect(master.ends).toEqual([expect.objectContaining({ message: expect.stringContaining('4 tasks were reported') })]);
 });

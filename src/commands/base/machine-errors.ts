@@ -1,0 +1,45 @@
+/** What the operating system refuses to a command: expected errors, not bugs. */
+import { PaddletError } from '../../base/errors.ts';
+
+const HINTS: Readonly<Record<string, string>> = {
+  EACCES: 'make it accessible to this user, or choose another folder',
+  EPERM: 'make it accessible to this user, or choose another folder',
+  EROFS: 'the file system is read-only: choose another folder, or mount it for writing',
+  ENOENT: 'check the path',
+  ENOTDIR: 'a part of the path is a file: choose another folder',
+  EISDIR: 'it is a folder: name a file',
+  ELOOP: 'check the symbolic links in the path',
+  ENAMETOOLONG: 'choose a shorter path',
+  ENOSPC: 'the disk is full: free space, or choose another folder',
+  EDQUOT: "this user's disk quota is used up: free space, or choose another folder",
+  EIO: 'the disk failed: see the log of the kernel (dmesg), or choose another folder',
+  EMFILE: 'too many open files for one process: raise the limit (ulimit -n 4096)',
+  ENFILE: 'too many open files on this machine: raise fs.file-max',
+  EAGAIN: 'too many processes: raise the limit (ulimit -u)',
+  ENOMEM: 'not enough memory: end other processes, or use a larger machine',
+};
+
+/** Turns what Node reports of a refused system call into `SystemRefused`; leaves every other error as it is. */
+export function fromSystem(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof PaddletError) return error;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  const hint = code === undefined || syscall === undefined ? undefined : HINTS[code];
+  if (hint === undefined) return error;
+  return new PaddletError('SystemRefused', `the operating system refused a request: ${error.message}`, {
+    hint,
+    cause: error,
+  });
+}
+
+const SHOWS_RESULT =
+  'the job has ended and its result is in the store: `paddlet status` with the same --store, --chroot or --dir prints it';
+
+export function outputFailed(cause: Error, commandId: string): PaddletError {
+  return new PaddletError('OutputFailed', `the output could not be written: ${cause.message}`, {
+    hint:
+      commandId === 'run' || commandId === 'master'
+        ? SHOWS_RESULT
+        : 'the command itself has succeeded: run it again with another output',
+    cause,
+  });
+}

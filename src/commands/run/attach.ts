@@ -1,0 +1,87 @@
+/** `paddlet run --attach`: shows a run that another process started. It changes nothing of it. */
+
+import { pause } from '../../base/backoff.ts';
+import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
+import { type Holder, isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
+import type { Progress } from '../base/waiting.ts';
+import { type ClusterRun, showProgress } from './cluster-run.ts';
+import { runLog } from './working-folder.ts';
+
+/** How often the log is read, and whether the run has ended is asked. */
+const LOOK_MS = 300;
+const CHUNK_BYTES = 64 * 1024;
+
+export type AttachEnd =
+  | { readonly how: 'detached' }
+  /** `holder`: as the run described itself last, if it could. */
+  | { readonly how: 'ended'; readonly holder: Holder | undefined };
+
+/** Throws `JobUnknown` when no run works in the folder. */
+export function checkAttachable(folder: string): void {
+  if (isFolderLocked(folder)) return;
+  throw new PaddletError('JobUnknown', `no \`paddlet run\` works in ${folder}`, {
+    hint: 'start it by the same command without --attach',
+  });
+}
+
+/** Shows progress and log until the run ends or `stop` aborts. `write` takes the text of the run's log. */
+export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {
+  const { host, folder, stop } = run;
+  const showing = showProgress(run, progress, () => {});
+  const log = new GrowingText(host.disk, runLog(folder), lastHolder(folder)?.logFrom ?? 0);
+  try {
+    for (;;) {
+      // Asked before the log is read: what the run logged at its end is shown too.
+      const isOver = !isFolderLocked(folder);
+      for (let text = await log.next(); text !== ''; text = await log.next()) write(text);
+      if (isOver) return { how: 'ended', holder: lastHolder(folder) };
+      if (stop.aborted) return { how: 'detached' };
+      await pause(host.clock, LOOK_MS, stop);
+    }
+  } finally {
+    showing.cancel();
+  }
+}
+
+/** The failure of a run that left no result; undefined when it was stopped. */
+export function failureOf(holder: Holder | undefined): PaddletError | undefined {
+  const ended = holder?.ended;
+  if (ended === undefined) {
+    const pid = holder === undefined ? '' : ` (pid ${holder.pid})`;
+    return new PaddletError('Interrupted', `the run that was shown${pid} ended without saying how: it was killed`, {
+      hint: 'run the same command without --attach to resume the job',
+    });
+  }
+  const { code, message, hint } = ended;
+  if (message === undefined) return undefined;
+  return new PaddletError(isErrorCode(code) ? code : 'Internal', message, hint === undefined ? {} : { hint });
+}
+
+/** What is appended to a file. */
+class GrowingText {
+  readonly #disk: Host['disk'];
+  readonly #path: string;
+  readonly #chunk = new Uint8Array(CHUNK_BYTES);
+  readonly #decoder = new TextDecoder();
+  #offset: number;
+
+  constructor(disk: Host['disk'], path: string, offset: number) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#offset = offset;
+  }
+
+  /** Empty when nothing was added, or there is no such file. */
+  async next(): Promise<string> {
+    if (!(await this.#disk.exists(this.#path))) return '';
+    const file = await this.#disk.open(this.#path);
+    try {
+      const bytes = await file.read(this.#chunk, this.#offset);
+      this.#offset += bytes;
+      return this.#decoder.decode(this.#chunk.subarray(0, bytes), { stream: true });
+    } finally {
+      await file.close();
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** The folder that a run works in: one run at a time, which says who it is and logs for those who attach. */
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { Host, LogLevel } from '../../base/seams.ts';
+import { isoTime } from '../../host/clock.ts';
+import { type FolderLock, type Holder, lastHolder, lockFolder } from '../../host/folder-lock.ts';
+import { createLog, teeLog } from '../../host/log.ts';
+import { fileLines } from '../../host/outputs.ts';
+
+export const logFolder = (folder: string): string => join(folder, 'logs');
+
+/** What the launcher itself logs, for those who attach. */
+export const runLog = (folder: string): string => join(logFolder(folder), 'run.log');
+
+export class WorkingFolder {
+  readonly #folder: string;
+  readonly #lock: FolderLock;
+  #holder: Holder;
+  #logFile: number | undefined;
+
+  /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
+  static async open(host: Host, folder: string): Promise<WorkingFolder> {
+    await host.disk.makeFolder(folder);
+    const lock = lockFolder(folder);
+    if (lock === undefined) throw inUse(folder, lastHolder(folder));
+    const started = isoTime(host.clock.wallSeconds());
+    return new WorkingFolder(folder, lock, { pid: process.pid, started, logFrom: 0 });
+  }
+
+  private constructor(folder: string, lock: FolderLock, holder: Holder) {
+    this.#folder = folder;
+    this.#lock = lock;
+    this.#holder = holder;
+    this.#lock.describe(holder);
+  }
+
+  /** Makes the folder of the logs; the host with a log that goes to the run's own file too. */
+  async startLog(host: Host, level: LogLevel): Promise<Host> {
+    await host.disk.makeFolder(logFolder(this.#folder));
+    try {
+      this.#logFile = openSync(runLog(this.#folder), 'a');
+    } catch (error) {
+      host.log.warn(`this run cannot be shown by --attach: ${(error as Error).message}`);
+      return host;
+    }
+    this.#describe({ ...this.#holder, logFrom: fstatSync(this.#logFile).size });
+    const { clock } = host;
+    const file = createLog({
+      ...{ level, format: 'text', name: 'run', color: false },
+      write: fileLines(this.#logFile),
+      wallSeconds: () => clock.wallSeconds(),
+    });
+    return { ...host, log: teeLog(host.log, file) };
+  }
+
+  ended(exit: ExitCode, error?: unknown): void {
+    const why = isPaddletError(error) ? { code: error.code, message: error.message } : {};
+    const hint = isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
+    this.#describe({ ...this.#holder, ended: { exit, ...why, ...hint } });
+  }
+
+  close(): void {
+    if (this.#logFile !== undefined) closeSync(this.#logFile);
+    this.#lock.release();
+  }
+
+  #describe(holder: Holder): void {
+    this.#holder = holder;
+    this.#lock.describe(holder);
+  }
+}
+
+function inUse(folder: string, holder: Holder | undefined): PaddletError {
+  const who = holder === undefined ? '' : ` (pid ${holder.pid}, started ${holder.started})`;
+  return new PaddletError('JobConflict', `another \`paddlet run\` works in ${folder}${who}`, {
+    hint: `watch it by the same command with --attach, or stop it with \`paddlet stop --dir ${folder}\``,
+    ...(holder === undefined ? {} : { details: { pid: holder.pid, started: holder.started } }),
+  });
+}

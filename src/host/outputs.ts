@@ -1,0 +1,71 @@
+/**
+ * The standard output and error of this process. A reader that goes away, or a full disk behind them, must not end the
+ * process: Node would, by an 'error' event without a listener.
+ */
+import { fstatSync, writeSync } from 'node:fs';
+
+export interface Outputs {
+  /** Resolves when stdout has taken all that was written, with the error of the first write that failed. */
+  flushed(): Promise<Error | undefined>;
+}
+
+/** To be called once, before anything is written and after all modules are loaded. */
+export function guardOutputs(): Outputs {
+  let failure: Error | undefined;
+  // That of oclif throws, or hides that the reader went away.
+  process.stdout.removeAllListeners('error');
+  process.stdout.on('error', (error) => {
+    failure ??= error;
+  });
+  // There is no other place to report it.
+  process.stderr.on('error', () => {});
+  return {
+    flushed: () =>
+      new Promise((resolve) => {
+        // A stream that has failed calls back with another error, on a later turn than its first 'error' event.
+        process.stdout.write('', () => setImmediate(() => resolve(failure)));
+      }),
+  };
+}
+
+/** Writes one line to a log; never throws. */
+export type WriteLine = (line: string) => void;
+
+/** For stderr, whatever is behind it. */
+export function stderrLines(): WriteLine {
+  return isFile(2) ? fileLines(2) : (line) => void process.stderr.write(`${line}\n`);
+}
+
+/**
+ * For a file that may be on a full disk: Node's own stream would stay closed after the first failure. Lines that do not
+ * fit are lost; the next one that does says how many.
+ */
+export function fileLines(descriptor: number): WriteLine {
+  let lost = 0;
+  /** The disk took only a part of the last line. */
+  let isCut = false;
+  return (line) => {
+    const note = lost === 0 ? '' : `(${lost} lines were lost: they could not be written here)\n`;
+    const text = Buffer.from(`${isCut ? '\n' : ''}${note}${line}\n`);
+    try {
+      const written = writeSync(descriptor, text);
+      if (written === text.length) {
+        lost = 0;
+        isCut = false;
+        return;
+      }
+      isCut ||= written > 0;
+    } catch {
+      // Counted below: a log that cannot be written stops nothing.
+    }
+    lost++;
+  };
+}
+
+function isFile(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * A published file that cannot be found is not a damaged one: the folder may not be mounted yet, or this may be another
+ * host than the one that has it. To continue without it costs every pserver work, or this one its state. So a pserver
+ * waits for it and says so, until it is found or an operator gives it up (`paddlet checkpoint forget`).
+ */
+import { backoffMs } from '../../../base/backoff.ts';
+import { isPaddletError } from '../../../base/errors.ts';
+import type { Disk } from '../../../base/seams.ts';
+import { openFile, withFile } from '../../../checkpoint/file/files.ts';
+import { checkpointPath, type FilePlace, indexFolder } from '../../../checkpoint/file/paths.ts';
+import { readForgotten } from '../../../checkpoint/registry/forgotten.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
+import { pauseOrAborted } from '../../../cluster/waiting.ts';
+
+export interface FileWait {
+  readonly context: RoleContext;
+  /** Of this pserver. */
+  readonly index: number;
+  readonly folder: string;
+  /** Ends the wait with `Interrupted`. */
+  readonly waitSignal: AbortSignal;
+  /** Told what is waited for, and undefined afterwards. */
+  readonly onWaiting: (what: string | undefined) => void;
+}
+
+/** How often a waiting pserver repeats what it waits for. */
+const REMIND_MS = 10_000;
+
+/** An answer, or what is missing for one. */
+export type Look<T> = { readonly answer: T } | { readonly missing: string };
+
+/** Repeats `look` until it has an answer. */
+export async function untilFound<T>(options: FileWait, look: () => Promise<Look<T>>): Promise<T> {
+  const { context, index, waitSignal, onWaiting } = options;
+  const { clock, log } = context.host;
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  for (let failures = 0; ; failures++) {
+    const looked = await look();
+    if ('answer' in looked) {
+      if (failures > 0) log.info(`the checkpoint files of pserver ${index} are not waited for any more`);
+      onWaiting(undefined);
+      return looked.answer;
+    }
+    const what = `the checkpoint files of pserver ${index}: ${looked.missing}`;
+    onWaiting(what);
+    if (clock.monotonicMs() - toldAtMs >= REMIND_MS) {
+      toldAtMs = clock.monotonicMs();
+      log.error(`waiting for ${what}`, { hint: hintFor(index) });
+    }
+    await pauseOrAborted(clock, backoffMs(failures), waitSignal);
+  }
+}
+
+const hintFor = (index: number): string =>
+  'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are lost for good, ' +
+  `\`paddlet checkpoint forget --index ${index}\` continues without them`;
+
+/** Undefined when at least one of the files can be opened; otherwise why none can. */
+export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
+  const folder = indexFolder(place);
+  let why = `${folder} has none of the ${uuids.length} published files`;
+  for (const uuid of uuids) {
+    const path = checkpointPath(place, uuid);
+    try {
+      await withFile(await openFile(disk, path), async () => undefined);
+      return undefined;
+    } catch (error) {
+      // Present and damaged.
+      if (isPaddletError(error, 'CheckpointCorrupt')) return undefined;
+      if (isPaddletError(error, 'CheckpointMissing')) continue;
+      if (!(error instanceof Error) || !('code' in error)) throw error;
+      why = `${path} cannot be opened: ${error.message}`;
+    }
+  }
+  return (await isFolder(disk, folder)) ? why : `${folder} does not exist`;
+}
+
+async function isFolder(disk: Disk, path: string): Promise<boolean> {
+  try {
+    return (await disk.inspect(path)) !== undefined;
+  } catch (error) {
+    // What it may not look at exists.
+    if (error instanceof Error && 'code' in error) return true;
+    throw error;
+  }
+}
+
+/** Files that the operator has given up. */
+export const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
+  retryStore(context, () => readForgotten(context.store, context.keys.forgotten(index)));

@@ -1,0 +1,78 @@
+/** What a command does when its output cannot be written, or the machine refuses it a file: as a user meets it. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { ROOT } from '../source-files.ts';
+
+const ENTRY = join(ROOT, 'bin/paddlet.ts');
+const MACHINE = 9;
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** In a folder of its own; `$P` is paddlet. */
+function sh(line: string): Promise<Ran> {
+  const cwd = mkdtempSync(join(tmpdir(), 'paddlet-outputs-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+  return new Promise((resolve) => {
+    const env = { PATH: process.env.PATH, P: `${process.execPath} ${ENTRY}` };
+    execFile('sh', ['-c', line], { env, cwd }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+}
+
+test.each(['--help', 'doctor --help', 'doctor --schema', 'data synth --out x --records 10 --json'])(
+  'paddlet %s: an output that cannot be written is not a success',
+  async (words) => {
+    const { code, err } = await sh(`$P ${words} >/dev/full`);
+    expect(err).toMatch(/^error OutputFailed: the output could not be written: ENOSPC.*\nhint: /m);
+    expect(err).not.toMatch(/bug:| at /);
+    expect(code).toBe(MACHINE);
+  },
+);
+
+test('the version too', async () => {
+  const { code, err } = await sh('$P --version >/dev/full');
+  expect([code, err]).toEqual([MACHINE, expect.stringContaining('error OutputFailed: ')]);
+});
+
+test('a reader that went away is told of on stderr, and by the exit code', async () => {
+  // Descriptor 4 is a pipe that has no reader any more.
+  const { code, err } = await sh('mkfifo f && exec 3<>f 4>f 3<&- && $P doctor --schema >&4');
+  expect(err).toMatch(/^error OutputFailed: the output could not be written: .*EPIPE/);
+  expect(code).toBe(MACHINE);
+});
+
+test.each(['2>/dev/full', '2>&-', '>/dev/full 2>/dev/full'])(
+  'an error that cannot be printed keeps its exit code: %s',
+  async (where) => {
+    expect((await sh(`$P frobnicate ${where}`)).code).toBe(2);
+  },
+);
+
+test('an error as JSON that cannot be printed on stdout is printed on stderr', async () => {
+  const { code, err } = await sh('$P status --dir nowhere --json >/dev/full');
+  expect([code, err]).toEqual([2, expect.stringContaining('error JobUnknown: ')]);
+});
+
+test('logs that cannot be written stop nothing', async () => {
+  const { code, out } = await sh('$P data synth --out x --records 10 --log-level debug --json 2>/dev/full');
+  expect([code, JSON.parse(out)]).toEqual([0, expect.anything()]);
+});
+
+const JOB = '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}';
+
+test.each([
+  ['below a file', 'job.yaml/job', 'ENOTDIR'],
+  ['where no folder can be made', '/proc/job', 'ENOENT'],
+])('a folder for the job %s is refused, with what to do', async (_where, dir, code) => {
+  const ran = await sh(`echo '${JOB}' >job.yaml; echo '1 1:1' >train; $P run job.yaml --dir ${dir}`);
+  expect(ran.err).toMatch(new RegExp(`^error SystemRefused: the operating system refused .*${code}.*\nhint: `));
+  expect(ran.code).toBe(MACHINE);
+});
