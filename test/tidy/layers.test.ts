@@ -66,6 +66,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     run: ['base'],
     status: ['base'],
     stop: ['base'],
+    token: ['base'],
   },
 };
 

@@ -33,7 +33,10 @@ it.each([1, 2, JOB_RECORD_VERSION + 1])(
 
 it('a record that version 1 wrote is refused', () => {
   const record = JSON.parse(readFileSync(join(ROOT, 'test/golden/store/v1-job.json'), 'utf8')) as object;
-  expect(refusal(record)).toMatchObject({ code: 'VersionMismatch', details: { found: 1, expected: JOB_RECORD_VERSION } });
+  expect(refusal(record)).toMatchObject({
+    code: 'VersionMismatch',
+    details: { found: 1, expected: JOB_RECORD_VERSION },
+  });
 });
 
 it.each([{}, { version: 'x' }])('%o is no record', (record) => {
