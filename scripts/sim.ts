@@ -1,17 +1,20 @@
 /**
  * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
- * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too.
+ * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
+ * `--until-violation` ends at the first one.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
-import { DEFAULT_MIX, DISK_MIX, type FaultMix } from '../test/sim/faults.ts';
-import { type Mode, runSchedule } from '../test/sim/schedule.ts';
+import { DEFAULT_MIX, DISK_MIX, type FaultMix, onlyFaults } from '../test/sim/fault-kinds.ts';
+import type { Mode } from '../test/sim/mode.ts';
+import { runSchedule } from '../test/sim/schedule.ts';
 
 /** Seeds handed to a worker at a time. */
 const SHARE = 200;
+const SMALL_SHARE = 25;
 
 interface Kind {
   readonly mode: Mode;
@@ -39,16 +42,22 @@ async function tell(seed: number, kind: Kind): Promise<number> {
   return violations.length === 0 ? 0 : 1;
 }
 
-async function runAll(seeds: Share, kind: Kind, jobs: number): Promise<number> {
+interface RunOptions {
+  readonly jobs: number;
+  readonly isUntilViolation: boolean;
+}
+
+async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunOptions): Promise<number> {
   const startedMs = performance.now();
   const counts = new Map<string, number>();
   const failures: BatchReport['failures'][number][] = [];
   let schedules = 0;
   let next = seeds.from;
+  const share = isUntilViolation ? SMALL_SHARE : SHARE;
   const take = (): Share | undefined => {
-    if (next >= seeds.to) return undefined;
+    if (next >= seeds.to || (isUntilViolation && failures.length > 0)) return undefined;
     const from = next;
-    next = Math.min(next + SHARE, seeds.to);
+    next = Math.min(next + share, seeds.to);
     return { from, to: next };
   };
   const work = async (): Promise<void> => {
@@ -101,13 +110,18 @@ if (isMainThread) {
       story: { type: 'string' },
       mode: { type: 'string', default: 'async' },
       disks: { type: 'boolean', default: false },
+      faults: { type: 'string' },
+      'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
-  const kind = { mode: parseMode(values.mode), mix: values.disks ? DISK_MIX : DEFAULT_MIX };
+  const usual = values.disks ? DISK_MIX : DEFAULT_MIX;
+  const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
+  const kind = { mode: parseMode(values.mode), mix };
+  const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'] };
   process.exitCode =
     values.story === undefined
-      ? await runAll(parseSeeds(values.seeds), kind, Number(values.jobs))
+      ? await runAll(parseSeeds(values.seeds), kind, options)
       : await tell(Number(values.story), kind);
 } else {
   const work = workerData as Work;

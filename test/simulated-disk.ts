@@ -79,6 +79,11 @@ export class SimulatedDisk implements Disk {
     return found === undefined || found === 'folder' ? undefined : found.bytes.slice(0, found.size);
   }
 
+  /** What is in a folder; nothing when it does not exist. */
+  names(folder: string): string[] {
+    return [...(this.#live.get(folder)?.keys() ?? [])];
+  }
+
   /** Puts a file there, durable, with all that was changed before. */
   place(path: string, bytes: Uint8Array): void {
     const { folder, name } = split(path);

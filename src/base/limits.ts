@@ -129,6 +129,8 @@ export const LIMITS = {
   /** Commands in one list of `hooks`, and the text of one. */
   hookCommands: 100,
   hookCharacters: 65_536,
+  /** The command line that started a job, and its folder. */
+  commandCharacters: 65_536,
   /** How long a fail point may stop a process: an hour. */
   failDelayMs: 3_600_000,
   /** Files of one pserver that its key in the store may list. */

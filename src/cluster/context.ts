@@ -6,6 +6,7 @@ import type { AllowedCallers, ListenOptions, Network } from '../protocol/message
 import type { Keys } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { JobRecord } from './job/job-record.ts';
+import type { Troubles } from './troubles.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -33,9 +34,13 @@ export interface RoleContext extends ClusterContext {
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
   /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
   readonly stop: AbortSignal;
+  /** What this process waits for outside of paddlet. */
+  readonly troubles: Troubles;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;
+  /** Size of the parts in which checkpoint files are written, when it is not the usual one. */
+  readonly extentBytes?: number;
   /** Makes the models of jobs whose model is not built in. */
   readonly makeModel?: (record: JobRecord) => Model;
 }

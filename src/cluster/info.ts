@@ -9,10 +9,17 @@ import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
+import { troubleSchema } from './troubles.ts';
 
 const count = z.int().min(0);
 
-const processFields = { pid: count, host: z.string(), version: z.string() };
+const processFields = {
+  pid: count,
+  host: z.string(),
+  version: z.string(),
+  /** What it waits for outside of paddlet: its store, its disk. */
+  troubles: z.array(troubleSchema),
+};
 /** The process has nothing to work on yet: the object it needs, as in "waiting for …". */
 const waitingFields = { state: z.literal('waiting'), waitingFor: z.string(), ...processFields };
 
@@ -136,6 +143,8 @@ const asyncFields = {
   recovery: z.strictObject({ number: count, reconciled: count, repairing: count }),
   attempts: z.array(attemptSchema),
   discarded: z.array(discardSchema),
+  /** Records of the passes that have ended which no trainer reported: anything but 0 is a defect. */
+  lost: z.int(),
   /** Records that trainers reported, over all passes. */
   sums: z.strictObject({ read: count, good: count, bad: count, duplicate: count }),
 };
@@ -183,6 +192,8 @@ const directingFields = {
   /** Records of a pass. */
   records: count,
   ended: z.array(z.strictObject({ pass: count, records: count.optional(), loss: z.number().optional() })),
+  /** Trained on by the trainers, since this master began to direct the job; absent while that is not known. */
+  recordsPerSecond: count.optional(),
   /** Why a trainer that asks now may get nothing to do. */
   waitReason: z.string(),
   /** Tasks of the test files, while they are evaluated. */

@@ -48,6 +48,8 @@ export async function holdLease(context: RoleContext, ttlMs: number): Promise<He
       for (const run of resumed) run();
       changed.notify();
     },
+    onFailed: (error) => context.troubles.set('store', storeTrouble(context, error)),
+    onRenewed: () => context.troubles.clear('store'),
     onLost: (error) => {
       lost.abort(error);
       changed.notify();
@@ -87,9 +89,27 @@ async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
 }
 
 /** Repeats an idempotent call while the store is unreachable, until it answers or the signal aborts. */
-export function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
-  return retryUntilAnswered({ ...context.host, store: context.store, signal }, call);
+export async function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
+  const { troubles } = context;
+  let isTroubled = false;
+  const tell = async (): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      if (isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) {
+        isTroubled = true;
+        troubles.set('store', storeTrouble(context, error));
+      }
+      throw error;
+    }
+  };
+  const answer = await retryUntilAnswered({ ...context.host, store: context.store, signal }, tell);
+  if (isTroubled) troubles.clear('store');
+  return answer;
 }
+
+const storeTrouble = ({ store }: RoleContext, { message }: PaddletError): string =>
+  `the store ${store.url}: ${message}`;
 
 export interface ClaimOptions {
   readonly key: string;

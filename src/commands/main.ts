@@ -4,6 +4,7 @@ import { armFailPoints } from '../base/fail-points.ts';
 import { failHands } from '../host/fail-hands.ts';
 import { isColorWanted } from '../host/host.ts';
 import { guardOutputs } from '../host/outputs.ts';
+import { reporter } from '../host/reports.ts';
 import { nearest } from '../job/complaints.ts';
 import { errorJson, errorText, exitCodeOf, fromOclif } from './base/errors.ts';
 import { fromSystem, outputFailed } from './base/machine-errors.ts';
@@ -21,7 +22,8 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
     armFailPoints(process.env.PADDLET_FAIL, failHands);
     const code = await run(target, argv);
     const failure = await outputs.flushed();
-    if (failure === undefined) return code;
+    // The output of a child of `run` is a log.
+    if (failure === undefined || reporter() !== undefined) return code;
     printError(outputFailed(failure, commandId));
     return code === EXIT.done ? EXIT.machine : code;
   } catch (thrown) {
@@ -33,8 +35,11 @@ export async function main(argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
-const printError = (error: unknown): void =>
-  void process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+function printError(error: unknown): void {
+  process.stderr.write(`${errorText(error, isColorWanted(process.stderr))}\n`);
+  const { code, message, hint } = errorJson(error).error;
+  reporter()?.({ level: 'error', code, message, ...(hint === undefined ? {} : { hint }) });
+}
 
 /** An error that nothing awaits: a bug, or what the operating system refused to a library. */
 function endByError(thrown: Error): void {

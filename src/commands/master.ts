@@ -8,6 +8,7 @@ import { runMaster } from '../roles/master/master.ts';
 import { defaultChroot } from '../store/keys.ts';
 import { resultText } from './base/result-text.ts';
 import { RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { startCommand } from './base/start-command.ts';
 import { cacheFlags, dataFlags, jobFlags, setFlags } from './base-command.ts';
 
 export default class MasterCommand extends RoleCommand<typeof MasterCommand> {
@@ -33,7 +34,8 @@ done. Additional masters stand by and take over when the active one dies. Run it
       disk: this.host().disk,
     });
     const chroot = flags.chroot ?? defaultChroot(job.name);
-    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']), shell: createShell(createClock()) };
+    const shell = createShell(createClock());
+    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']), command: startCommand(), shell };
     const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
       runMaster(context, options),
     );

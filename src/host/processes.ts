@@ -2,9 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { isSea } from 'node:sea';
+import type { Readable } from 'node:stream';
 import type { Cancel } from '../base/seams.ts';
+import { REPORTS, REPORTS_DESCRIPTOR, type Report, readReports } from './reports.ts';
 
-/** Set in a child that ends with its parent. */
+/** Set in a child that ends with its parent, to the milliseconds that it may take to stop. */
 const TETHER = 'PADDLET_TETHER';
 
 export interface SelfCommand {
@@ -25,10 +27,19 @@ export interface SpawnOptions {
   /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Both of the child's output streams are appended to this file; without it they are this process's own. */
+  /**
+   * Both of the child's output streams are appended to this file; without it they are this process's own. A file that
+   * cannot be opened does not stop the child: `onNoLog` is told why.
+   */
   readonly logFile?: string;
-  /** The child notices (`onTetherLost`) when this process has exited, even by SIGKILL. */
-  readonly tether?: boolean;
+  readonly onNoLog?: (error: Error) => void;
+  /**
+   * The child notices (`onTetherLost`) when this process has exited, even by SIGKILL, and learns how long it may take
+   * to stop then, in milliseconds.
+   */
+  readonly tetherMs?: number;
+  /** Takes the child's reports (`reports.ts`). */
+  readonly onReport?: (report: Report) => void;
   /** Another program than this one; for tests. */
   readonly self?: SelfCommand;
 }
@@ -52,20 +63,22 @@ export interface RunningProcess {
  */
 export async function spawnSelf(args: readonly string[], options: SpawnOptions = {}): Promise<RunningProcess> {
   const self = options.self ?? selfCommand();
-  const logFd = options.logFile === undefined ? undefined : openSync(options.logFile, 'a');
-  const tether = options.tether === true;
+  const { tetherMs, onReport } = options;
+  const logFd = openLog(options);
   let child: ChildProcess;
   try {
-    const output = logFd ?? 'inherit';
+    const output = options.logFile === undefined ? 'inherit' : (logFd ?? 'ignore');
+    const env = { [TETHER]: tetherMs === undefined ? '' : String(tetherMs), [REPORTS]: onReport ? '1' : '' };
     child = spawn(self.command, [...self.args, ...args], {
       cwd: options.cwd,
-      env: { ...process.env, [TETHER]: tether ? '1' : '', ...options.env },
-      stdio: [tether ? 'pipe' : 'ignore', output, output],
+      env: { ...process.env, ...env, ...options.env },
+      stdio: [tetherMs === undefined ? 'ignore' : 'pipe', output, output, onReport ? 'pipe' : 'ignore'],
       detached: true,
     });
   } finally {
     if (logFd !== undefined) closeSync(logFd);
   }
+  if (onReport !== undefined) readReports(child.stdio[REPORTS_DESCRIPTOR] as Readable, onReport);
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
@@ -80,13 +93,28 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   return { pid, ended, kill: (signal) => child.kill(signal) };
 }
 
-/** Calls `run` when the process that started this one with `tether` has exited. Does not keep this process alive. */
-export function onTetherLost(run: () => void): Cancel {
-  if (process.env[TETHER] !== '1') return () => {};
+/** A full disk takes no new file. */
+function openLog({ logFile, onNoLog }: SpawnOptions): number | undefined {
+  if (logFile === undefined) return undefined;
+  try {
+    return openSync(logFile, 'a');
+  } catch (error) {
+    onNoLog?.(error as Error);
+    return undefined;
+  }
+}
+
+/**
+ * Calls `run` when the process that started this one with `tetherMs` has exited, with that number. Does not keep this
+ * process alive.
+ */
+export function onTetherLost(run: (stopLimitMs: number) => void): Cancel {
+  const stopLimitMs = Number(process.env[TETHER] ?? '');
+  if (!(stopLimitMs > 0)) return () => {};
   const { stdin } = process;
   let cancelled = false;
   const lost = (): void => {
-    if (!cancelled) run();
+    if (!cancelled) run(stopLimitMs);
   };
   stdin.once('end', lost);
   stdin.once('error', lost);

@@ -16,6 +16,8 @@ export interface Keys {
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
   readonly stop: string;
+  /** The command line that resumes the job, with its folder and machine. */
+  readonly command: string;
   readonly masterLock: string;
   readonly masterAddr: string;
   /** By which pservers know the master. */
@@ -74,6 +76,7 @@ export function keysOf(chroot: string): Keys {
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),
+    command: at('command'),
     masterAddr: at('master/addr'),
     masterSecret: at('master/secret'),
     tasksState: at('tasks/state'),

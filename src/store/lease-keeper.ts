@@ -17,6 +17,10 @@ export interface KeepLeaseOptions {
   readonly onSuspend: () => void;
   /** The store still had the lease: resume. */
   readonly onResume: () => void;
+  /** A try to renew failed; it is repeated. */
+  readonly onFailed?: (error: PaddletError) => void;
+  /** Renewed: called each time. */
+  readonly onRenewed?: () => void;
   /** The store says that the lease has ended (`LeaseGone`), or it is another store (`StoreReplaced`). Final. */
   readonly onLost: (error: PaddletError) => void;
 }
@@ -108,11 +112,14 @@ class LeaseKeeper implements KeptLease {
     try {
       const { grantedTtlMs } = await store.leaseKeepAlive(leaseId);
       event = { type: 'renewed', sentAtMs, grantedTtlMs };
+      if (!this.#isStopped) this.#options.onRenewed?.();
     } catch (error) {
       // After `stop` the store may be closed under the call.
       if (this.#isStopped) return;
-      if (isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) event = { type: 'failed' };
-      else if (isPaddletError(error, 'LeaseGone', 'StoreReplaced', 'StoreInvalid')) {
+      if (isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) {
+        event = { type: 'failed' };
+        this.#options.onFailed?.(error);
+      } else if (isPaddletError(error, 'LeaseGone', 'StoreReplaced', 'StoreInvalid')) {
         this.#lostBy = error;
         event = { type: 'gone' };
       } else throw error;

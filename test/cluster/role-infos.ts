@@ -1,7 +1,7 @@
 /** What processes of a small job say of themselves. */
 import type { DirectingInfo, MasterInfo, PserverInfo, RoundsInfo, TrainerInfo } from '../../src/cluster/info.ts';
 
-const PROCESS = { pid: 17, host: 'here', version: '0.1.0' };
+const PROCESS = { pid: 17, host: 'here', version: '0.1.0', troubles: [] };
 const TRAINER_ID = '5a8f6e0e-2c4f-4a53-9a58-0c5b7b1d2f10';
 
 export const waitingMaster: MasterInfo = {
@@ -74,6 +74,7 @@ const DIRECTING = {
   passes: 4,
   records: 1_000,
   ended: [],
+  recordsPerSecond: 320,
   waitReason: 'that is why',
   trainers: { a: { address: 'here:1', phase: 'pull' as const, records: 640, loss: 0.5 } },
 };
@@ -101,6 +102,7 @@ export const asyncMaster = (change: Partial<AsyncInfo> = {}): DirectingInfo => (
   recovery: { number: 0, reconciled: 0, repairing: 0 },
   attempts: [],
   discarded: [],
+  lost: 0,
   sums: { read: 1_200, good: 1_200, bad: 0, duplicate: 0 },
   ...change,
 });

@@ -37,7 +37,19 @@ const pserver = (index: number) =>
   });
 const trainer = z.object({ role: z.literal('trainer'), id: z.uuid(), ...live });
 const checkpoint = (index: number) =>
-  z.strictObject({ index: z.literal(index), uuid: z.uuid(), md5: z.string().length(32), bytes: positive });
+  z.strictObject({
+    index: z.literal(index),
+    uuid: z.uuid(),
+    md5: z.string().length(32),
+    bytes: positive,
+    timestamp: z.number().positive(),
+  });
+
+const written = {
+  cluster_status: z.enum(['OK', 'UNHEALTHY', 'UNKNOWN']),
+  reason: z.string(),
+  nodes: z.array(z.int()),
+};
 
 /** What `status --json` says in mid-run, after a save. */
 const runningSchema = z.object({
@@ -48,12 +60,16 @@ const runningSchema = z.object({
   elapsedSeconds: z.number().positive(),
   checkpoints: z.tuple([checkpoint(0), checkpoint(1)]),
   tasks: z.object({ total: z.literal(TASKS), done: positive.max(TASKS - 1), discarded: z.literal(0) }),
-  records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int() }),
+  records: z.object({ read: positive, applied: positive, bad: z.literal(0), duplicate: z.int(), lost: z.literal(0) }),
   cluster: z.strictObject({
     cluster_status: z.literal('OK'),
     reason: z.literal(''),
     nodes: z.tuple([z.literal(0), z.literal(1)]),
+    waitingFor: z.tuple([]),
+    written: z.strictObject({ ...written, believed: z.literal(true) }),
   }),
+  resume: z.strictObject({ command: z.string().regex(/ run /), folder: z.string(), host: z.string() }),
+  recordsPerSecond: positive,
   processes: z.tuple([z.object({ role: z.literal('master'), ...live }), pserver(0), pserver(1), trainer, trainer]),
 });
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SelfCommand, spawnSelf } from '../../src/host/processes.ts';
+import type { Report } from '../../src/host/reports.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -43,7 +44,7 @@ test('a program that does not exist is an error, not a silent child', async () =
 const PROCESSES = JSON.stringify(resolve(import.meta.dirname, '../../src/host/processes.ts'));
 const CHILD = `
 import { onTetherLost } from ${PROCESSES};
-onTetherLost(() => { console.log('lost'); process.exit(0); });
+onTetherLost((limitMs) => { console.log('lost', limitMs); process.exit(0); });
 console.log('up');
 setInterval(() => {}, 1000);
 `;
@@ -58,13 +59,13 @@ import { spawnSelf } from ${PROCESSES};
 const log = ${JSON.stringify(childLog)};
 writeFileSync(log, '');
 const watcher = watch(log, () => { if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
-await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tether: true });
+await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tetherMs: 7_000 });
 if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
 setInterval(() => {}, 1000);
 `),
   });
   expect(await parent.ended).toEqual({ code: null, signal: 'SIGKILL' });
-  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost\n');
+  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost 7000\n');
 });
 
 test('without a tether a child does not look at its parent', async () => {
@@ -76,4 +77,35 @@ process.stdin.on('end', () => process.exit(3)).resume();
 `),
   });
   expect(await child.ended).toEqual({ code: 3, signal: null });
+});
+
+test('a child reports beside its log, and runs when its log cannot be opened', async () => {
+  const reports: Report[] = [];
+  const refused: string[] = [];
+  const module = JSON.stringify(resolve(import.meta.dirname, '../../src/host/reports.ts'));
+  const self = script(`
+import { reporter, reportingLog } from ${module};
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const log = reportingLog(silent);
+log.info('not reported');
+log.warn('the disk is full');
+log.error('no checkpoint', { hint: 'free space' });
+reporter()({ level: 'error', code: 'CheckpointNotWritten', message: 'it ends' });
+console.log('into no log', process.env.PADDLET_REPORTS);
+`);
+  const child = await spawnSelf([], {
+    self,
+    logFile: join(folder, 'none', 'x.log'),
+    onNoLog: ({ message }) => refused.push(message),
+    onReport: (report) => reports.push(report),
+  });
+  expect(await child.ended).toEqual({ code: 0, signal: null });
+  expect(refused).toEqual([expect.stringContaining('ENOENT')]);
+  await expect
+    .poll(() => reports)
+    .toEqual([
+      { level: 'warn', message: 'the disk is full' },
+      { level: 'error', message: 'no checkpoint', hint: 'free space' },
+      { level: 'error', code: 'CheckpointNotWritten', message: 'it ends' },
+    ]);
 });

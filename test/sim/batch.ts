@@ -1,6 +1,7 @@
 /** Many schedules one after the other, with one account of all that happened in them. */
-import { DEFAULT_MIX, type FaultMix, kindsIn } from './faults.ts';
-import { type Mode, runSchedule } from './schedule.ts';
+import { DEFAULT_MIX, type FaultMix, kindsIn } from './fault-kinds.ts';
+import type { Mode } from './mode.ts';
+import { runSchedule } from './schedule.ts';
 
 export interface BatchReport {
   readonly schedules: number;

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
+import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
@@ -12,7 +13,9 @@ import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { createDice, type Dice } from './dice.ts';
 import { Machine, ProcessDisk } from './disk.ts';
 import { SimulatedNetwork } from './network.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
 import { type RoleName, SimulatedProcess } from './process.ts';
+import type { ClusterShape } from './shape.ts';
 import { ProcessStore, StoreServer } from './store.ts';
 import type { Timeline } from './timeline.ts';
 import type { Witness } from './witness.ts';
@@ -22,6 +25,7 @@ export const KEYS: Keys = keysOf(defaultChroot(JOB_NAME));
 
 export interface ClusterOptions {
   readonly seed: number;
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly timeline: Timeline;
   readonly witness: Witness;
@@ -35,15 +39,17 @@ export interface Member {
   readonly index: number | undefined;
 }
 
-const MEMBERS: readonly Member[] = [
-  { name: 'master 0', role: 'master', index: undefined },
-  { name: 'master 1', role: 'master', index: undefined },
-  { name: 'pserver 0', role: 'pserver', index: 0 },
-  { name: 'pserver 1', role: 'pserver', index: 1 },
-  { name: 'trainer 0', role: 'trainer', index: undefined },
-  { name: 'trainer 1', role: 'trainer', index: undefined },
-  { name: 'trainer 2', role: 'trainer', index: undefined },
-];
+const MASTERS = 2;
+
+function membersOf({ pservers, trainers }: ClusterShape): Member[] {
+  const members = (role: RoleName, count: number): Member[] =>
+    Array.from({ length: count }, (_, at) => ({
+      name: `${role} ${at}`,
+      role,
+      index: role === 'pserver' ? at : undefined,
+    }));
+  return [...members('master', MASTERS), ...members('pserver', pservers), ...members('trainer', trainers)];
+}
 
 /** Any start order works, within so much time. */
 const LATEST_START_MS = 1_500;
@@ -51,15 +57,19 @@ const LATEST_START_MS = 1_500;
 export class Cluster {
   readonly timeline: Timeline;
   readonly witness: Witness;
+  readonly workload: Workload;
   readonly network: SimulatedNetwork;
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
 
   constructor(options: ClusterOptions) {
-    const { seed, timeline, witness, workload } = options;
+    const { seed, timeline, witness, workload, shape } = options;
     this.timeline = timeline;
     this.witness = witness;
+    this.workload = workload;
+    const members = membersOf(shape);
     this.network = new SimulatedNetwork({
+      processes: members.length,
       timeline,
       dice: createDice(seed, 'network'),
       answered: (...seen) => witness.answered(...seen),
@@ -68,10 +78,10 @@ export class Cluster {
     });
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
-    this.supervisors = MEMBERS.map(
+    this.supervisors = members.map(
       (member) =>
         new Supervisor(this, member, {
-          workload,
+          ...{ workload, shape },
           dice: createDice(seed, member.name),
           startsAtMs: starts.between(0, LATEST_START_MS),
         }),
@@ -88,6 +98,7 @@ export class Cluster {
 }
 
 interface SupervisorOptions {
+  readonly shape: ClusterShape;
   readonly workload: Workload;
   readonly dice: Dice;
   readonly startsAtMs: number;
@@ -100,6 +111,10 @@ export class Supervisor {
   running: SimulatedProcess | undefined;
   /** The exit code that it was not started again after. */
   outcome: number | undefined;
+  /** Its next life ends at this operation. */
+  diesEarlyAt: number | undefined;
+  /** Called once, when it has ended by itself. */
+  onceEnded: (() => void) | undefined;
   /** Slowness of the machine. */
   slowness = 1;
   readonly #cluster: Cluster;
@@ -114,7 +129,10 @@ export class Supervisor {
     this.#cluster = cluster;
     this.member = member;
     this.#options = options;
-    this.machine = new Machine(options.dice);
+    const slowness = member.role === 'pserver' ? options.shape.diskSlowness : 1;
+    this.machine = new Machine(options.dice, slowness, (path) => {
+      if (member.index !== undefined) cluster.witness.removed(member.index, path);
+    });
     for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
     cluster.timeline.at(options.startsAtMs, () => this.#start());
   }
@@ -150,6 +168,7 @@ export class Supervisor {
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
     process.slowness = this.slowness;
     this.running = process;
+    this.#planEarlyDeath(process);
     this.#stop = new AbortController();
     this.#stopRequested = false;
     witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
@@ -161,6 +180,15 @@ export class Supervisor {
         this.#end(process, isPaddletError(error) ? error.exitCode : EXIT.bug, false);
       },
     );
+  }
+
+  #planEarlyDeath(process: SimulatedProcess): void {
+    const at = this.diesEarlyAt;
+    if (at === undefined) return;
+    this.diesEarlyAt = undefined;
+    process.onOperation = () => {
+      if (process.operations === at && this.running === process) this.kill(false);
+    };
   }
 
   async #run(process: SimulatedProcess): Promise<number> {
@@ -175,7 +203,7 @@ export class Supervisor {
         return EXIT.done;
       }
       case 'pserver': {
-        const end = await runPserver(context, { index: this.member.index, checkpointDir: '/checkpoints' });
+        const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
         return end === 'finished' ? EXIT.done : EXIT.interrupted;
       }
       case 'trainer': {
@@ -201,9 +229,11 @@ export class Supervisor {
       registry: new Registry(),
       health: () => async () => undefined,
       stop: this.#stop.signal,
+      troubles: createTroubles(),
       hostName: process.name.replace(' ', '-'),
       pid: process.pid,
       version: 'simulated',
+      ...(this.#options.shape.isCapturedByShard ? { extentBytes: 1 } : {}),
       makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
     };
   }
@@ -218,6 +248,9 @@ export class Supervisor {
   #end(process: SimulatedProcess, code: number | null, silently: boolean): void {
     if (this.running !== process) return;
     const { timeline, witness, network } = this.#cluster;
+    if (code !== null) witness.ended(process, code);
+    if (code !== null) this.onceEnded?.();
+    this.onceEnded = undefined;
     this.running = undefined;
     process.die();
     network.died(process, silently);

@@ -5,22 +5,60 @@
 import type { Disk, DiskFile, FileFacts } from '../../src/base/seams.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
 import type { Dice } from './dice.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
 import { never, type SimulatedProcess } from './process.ts';
 
 /** Outlives its processes. */
 export class Machine {
   disk: SimulatedDisk = createSimulatedDisk();
+  /** A stored byte was changed. */
+  wasDamaged = false;
+  /** At some time it was full, or its checkpoint folder absent. */
+  refusedWrites = false;
+  isAbsent = false;
+  /** Every operation takes so many times longer. */
+  readonly slowness: number;
+  readonly #removed: (path: string) => void;
   readonly #dice: Dice;
   #spareBytes: number | undefined;
 
-  constructor(dice: Dice) {
+  /** `removed` hears of each file that a process removes. */
+  constructor(dice: Dice, slowness: number, removed: (path: string) => void) {
     this.#dice = dice;
+    this.slowness = slowness;
+    this.#removed = removed;
+  }
+
+  async remove(path: string): Promise<void> {
+    const isThere = this.disk.content(path) !== undefined;
+    await this.disk.remove(path);
+    if (isThere) this.#removed(path);
+  }
+
+  flip(path: string, at: number, mask: number): void {
+    this.wasDamaged = true;
+    this.disk.flip(path, at, mask);
   }
 
   /** Full but for so many bytes, until that ends; a crash does not end it. */
   fillUp(spareBytes: number): void {
+    this.refusedWrites = true;
     this.#spareBytes = spareBytes;
     this.disk.fillUp(spareBytes);
+  }
+
+  /** The folder of checkpoints is not mounted: its place is empty, and cannot be written. */
+  unmount(): void {
+    this.refusedWrites = true;
+    this.isAbsent = true;
+  }
+
+  mount(): void {
+    this.isAbsent = false;
+  }
+
+  hides(path: string): boolean {
+    return this.isAbsent && path.startsWith(CHECKPOINTS_DIR);
   }
 
   makeRoom(): void {
@@ -35,6 +73,8 @@ export class Machine {
   }
 }
 
+const absent = (path: string): Error => Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' });
+
 const QUICK_MS = [0.02, 0.3] as const;
 const SYNC_MS = [0.5, 8] as const;
 
@@ -47,15 +87,24 @@ export class ProcessDisk implements Disk {
     this.#machine = machine;
   }
 
-  makeFolder = (path: string): Promise<void> => this.#call((disk) => disk.makeFolder(path));
-  create = (path: string): Promise<DiskFile> => this.#call(async (disk) => this.#fileOf(await disk.create(path)));
-  open = (path: string): Promise<DiskFile> => this.#call(async (disk) => this.#fileOf(await disk.open(path)));
-  rename = (from: string, to: string): Promise<void> => this.#call((disk) => disk.rename(from, to));
-  syncFolder = (path: string): Promise<void> => this.#call((disk) => disk.syncFolder(path), SYNC_MS);
-  remove = (path: string): Promise<void> => this.#call((disk) => disk.remove(path));
-  list = (path: string): Promise<string[]> => this.#call((disk) => disk.list(path));
-  exists = (path: string): Promise<boolean> => this.#call((disk) => disk.exists(path));
-  inspect = (path: string): Promise<FileFacts | undefined> => this.#call((disk) => disk.inspect(path));
+  makeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.makeFolder(path));
+  create = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(await disk.create(path)));
+  open = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(await disk.open(path)));
+  rename = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.rename(from, to));
+  syncFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.syncFolder(path), SYNC_MS);
+  remove = (path: string): Promise<void> => this.#at(path, () => this.#machine.remove(path));
+  list = (path: string): Promise<string[]> => this.#at(path, (disk) => disk.list(path));
+  exists = (path: string): Promise<boolean> =>
+    this.#call(async (disk) => !this.#machine.hides(path) && disk.exists(path));
+  inspect = (path: string): Promise<FileFacts | undefined> =>
+    this.#call(async (disk) => (this.#machine.hides(path) ? undefined : disk.inspect(path)));
+
+  #at<T>(path: string, run: (disk: SimulatedDisk) => Promise<T>, range?: readonly [number, number]): Promise<T> {
+    return this.#call(async (disk) => {
+      if (this.#machine.hides(path)) throw absent(path);
+      return run(disk);
+    }, range);
+  }
 
   #fileOf(file: DiskFile): DiskFile {
     return {
@@ -71,7 +120,7 @@ export class ProcessDisk implements Disk {
     const process = this.#process;
     if (!process.operate()) return never();
     return new Promise((resolve, reject) => {
-      process.timeline.after(process.takes(low, high), () => {
+      process.timeline.after(process.takes(low, high) * this.#machine.slowness, () => {
         if (process.isDead) return;
         run(this.#machine.disk).then(
           (value) => process.deliver(() => resolve(value)),

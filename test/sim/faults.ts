@@ -2,65 +2,9 @@
 import type { Cancel } from '../../src/base/seams.ts';
 import { type Cluster, KEYS, type Supervisor } from './cluster.ts';
 import type { Dice } from './dice.ts';
-
-/** How often each kind is drawn, relative to the others; 0 leaves it out. */
-export type FaultMix = Readonly<Record<FaultKind, number>>;
-
-export const FAULT_KINDS = [
-  'kill trainer',
-  'kill master',
-  'kill pserver',
-  'terminate trainer',
-  'terminate master',
-  'terminate pserver',
-  'stop trainer',
-  'stop master',
-  'stop pserver',
-  'break connection',
-  'half-open connection',
-  'partition',
-  'one-way partition',
-  'swapped addresses',
-  'slow node',
-  'store outage',
-  'store standstill',
-  'store cut off',
-  'store trouble',
-  'compaction',
-  'corrupt checkpoint',
-  'full disk',
-] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
-
-export const DEFAULT_MIX: FaultMix = {
-  'kill trainer': 4,
-  'kill master': 3,
-  'kill pserver': 2,
-  'terminate trainer': 2,
-  'terminate master': 1,
-  'terminate pserver': 2,
-  'stop trainer': 3,
-  'stop master': 2,
-  'stop pserver': 2,
-  'break connection': 4,
-  'half-open connection': 2,
-  partition: 3,
-  'one-way partition': 2,
-  'swapped addresses': 0,
-  'slow node': 2,
-  'store outage': 2,
-  'store standstill': 1,
-  'store cut off': 3,
-  'store trouble': 4,
-  compaction: 2,
-  'corrupt checkpoint': 0,
-  'full disk': 0,
-};
-
-/** The same, and disks that fail: apart, so that the seeds that were kept stay the schedules they were. */
-export const DISK_MIX: FaultMix = { ...DEFAULT_MIX, 'corrupt checkpoint': 6, 'full disk': 6 };
-
-export const kindsIn = (mix: FaultMix): FaultKind[] => FAULT_KINDS.filter((kind) => mix[kind] > 0);
+import { type FaultKind, type FaultMix, kindsIn } from './fault-kinds.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
+import { letStrangerIn } from './stranger.ts';
 
 export interface PlannedFault {
   readonly kind: FaultKind;
@@ -104,7 +48,8 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
   return kinds.at(-1)!;
 }
 
-const hasDuration = (kind: FaultKind): boolean => /^(stop|partition|one-way|swapped|slow|store|full)/.test(kind);
+const hasDuration = (kind: FaultKind): boolean =>
+  /^(stop|partition|one-way|swapped|slow|store|full|clock|stranger|absent)/.test(kind);
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
 const durationMs = (dice: Dice): number =>
@@ -179,6 +124,23 @@ const stopping =
     };
   };
 
+const newestFileOf = (cluster: Cluster, { member }: Supervisor): string | undefined => {
+  const entry = cluster.store.data.get(KEYS.checkpoint(member.index!));
+  return entry && `${CHECKPOINTS_DIR}/${member.index}/${(JSON.parse(entry.value) as { readonly uuid: string }).uuid}`;
+};
+
+/** Changes a bit of the newest file; false when there is none. */
+function corrupt(cluster: Cluster, fault: PlannedFault, target: Supervisor): boolean {
+  const { dice } = fault;
+  const path = newestFileOf(cluster, target);
+  const content = path === undefined ? undefined : target.machine.disk.content(path);
+  if (path === undefined || content === undefined) return false;
+  const at = dice.whole(0, content.length - 1);
+  happened(cluster, fault, `${target.member.name}: byte ${at} of ${path}`);
+  target.machine.flip(path, at, 1 << dice.whole(0, 7));
+  return true;
+}
+
 const severing =
   (isHalfOpen: boolean): Action =>
   (cluster, fault) => {
@@ -222,6 +184,7 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   'swapped addresses': (cluster, fault) => {
     const { name } = fault.dice.pick(membersOf(cluster, 'trainer')).member;
     const [one, other] = membersOf(cluster, 'pserver').map(({ member }) => member.name);
+    if (other === undefined) return undefined;
     happened(cluster, fault, `${name} reaches ${one} where ${other} was, and the other way round`);
     return cluster.network.swap(name, [one!, other!]);
   },
@@ -254,19 +217,9 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     return undefined;
   },
   'corrupt checkpoint': (cluster, fault) => {
-    const { dice } = fault;
-    const target = dice.pick(membersOf(cluster, 'pserver'));
-    const { index } = target.member;
-    const entry = cluster.store.data.get(KEYS.checkpoint(index!));
-    const newest = entry && (JSON.parse(entry.value) as { readonly uuid: string }).uuid;
-    const path = `/checkpoints/${index}/${newest}`;
-    const content = target.machine.disk.content(path);
-    if (content === undefined) return undefined;
-    const at = dice.whole(0, content.length - 1);
-    happened(cluster, fault, `${target.member.name}: byte ${at} of ${newest}`);
-    target.machine.disk.flip(path, at, 1 << dice.whole(0, 7));
+    const target = fault.dice.pick(membersOf(cluster, 'pserver'));
     // Damage to a file that is never loaded has no effect.
-    target.kill(dice.chance(0.3));
+    if (corrupt(cluster, fault, target)) target.kill(fault.dice.chance(0.3));
     return undefined;
   },
   'full disk': (cluster, fault) => {
@@ -276,5 +229,74 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     happened(cluster, fault, `${member.name}: ${spareBytes} bytes left`);
     machine.fillUp(spareBytes);
     return () => machine.makeRoom();
+  },
+  'absent folder': (cluster, fault) => {
+    const target = fault.dice.pick(membersOf(cluster, 'pserver'));
+    happened(cluster, fault, target.member.name);
+    target.machine.unmount();
+    // What is loaded already is not missed.
+    if (fault.dice.chance(0.7)) target.kill(false);
+    return () => target.machine.mount();
+  },
+  'early death': (cluster, fault) => {
+    const { dice } = fault;
+    const target = dice.pick(membersOf(cluster, 'pserver'));
+    if (target.running === undefined) return undefined;
+    const operation = dice.whole(1, 70);
+    happened(cluster, fault, `${target.member.name}: its next life ends at operation ${operation}`);
+    target.diesEarlyAt = operation;
+    // The store takes its index: what it has in memory then is its last state.
+    const way = dice.pick(['kill', 'terminate', 'cutOff'] as const);
+    if (way === 'kill') target.kill(false);
+    else if (way === 'terminate') target.terminate();
+    else {
+      const cancel = cluster.store.cutOff(target.member.name);
+      cluster.timeline.after(4_000, cancel);
+    }
+    return undefined;
+  },
+  'slow store': (cluster, fault) => {
+    happened(cluster, fault, 'its answers take long');
+    return cluster.store.slowDown(fault.dice.between(100, 1_500));
+  },
+  'store without writes': (cluster, fault) => {
+    const how = fault.dice.pick(['leases are renewed', 'leases stand still'] as const);
+    happened(cluster, fault, `it reads but cannot write; ${how}`);
+    return cluster.store.refuseWrites(how === 'leases are renewed');
+  },
+  'clock stop': (cluster, fault) => {
+    const target = fault.dice.pick(cluster.supervisors.filter(({ member }) => member.role !== 'trainer'));
+    const process = target.running;
+    if (process === undefined || process.isStopped) return undefined;
+    happened(cluster, fault, target.member.name);
+    process.stop();
+    process.stopClock();
+    let isStill = true;
+    cluster.network.stopped(process, () => isStill);
+    return () => {
+      isStill = false;
+      if (process.isDead) return;
+      cluster.witness.tell(process.name, 'runs again, and so does its clock');
+      process.resume();
+    };
+  },
+  stranger: (cluster, fault) => {
+    happened(cluster, fault, 'sends what no role may send');
+    return letStrangerIn(cluster, fault.dice);
+  },
+  'corrupt at rest': (cluster, fault) => {
+    const target = fault.dice.pick(membersOf(cluster, 'pserver'));
+    if (!target.terminate()) return undefined;
+    target.onceEnded = () => void corrupt(cluster, fault, target);
+    return undefined;
+  },
+  'death before the result': (cluster, fault) => {
+    cluster.store.onceWriting(KEYS.result, (process) => {
+      const target = fault.dice.pick(membersOf(cluster, 'pserver'));
+      if (!corrupt(cluster, fault, target)) return;
+      target.terminate();
+      cluster.timeline.after(fault.dice.between(2_000, 8_000), cluster.store.refuseWrites(true, process.name));
+    });
+    return undefined;
   },
 };

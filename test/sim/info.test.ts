@@ -8,8 +8,9 @@ import { decodeFrame, encodeFrame } from '../../src/protocol/frames/frame.ts';
 import type { ReplyHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import { parseReply } from '../../src/protocol/messages/parse.ts';
+import type { Mode } from './mode.ts';
 import type { SimulatedProcess } from './process.ts';
-import { type Mode, runSchedule } from './schedule.ts';
+import { runSchedule } from './schedule.ts';
 
 /** All roles are asked when they begin to listen, and at every so many requests of the cluster. */
 const ONE_IN = 10;

@@ -10,12 +10,14 @@ import { never, type SimulatedProcess } from './process.ts';
 import { type SessionHooks, SimulatedSession } from './session.ts';
 import type { Timeline } from './timeline.ts';
 
-/** How many ports there are: in few, an address is soon taken again by another process. */
-const PORTS = [9, 12, 60] as const;
+/** Ports beside one for each process: in few, an address is soon taken again by another process. */
+const SPARE_PORTS = [2, 5, 53] as const;
 const FIRST_PORT = 40_000;
 const DIAL_MS = [0.5, 10] as const;
 
 export interface NetworkOptions extends SessionHooks {
+  /** That listen at one time. */
+  readonly processes: number;
   readonly timeline: Timeline;
   readonly dice: Dice;
   /** Stands between the wire and a role's handler: for tests that switch a check off. */
@@ -49,7 +51,7 @@ export class SimulatedNetwork implements Weather {
     this.#options = options;
     this.timeline = options.timeline;
     this.dice = options.dice;
-    this.#ports = options.dice.pick(PORTS);
+    this.#ports = options.processes + options.dice.pick(SPARE_PORTS);
   }
 
   /** The network as one process has it. */

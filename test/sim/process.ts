@@ -43,6 +43,9 @@ export class SimulatedProcess {
   onOperation: (() => void) | undefined;
   #state: 'running' | 'stopped' | 'dead' = 'running';
   #backlog: Delivery[] = [];
+  /** How far its clock is behind, by having stood still. */
+  #clockLostMs = 0;
+  #clockStoppedAtMs: number | undefined;
 
   constructor(identity: ProcessIdentity, timeline: Timeline, dice: Dice) {
     this.name = identity.name;
@@ -55,7 +58,7 @@ export class SimulatedProcess {
     const zeroMs = dice.between(0, 1e6);
     const skewSeconds = dice.between(-30, 30);
     this.clock = {
-      monotonicMs: () => timeline.nowMs + zeroMs,
+      monotonicMs: () => this.#ranMs() + zeroMs,
       wallSeconds: () => 1_790_000_000 + skewSeconds + timeline.nowMs / 1000,
       after: (delayMs, fire) => this.#after(delayMs, fire),
     };
@@ -95,10 +98,22 @@ export class SimulatedProcess {
     if (this.#state === 'running') this.#state = 'stopped';
   }
 
+  /** The machine sleeps: its monotonic clock stands still until `resume`, and timers with it. */
+  stopClock(): void {
+    this.#clockStoppedAtMs ??= this.timeline.nowMs;
+  }
+
+  /** True once its clock has stood still: it may take an ended lease for held. */
+  get hadStoppedClock(): boolean {
+    return this.#clockStoppedAtMs !== undefined || this.#clockLostMs > 0;
+  }
+
   /** SIGCONT. Node runs timers that are due before it reads its sockets. */
   resume(): void {
     if (this.#state !== 'stopped') return;
     this.#state = 'running';
+    if (this.#clockStoppedAtMs !== undefined) this.#clockLostMs += this.timeline.nowMs - this.#clockStoppedAtMs;
+    this.#clockStoppedAtMs = undefined;
     this.#backlog = [...this.#backlog.filter((one) => one.isTimer), ...this.#backlog.filter((one) => !one.isTimer)];
     this.timeline.after(0, () => this.#catchUp());
   }
@@ -120,14 +135,28 @@ export class SimulatedProcess {
   #after(delayMs: number, fire: () => void): Cancel {
     if (this.isDead) return () => {};
     let isCancelled = false;
-    const cancel = this.timeline.after(Math.max(SHORTEST_TIMER_MS, delayMs), () =>
-      this.deliver(() => {
-        if (!isCancelled) fire();
-      }, true),
-    );
+    const dueMs = this.#ranMs() + Math.max(SHORTEST_TIMER_MS, delayMs);
+    let cancel: Cancel = () => {};
+    const arm = (waitMs: number): void => {
+      cancel = this.timeline.after(waitMs, () => {
+        const leftMs = dueMs - this.#ranMs();
+        if (leftMs > 1e-6) arm(leftMs);
+        else
+          this.deliver(() => {
+            if (!isCancelled) fire();
+          }, true);
+      });
+    };
+    arm(Math.max(SHORTEST_TIMER_MS, delayMs));
     return () => {
       isCancelled = true;
       cancel();
     };
+  }
+
+  /** Time on its own clock. */
+  #ranMs(): number {
+    const { nowMs } = this.timeline;
+    return (this.#clockStoppedAtMs ?? nowMs) - this.#clockLostMs;
   }
 }

@@ -8,7 +8,18 @@ import { jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import type { Dice } from './dice.ts';
-import { digestOf, filesOf, JOB_NAME, PARAMETERS, PASSES, SHARED_ID, TASKS, type Workload } from './workload.ts';
+import type { ClusterShape } from './shape.ts';
+import {
+  digestOf,
+  filesOf,
+  JOB_NAME,
+  PARAMETERS,
+  PASSES,
+  SHARED_ID,
+  sizesOf,
+  TASKS,
+  type Workload,
+} from './workload.ts';
 
 interface Shape {
   readonly recordsPerTask: number;
@@ -24,7 +35,7 @@ const SHAPES: readonly Shape[] = [
 ];
 const MOMENTUM = 0.5;
 
-export function createRoundWorkload(dice: Dice): Workload {
+export function createRoundWorkload(dice: Dice, cluster: ClusterShape): Workload {
   const shape = dice.pick(SHAPES);
   const { recordsPerTask, ...training } = shape;
   const total = TASKS * recordsPerTask - dice.whole(0, recordsPerTask - 1);
@@ -39,7 +50,7 @@ export function createRoundWorkload(dice: Dice): Workload {
     model: { type: 'lr' },
     optimizer: { type: 'momentum', learningRate: 1, momentum: MOMENTUM },
     training: { ...training, mode: 'sync', passes: PASSES, seed },
-    cluster: { pservers: 2, trainers: 3, shards: 6, leaseTtl: dice.pick(['1s', '2s', '3s']) },
+    cluster: { ...sizesOf(cluster), leaseTtl: dice.pick(['1s', '2s', '3s']) },
     tasks: { maxFailures: 20 },
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
   });

@@ -7,8 +7,9 @@ import { MemoryStore } from '../../src/store/memory-store.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { Cluster, KEYS, type Supervisor } from './cluster.ts';
 import { createDice } from './dice.ts';
+import type { Mode } from './mode.ts';
 import { createRoundWorkload } from './round-workload.ts';
-import type { Mode } from './schedule.ts';
+import { SMALL } from './shape.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
@@ -32,10 +33,10 @@ export class Scenario {
 
   constructor({ mode, seed = 1, checkpoint = {} }: ScenarioOptions) {
     const dice = createDice(seed, 'workload');
-    const drawn = mode === 'sync' ? createRoundWorkload(dice) : createWorkload(dice);
+    const drawn = mode === 'sync' ? createRoundWorkload(dice, SMALL) : createWorkload(dice, SMALL);
     this.#workload = { ...drawn, job: { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } } };
     const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
-    this.cluster = new Cluster({ seed, workload: this.#workload, timeline: this.timeline, witness });
+    this.cluster = new Cluster({ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness });
     for (const { member, ...one } of this.cluster.supervisors) {
       if (member.role === 'trainer') this.named(member.name).setSlowness(Math.max(SLOWNESS, one.slowness));
     }

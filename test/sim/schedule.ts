@@ -4,21 +4,26 @@ import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster, KEYS } from './cluster.ts';
 import { createDice } from './dice.ts';
-import { DEFAULT_MIX, type FaultMix, planFaults, unleash } from './faults.ts';
+import { DEFAULT_MIX, type FaultMix } from './fault-kinds.ts';
+import { planFaults, unleash } from './faults.ts';
+import type { Mode } from './mode.ts';
+import { allOracles } from './oracles/all.ts';
+import type { World } from './oracles/oracle.ts';
+import { CHECKPOINTS_DIR } from './paths.ts';
 import type { SimulatedProcess } from './process.ts';
 import { createRoundWorkload } from './round-workload.ts';
+import { type ClusterShape, drawShape } from './shape.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
-
-/** How the simulated job trains. */
-export type Mode = 'async' | 'sync';
 
 export interface ScheduleOptions {
   readonly seed: number;
   /** Default: async. */
   readonly mode?: Mode;
   readonly mix?: FaultMix;
+  /** Default: drawn from the seed. */
+  readonly shape?: ClusterShape;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -37,14 +42,15 @@ export interface ScheduleReport {
 const LIVENESS_MS = 240_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
-  const { seed, story, mix = DEFAULT_MIX } = options;
+  const { seed, story, mix = DEFAULT_MIX, mode = 'async', shape = drawShape(seed) } = options;
   const timeline = new Timeline();
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
   const dice = createDice(seed, 'workload');
-  const workload = options.mode === 'sync' ? createRoundWorkload(dice) : createWorkload(dice);
+  const workload = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
   const { wrapHandler } = options;
-  const cluster = new Cluster({ seed, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
+  const cluster = new Cluster({ seed, shape, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
+  witness.consult(allOracles(worldOf(cluster, { mode, shape, workload })));
   const plan = planFaults(createDice(seed, 'faults'), mix);
   for (const fault of plan) unleash(cluster, fault);
   const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
@@ -71,6 +77,27 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
 
 const line = (nowMs: number, who: string, what: string): string =>
   `${(nowMs / 1000).toFixed(3).padStart(9)} s  ${who.padEnd(10)} ${what}`;
+
+interface WorldFacts {
+  readonly mode: Mode;
+  readonly shape: ClusterShape;
+  readonly workload: Workload;
+}
+
+function worldOf({ store, witness, supervisors }: Cluster, { mode, shape, workload }: WorldFacts): World {
+  const machineOf = (index: number) => supervisors.find(({ member }) => member.index === index)!.machine;
+  return {
+    mode,
+    keys: KEYS,
+    ...{ pservers: shape.pservers, shards: shape.shards, keep: workload.job.checkpoint.keep },
+    get: (key) => store.data.get(key),
+    keyNames: () => store.data.range({ prefix: KEYS.chroot }).entries.map(({ key }) => key),
+    filesOf: (index) => machineOf(index).disk.names(`${CHECKPOINTS_DIR}/${index}`),
+    wasDamaged: (index) => machineOf(index).wasDamaged,
+    refusedWrites: (index) => machineOf(index).refusedWrites,
+    violated: (what) => witness.violated(what),
+  };
+}
 
 function stillWaiting({ supervisors }: Cluster, end: string): string {
   const names = supervisors.filter(({ outcome }) => outcome === undefined).map(({ member }) => member.name);

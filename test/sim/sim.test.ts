@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { missingIn, runBatch } from './batch.ts';
-import { DISK_MIX } from './faults.ts';
+import { DISK_MIX, KEPT_MIX } from './fault-kinds.ts';
 import { KEPT_SEEDS } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
+import { SMALL } from './shape.ts';
 
 /** Enough that everything happens in them; thousands more are run by `node scripts/sim.ts`. */
-const SCHEDULES = 200;
-const DISK_SCHEDULES = 60;
-const SYNC_SCHEDULES = 150;
+const SCHEDULES = 100;
+const DISK_SCHEDULES = 50;
+const SYNC_SCHEDULES = 100;
 /** Also on a machine with much other work. */
 const TIMEOUT_MS = 600_000;
 
@@ -45,8 +46,19 @@ describe('whole jobs under faults, simulated', () => {
     TIMEOUT_MS,
   );
 
+  test(
+    'the same in sync mode with disks that fail',
+    async () => {
+      const seeds = Array.from({ length: DISK_SCHEDULES }, (_, seed) => seed);
+      const { failures, counts } = await runBatch({ seeds, mode: 'sync', mix: DISK_MIX });
+      expect(failures).toEqual([]);
+      expect(missingIn(counts, 'sync', DISK_MIX)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
   test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
-    expect((await runSchedule({ seed })).violations).toEqual([]);
+    expect((await runSchedule({ seed, mix: KEPT_MIX, shape: SMALL })).violations).toEqual([]);
   });
 
   test('a seed gives the same story each time', async () => {

@@ -23,11 +23,13 @@ import { DelayedWatch } from './store-watch.ts';
 import type { Timeline } from './timeline.ts';
 
 export interface StoreObserver {
-  /** A transaction was run for a process, which may be dead by now. */
-  ran(process: SimulatedProcess, txn: Txn, result: TxnResult): void;
+  /** A transaction was run for a process, which may be dead by now. `before`: what the keys that it names had. */
+  ran(process: SimulatedProcess, txn: Txn, result: TxnResult, before: EntriesBefore): void;
   /** What went wrong on the way, for the count. */
   trouble(kind: StoreTrouble): void;
 }
+
+export type EntriesBefore = ReadonlyMap<string, KeyValue | undefined>;
 
 export type StoreTrouble = 'unavailable' | 'unknownLanded' | 'unknownLost' | 'unknownLate' | 'compacted';
 
@@ -38,6 +40,9 @@ export class StoreServer {
   readonly observer: StoreObserver;
   compactions = 0;
   readonly #leaseClock: LeaseClock;
+  answerDelayMs = 0;
+  readonly #refusals = new Set<{ readonly renewsLeases: boolean; readonly name: string | undefined }>();
+  readonly #beforeWrites = new Map<string, (process: SimulatedProcess) => void>();
   #outages = 0;
   readonly #troubles = new Set<{ readonly part: number }>();
   readonly #cutOff = new Map<string, number>();
@@ -75,6 +80,47 @@ export class StoreServer {
     };
   }
 
+  /** Each answer takes so much longer. */
+  slowDown(byMs: number): Cancel {
+    this.answerDelayMs += byMs;
+    return () => {
+      this.answerDelayMs -= byMs;
+    };
+  }
+
+  /** Nothing is written, as when its disk is full. A store that cannot renew leases ends none either. */
+  refuseWrites(renewsLeases: boolean, name?: string): Cancel {
+    const refusal = { renewsLeases, name };
+    this.#refusals.add(refusal);
+    const go = renewsLeases ? undefined : this.#leaseClock.pause();
+    return () => {
+      this.#refusals.delete(refusal);
+      go?.();
+    };
+  }
+
+  refuses(kind: CallKind, name: string): boolean {
+    if (kind === 'read' || kind === 'query') return false;
+    return [...this.#refusals].some(
+      (one) => (one.name === undefined || one.name === name) && (kind === 'write' || !one.renewsLeases),
+    );
+  }
+
+  /** Runs when a process is about to write that key for the first time from now on. */
+  onceWriting(key: string, run: (process: SimulatedProcess) => void): void {
+    this.#beforeWrites.set(key, run);
+  }
+
+  writing(process: SimulatedProcess, { then }: Txn): void {
+    if (this.#beforeWrites.size === 0) return;
+    for (const op of then) {
+      const run = 'put' in op ? this.#beforeWrites.get(op.put) : undefined;
+      if (run === undefined || !('put' in op)) continue;
+      this.#beforeWrites.delete(op.put);
+      run(process);
+    }
+  }
+
   /** That part of the calls goes wrong. */
   makeTrouble(part: number): Cancel {
     const trouble = { part };
@@ -110,6 +156,11 @@ const CALL_TIMEOUT_MS = 2_000;
 /** A write that was given up may still happen so much later. */
 const LATE_MS = [50, 5_000] as const;
 
+/** A query is a transaction that only reads. */
+type CallKind = 'read' | 'query' | 'write' | 'renewal';
+
+const isTransaction = (kind: CallKind): boolean => kind === 'query' || kind === 'write';
+
 type Fate = 'fine' | 'refused' | 'requestLost' | 'answerLost' | 'late';
 
 /** The connection of one process. */
@@ -130,14 +181,19 @@ export class ProcessStore implements Store {
   range = (query: RangeQuery): Promise<Range> => this.#call('read', (data) => data.range(query));
   leaseGrant = (ttlMs: number): Promise<LeaseGrant> => this.#call('write', (data) => data.leaseGrant(ttlMs));
   leaseKeepAlive = (leaseId: bigint): Promise<{ grantedTtlMs: number }> =>
-    this.#call('read', (data) => data.leaseKeepAlive(leaseId));
+    this.#call('renewal', (data) => data.leaseKeepAlive(leaseId));
   leaseRevoke = (leaseId: bigint): Promise<void> => this.#call('write', (data) => data.leaseRevoke(leaseId));
-  txn = (txn: Txn): Promise<TxnResult> =>
-    this.#call('write', (data) => {
+  txn = (txn: Txn): Promise<TxnResult> => {
+    this.#server.writing(this.#process, txn);
+    const isQuery = txn.then.every((op) => 'get' in op);
+    return this.#call(isQuery ? 'query' : 'write', (data) => {
+      const puts = [...txn.then, ...(txn.else ?? [])].flatMap((op) => ('put' in op ? [op.put] : []));
+      const before = new Map(puts.map((key) => [key, data.get(key)]));
       const result = data.txn(txn);
-      this.#server.observer.ran(this.#process, txn, result);
+      this.#server.observer.ran(this.#process, txn, result, before);
       return result;
     });
+  };
 
   watch(prefix: string, fromRevision: bigint, handlers: WatchHandlers): Cancel {
     if (!this.#process.operate()) return () => {};
@@ -155,7 +211,7 @@ export class ProcessStore implements Store {
     for (const cancel of [...this.#cancels]) cancel();
   }
 
-  #call<T>(kind: 'read' | 'write', run: (data: MemoryStoreData) => T): Promise<T> {
+  #call<T>(kind: CallKind, run: (data: MemoryStoreData) => T): Promise<T> {
     const process = this.#process;
     if (!process.operate()) return never();
     const { timeline } = this.#server;
@@ -168,7 +224,7 @@ export class ProcessStore implements Store {
   }
 
   #arrive<T>(
-    kind: 'read' | 'write',
+    kind: CallKind,
     run: (data: MemoryStoreData) => T,
     to: { resolve(value: T): void; reject(error: unknown): void; answer(afterMs: number, settle: () => void): void },
   ): void {
@@ -180,8 +236,12 @@ export class ProcessStore implements Store {
       const afterMs = dice.chance(0.5) ? dice.between(20, 200) : CALL_TIMEOUT_MS;
       to.answer(afterMs, () => to.reject(isUnknown ? unknownOutcome() : unavailable()));
     };
+    if (this.#server.refuses(kind, this.#process.name)) {
+      to.answer(dice.between(1, 50), () => to.reject(unavailable()));
+      return;
+    }
     if (fate === 'refused' || fate === 'requestLost') {
-      const isUnknown = fate === 'requestLost' && kind === 'write';
+      const isUnknown = fate === 'requestLost' && isTransaction(kind);
       observer.trouble(isUnknown ? 'unknownLost' : 'unavailable');
       giveUp(isUnknown);
       return;
@@ -194,21 +254,21 @@ export class ProcessStore implements Store {
     }
     const outcome = attempt(() => run(data));
     if (fate === 'answerLost') {
-      observer.trouble(kind === 'write' ? 'unknownLanded' : 'unavailable');
-      giveUp(kind === 'write');
+      observer.trouble(isTransaction(kind) ? 'unknownLanded' : 'unavailable');
+      giveUp(isTransaction(kind));
       return;
     }
-    to.answer(this.#process.takes(...REQUEST_MS), () => {
+    to.answer(this.#process.takes(...REQUEST_MS) + this.#server.answerDelayMs, () => {
       if ('error' in outcome) to.reject(outcome.error);
       else to.resolve(outcome.value);
     });
   }
 
-  #fate(kind: 'read' | 'write'): Fate {
+  #fate(kind: CallKind): Fate {
     const { dice, trouble } = this.#server;
     if (!this.#server.isReachable(this.#process.name)) return dice.chance(0.5) ? 'refused' : 'requestLost';
     if (!dice.chance(trouble)) return 'fine';
-    return dice.pick(kind === 'write' ? (['refused', 'requestLost', 'answerLost', 'late'] as const) : ['refused']);
+    return dice.pick(isTransaction(kind) ? (['refused', 'requestLost', 'answerLost', 'late'] as const) : ['refused']);
   }
 }
 

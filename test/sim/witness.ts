@@ -4,8 +4,9 @@ import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';
+import type { Oracle } from './oracles/oracle.ts';
 import type { SimulatedProcess } from './process.ts';
-import type { StoreObserver, StoreTrouble } from './store.ts';
+import type { EntriesBefore, StoreObserver, StoreTrouble } from './store.ts';
 
 export type Tell = (who: string, what: string) => void;
 
@@ -16,7 +17,7 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^suspended:/, 'suspension'],
   [/^resumed:/, 'resumption'],
   [/^lane \d+ of round \d+ is late: /, 'late lane'],
-  [/^CheckpointCorrupt: /, 'corrupt checkpoint refused'],
+  [/^CheckpointCorrupt: |^the cut of round \d+ is damaged/, 'corrupt checkpoint refused'],
   [/^the (checkpoint could not be written|parting snapshot is lost)/, 'checkpoint not written'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
@@ -31,6 +32,7 @@ export class Witness implements StoreObserver {
   #locks = 0;
   #results = 0;
   #timeline = 0;
+  #oracles: readonly Oracle[] = [];
   readonly #trainers = new Set<string>();
   /** The latest life of each pserver that applied a push. */
   readonly #applying = new Map<string, number>();
@@ -39,6 +41,19 @@ export class Witness implements StoreObserver {
     this.#keys = keys;
     this.tell = tell;
     this.#attempts = new LiveAttempts(keys);
+  }
+
+  /** From now on these are told of everything, too. */
+  consult(oracles: readonly Oracle[]): void {
+    this.#oracles = oracles;
+  }
+
+  ended(process: SimulatedProcess, code: number): void {
+    for (const oracle of this.#oracles) oracle.ended?.(process, code);
+  }
+
+  removed(index: number, path: string): void {
+    for (const oracle of this.#oracles) oracle.removed?.(index, path);
   }
 
   count(what: string): void {
@@ -63,8 +78,19 @@ export class Witness implements StoreObserver {
     this.violated(`${process.name} met a bug: ${error instanceof Error ? error.stack : String(error)}`);
   }
 
-  ran(process: SimulatedProcess, { then, else: otherwise = [] }: Txn, { succeeded }: TxnResult): void {
-    for (const op of succeeded ? then : otherwise) if (!('get' in op)) this.#wrote(process, op);
+  ran(
+    process: SimulatedProcess,
+    { then, else: otherwise = [] }: Txn,
+    { succeeded }: TxnResult,
+    before: EntriesBefore,
+  ): void {
+    for (const op of succeeded ? then : otherwise) {
+      if ('get' in op) continue;
+      this.#wrote(process, op);
+      if (!('put' in op)) continue;
+      const written = { process, key: op.put, value: op.value, before: before.get(op.put) };
+      for (const oracle of this.#oracles) oracle.wrote?.(written);
+    }
   }
 
   #wrote(process: SimulatedProcess, op: Exclude<Op, { readonly get: string }>): void {
@@ -97,6 +123,7 @@ export class Witness implements StoreObserver {
   }
 
   answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void {
+    for (const oracle of this.#oracles) oracle.answered?.({ server, request, outcome });
     if (isPaddletError(outcome)) {
       this.count(`refused ${outcome.code}`);
       return;

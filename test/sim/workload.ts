@@ -7,6 +7,7 @@ import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import type { Dice } from './dice.ts';
+import type { ClusterShape } from './shape.ts';
 
 /** A row that every record touches. */
 export const SHARED_ID = 1_000_000;
@@ -49,7 +50,7 @@ const SHAPES: readonly Shape[] = [
   { recordsPerTask: 8, batchSize: 2, pushEvery: 2, pullEvery: 3 },
 ];
 
-export function createWorkload(dice: Dice): Workload {
+export function createWorkload(dice: Dice, cluster: ClusterShape): Workload {
   const shape = dice.pick(SHAPES);
   const { recordsPerTask, ...training } = shape;
   const isExact = shape.pushEvery > 1;
@@ -69,7 +70,7 @@ export function createWorkload(dice: Dice): Workload {
     model: { type: 'lr' },
     optimizer: { type: 'sgd', learningRate: 1 },
     training: { ...training, passes: PASSES, seed: dice.whole(0, 1000) },
-    cluster: { pservers: 2, trainers: 3, shards: 6, leaseTtl: dice.pick(['1s', '2s', '3s']) },
+    cluster: { ...sizesOf(cluster), leaseTtl: dice.pick(['1s', '2s', '3s']) },
     tasks: {
       maxFailures: kind === 'rotten' || kind === 'poison' ? 6 : 20,
       maxDiscarded: 1,
@@ -85,6 +86,9 @@ export function createWorkload(dice: Dice): Workload {
     expected: () => ({ ...expectedAccount(facts) }),
   };
 }
+
+/** The part of the job file that says how large the cluster is. */
+export const sizesOf = ({ pservers, trainers, shards }: ClusterShape) => ({ pservers, trainers, shards });
 
 export function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
   const lines = records.map((good, i) => (good ? `1 ${i + 1}:1 ${SHARED_ID}:1\n` : `1 ${i + 1}:x\n`));

@@ -12,9 +12,9 @@ export type InfoAnswer =
   /** No answer in time: the process is starting, dead or busy. */
   | { readonly kind: 'none' };
 
-export async function askInfo(channel: Channel): Promise<InfoAnswer> {
+export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): Promise<InfoAnswer> {
   try {
-    const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs: ANSWER_WITHIN_MS });
+    const reply = await channel.request({ header: { type: 'info' } }, { timeoutMs });
     reply.free();
     return { kind: 'info', info: parseRoleInfo(reply.header.info) };
   } catch (error) {
@@ -32,10 +32,10 @@ const refusedText = (error: PaddletError): PaddletError =>
   new PaddletError('JoinRefused', `did not accept this process: ${error.message}`, { cause: error });
 
 /** The same, on a connection of its own. */
-export async function askInfoAt(network: Network, address: string): Promise<InfoAnswer> {
+export async function askInfoAt(network: Network, address: string, timeoutMs?: number): Promise<InfoAnswer> {
   const channel = network.connect(address);
   try {
-    return await askInfo(channel);
+    return await askInfo(channel, timeoutMs);
   } finally {
     channel.close();
   }

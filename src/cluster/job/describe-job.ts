@@ -8,8 +8,10 @@ import type { KeyValue, Store } from '../../store/store.ts';
 import type { RoleInfo } from '../info.ts';
 import { askInfoAt, type InfoAnswer } from './ask-info.ts';
 import { type ClusterStatus, parseClusterStatus } from './cluster-status.ts';
+import { healthOf, type JobHealth } from './health.ts';
 import { type JobRecord, readJobRecord } from './job-record.ts';
 import { type JobEnd, parseJobEnd } from './job-watch.ts';
+import { parseStartCommand, type StartCommand } from './start-command.ts';
 
 export interface LiveProcess {
   readonly role: RoleInfo['role'];
@@ -24,14 +26,18 @@ export interface LiveProcess {
 
 /** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be read. */
 export type NewestCheckpoint =
-  | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes'>)
+  | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes' | 'timestamp' | 'round'>)
   | { readonly error: string };
 
 export interface JobStatus {
   readonly record: JobRecord;
   readonly end: JobEnd | undefined;
-  /** Undefined until a master has looked. */
-  readonly cluster: ClusterStatus | undefined;
+  /** What the last master wrote; undefined until a master has looked. Not to be believed once that master is dead. */
+  readonly written: ClusterStatus | undefined;
+  /** As it is seen now. */
+  readonly health: JobHealth;
+  /** The command that started the last master, or the run that it belongs to. */
+  readonly command: StartCommand | undefined;
   readonly stopRequested: boolean;
   /** By index. */
   readonly checkpoints: readonly NewestCheckpoint[];
@@ -42,33 +48,51 @@ export interface JobStatus {
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStatus | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;
-  const [result, cluster, stop, master, pservers, trainers, checkpoints] = await Promise.all([
+  const [result, cluster, stop, command, checkpoints, processes] = await Promise.all([
     store.get(keys.result),
     store.get(keys.clusterStatus),
     store.get(keys.stop),
+    store.get(keys.command),
+    store.range({ prefix: keys.checkpointsPrefix }),
+    askProcesses(store, keys, network),
+  ]);
+  return {
+    record,
+    end: result && parseJobEnd(result.key, result.value),
+    written: cluster && parseClusterStatus(cluster.key, cluster.value),
+    health: healthOf(record.job.cluster, processes),
+    command: command && parseStartCommand(command.key, command.value),
+    stopRequested: stop !== undefined,
+    checkpoints: newestCheckpoints(keys, checkpoints.entries),
+    processes,
+  };
+}
+
+/** Every process that has a key under a lease, with what it answers in `timeoutMs`. */
+export async function askProcesses(
+  store: Store,
+  keys: Keys,
+  network: Network,
+  timeoutMs?: number,
+): Promise<LiveProcess[]> {
+  const [master, pservers, trainers] = await Promise.all([
     store.get(keys.masterAddr),
     store.range({ prefix: keys.psPrefix }),
     store.range({ prefix: keys.trainersPrefix }),
-    store.range({ prefix: keys.checkpointsPrefix }),
   ]);
   const found = [
     ...(master === undefined ? [] : [registered('master', 'master', master)]),
     ...pservers.entries.map((entry) => registered('pserver', entry.key.slice(keys.psPrefix.length), entry)),
     ...trainers.entries.map((entry) => registered('trainer', entry.key.slice(keys.trainersPrefix.length), entry)),
   ];
-  return {
-    record,
-    end: result && parseJobEnd(result.key, result.value),
-    cluster: cluster && parseClusterStatus(cluster.key, cluster.value),
-    stopRequested: stop !== undefined,
-    checkpoints: newestCheckpoints(keys, checkpoints.entries),
-    processes: await Promise.all(found.map((one) => ask(network, one))),
-  };
+  return Promise.all(found.map((one) => ask(network, one, timeoutMs)));
 }
 
 function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestCheckpoint[] {
   const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
-  const newest = published.map(({ index, entry: { uuid, md5, bytes } }) => ({ index, uuid, md5, bytes }));
+  const newest = published.map(({ index, entry: { uuid, md5, bytes, timestamp, round } }) => {
+    return { index, uuid, md5, bytes, timestamp, round };
+  });
   return [...newest, ...complaints.map((error) => ({ error }))];
 }
 
@@ -78,8 +102,8 @@ function registered(role: Registered['role'], id: string, entry: KeyValue): Regi
   return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
 }
 
-async function ask(network: Network, process: Registered): Promise<LiveProcess> {
-  const answer = await askInfoAt(network, process.address);
+async function ask(network: Network, process: Registered, timeoutMs: number | undefined): Promise<LiveProcess> {
+  const answer = await askInfoAt(network, process.address, timeoutMs);
   if (answer.kind !== 'info' || answer.info.role === process.role) return { ...process, answer };
   const error = new PaddletError('WrongRole', `did not answer: a ${answer.info.role} has its address now`);
   return { ...process, answer: { kind: 'notUnderstood', error } };

@@ -10,13 +10,16 @@ export interface SignalSource {
 
 /**
  * The first signal asks to stop cleanly (the abort reason is an `Interrupted` error that names it); the second one ends
- * the process at once.
+ * the process at once, after `atOnce`.
  */
-export function abortOnSignals(source: SignalSource): AbortSignal {
+export function abortOnSignals(source: SignalSource, atOnce: () => void = () => {}): AbortSignal {
   const controller = new AbortController();
   for (const signal of SIGNALS) {
     source.on(signal, () => {
-      if (controller.signal.aborted) source.exit(EXIT.interrupted);
+      if (controller.signal.aborted) {
+        atOnce();
+        source.exit(EXIT.interrupted);
+      }
       controller.abort(new PaddletError('Interrupted', `stopped by ${signal}`));
     });
   }

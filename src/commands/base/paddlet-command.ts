@@ -57,9 +57,12 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return createHost({ logLevel, logFormat, ...(name === undefined ? {} : { name }) });
   }
 
-  /** Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. */
-  protected interruption(): AbortSignal {
-    return abortOnSignals(process);
+  /**
+   * Aborted with an `Interrupted` error by SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, after
+   * `atOnce`.
+   */
+  protected interruption(atOnce?: () => void): AbortSignal {
+    return abortOnSignals(process, atOnce);
   }
 
   /** The result of the command: an object for `--json`, on one line, or text for people. */

@@ -6,8 +6,10 @@ import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
+import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
+import { reportingLog } from '../../host/reports.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
@@ -71,7 +73,8 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     options: { readonly flags: RoleFlags; readonly url: string; readonly chroot: string | undefined },
     run: (context: RoleContext) => Promise<R>,
   ): Promise<R | undefined> {
-    const host = this.host(role);
+    const plain = this.host(role);
+    const host = { ...plain, log: reportingLog(plain.log) };
     const stop = this.stopSignal(host);
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
@@ -95,9 +98,13 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
   /** Aborts on a signal, and when the launcher that started this process has exited. */
   private stopSignal(host: Host): AbortSignal {
     const orphaned = new AbortController();
-    onTetherLost(() => {
+    onTetherLost((stopLimitMs) => {
       host.log.warn('the launcher has exited; stopping');
       orphaned.abort();
+      host.clock.after(stopLimitMs, () => {
+        host.log.error(`not stopped within ${stopLimitMs / 1000} s after the launcher has exited; ending at once`);
+        process.exit(EXIT.interrupted);
+      });
     });
     return AbortSignal.any([this.interruption(), orphaned.signal]);
   }
@@ -121,6 +128,7 @@ function makeContext(
     registry,
     health: (isReady) => createHealth({ role, isReady, registry, exposeMetrics: flags['expose-metrics'] }),
     stop,
+    troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,

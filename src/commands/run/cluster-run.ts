@@ -1,21 +1,24 @@
 /**
  * One run of a whole cluster on this machine: where it keeps its files, and the processes with their logs and progress.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
-import type { DirectingInfo } from '../../cluster/info.ts';
-import { spawnSelf } from '../../host/processes.ts';
+import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
-import { createProgressMeter } from '../../roles/launcher/job-progress.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
-import type { ChildSpec, LaunchEnd } from '../../roles/launcher/supervised-child.ts';
+import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
+import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { jobNetwork } from '../base/job-network.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
+import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
+import { ChildReports } from './child-reports.ts';
+import { RunProgress } from './run-progress.ts';
 import { logFolder } from './working-folder.ts';
 
 export interface ClusterRun {
@@ -28,58 +31,76 @@ export interface ClusterRun {
   readonly folder: string;
   readonly loaded: LoadedJob;
   readonly stop: AbortSignal;
+  /** Aborts when all processes are to be killed. */
+  readonly kill: AbortSignal;
+  readonly stopLimitMs: number;
 }
 
-/** Starts the processes, shows progress and returns when all have ended. */
+/** How the run ended; `failure` of the process that failed for good. */
+export type ClusterEnd =
+  | { readonly how: 'done' | 'stopped' }
+  | { readonly how: 'failed'; readonly failure: PaddletError };
+
+/** Starts the processes, shows progress and what they report, and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
   children: readonly ChildSpec[],
   progress: Progress,
-): Promise<LaunchEnd> {
-  const { host, folder, stop, loaded } = run;
+): Promise<ClusterEnd> {
+  const { host, folder, loaded } = run;
   const names = children.map(({ name }) => name).join(', ');
   host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
+  const reports = new ChildReports(host.clock, host.log);
   const showing = showProgress(run, progress, (line) => host.log.info(line));
   try {
-    return await launch({
-      ...host,
-      children,
-      stop,
-      spawn: ({ name, args }) => spawnSelf(args, { logFile: logFile(folder, name), tether: true }),
-    });
+    const end = await launch({ ...run, ...host, children, spawn: (spec) => spawnChild(run, spec, reports) });
+    if (end.how !== 'failed') return end;
+    return { how: 'failed', failure: reports.failureOf(end.by, end.code, logFile(folder, end.by)) };
   } finally {
     showing.cancel();
   }
 }
 
-/** Asks the master at intervals, and moves the bar. Each pass that ends is told to `onPass`. */
-export function showProgress(run: ClusterRun, progress: Progress, onPass: (line: string) => void): { cancel: Cancel } {
-  const { host } = run;
-  const network = jobNetwork(host, run.store, run.keys);
-  const cancelWatch = watchMaster({ ...run, ...host, network, onProgress: progressShower(host, progress, onPass) });
-  return {
-    cancel: () => {
-      cancelWatch();
-      progress.end();
-    },
-  };
+async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: ChildReports): Promise<RunningProcess> {
+  const { host, folder, kill, stopLimitMs } = run;
+  const child = await spawnSelf(args, {
+    logFile: logFile(folder, name),
+    onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
+    tetherMs: stopLimitMs,
+    env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    onReport: (report) => reports.take(name, report),
+  });
+  const killChild = (): void => void child.kill('SIGKILL');
+  if (kill.aborted) killChild();
+  kill.addEventListener('abort', killChild);
+  void child.ended.then(() => kill.removeEventListener('abort', killChild));
+  return child;
 }
 
-function progressShower(
-  { clock }: Host,
-  progress: Progress,
-  onPass: (line: string) => void,
-): (info: DirectingInfo) => void {
-  const meter = createProgressMeter();
-  let passesLogged = 0;
-  return (info) => {
-    for (const { pass, loss } of info.ended.slice(passesLogged)) {
-      const mean = loss === undefined ? '' : `: loss ${loss.toFixed(5)}`;
-      onPass(`pass ${pass + 1} of ${info.passes} finished${mean}`);
-    }
-    passesLogged = info.ended.length;
-    const { done, total, note } = meter(info, clock.monotonicMs());
-    progress.update(done, total, note);
+/**
+ * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that
+ * ends, and for each wait that lasts.
+ */
+export function showProgress(run: ClusterRun, progress: Progress, onLine: (line: string) => void): { cancel: Cancel } {
+  const { host, store, keys, loaded } = run;
+  const shown = new RunProgress({ ...host, progress, onLine });
+  const watched = { ...host, store, keys };
+  const cancels = [
+    watchMaster({ ...watched, network: jobNetwork(host, store, keys), onProgress: (info) => shown.heard(info) }),
+    watchHealth({
+      ...watched,
+      // That a process does not answer is shown: failed connections need no log lines.
+      network: jobNetwork({ ...host, log: QUIET_LOG }, store, keys),
+      needs: loaded.job.cluster,
+      hasAdvanced: () => shown.hasAdvanced(),
+      onWaiting: (waitingFor) => shown.waits(waitingFor),
+    }),
+  ];
+  return {
+    cancel: () => {
+      for (const cancel of cancels) cancel();
+      progress.end();
+    },
   };
 }
 
@@ -91,16 +112,4 @@ export function removeLogs(folder: string): void {
   const logs = logFolder(folder);
   if (!existsSync(logs)) return;
   for (const name of readdirSync(logs)) if (LOG_NAME.test(name)) rmSync(join(logs, name), { force: true });
-}
-
-/** The last error in the log of the process that failed, as it was printed. */
-export function childFailure({ code, by }: { code: number; by: string }, folder: string): PaddletError {
-  const file = logFile(folder, by);
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const at = lines.findLastIndex((line) => line.startsWith('error '));
-  const [, errorCode, text] = /^error (\w+): (.*)$/s.exec(lines.slice(at).join('\n')) ?? [];
-  const [message, hint] = (text ?? `ended with exit code ${code}`).split('\nhint: ');
-  return new PaddletError(isErrorCode(errorCode) ? errorCode : 'Internal', `${by}: ${message}`, {
-    hint: hint ?? `see its log, ${file}`,
-  });
 }

@@ -12,8 +12,9 @@ import { refuseChangedData, refuseDifferences } from '../../roles/master/publish
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
-import type { Store } from '../../store/store.ts';
+import type { KeyValue } from '../../store/store.ts';
 import { askYesNo, canAsk } from '../base/ask.ts';
+import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
@@ -22,7 +23,7 @@ import { exposeFlags } from '../base/role-command.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
-import { type ClusterRun, childFailure, removeLogs, runCluster } from './cluster-run.ts';
+import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { resetJob } from './reset-job.ts';
@@ -64,6 +65,10 @@ the result. One run works in a folder at a time; --attach shows it on another te
       dependsOn: ['fresh'],
       description: 'With --fresh: delete a job that is not finished, without asking.',
     }),
+    'stop-timeout': durationFlag(
+      '60s',
+      'How long a stop may take, by Ctrl-C for example; then processes are killed. What they did not save is computed again.',
+    ),
     attach: Flags.boolean({
       exclusive: ['fresh'],
       description: 'Show the run that another process started in this folder. Ctrl-C ends only what is shown.',
@@ -75,14 +80,16 @@ the result. One run works in a folder at a time; --attach shows it on another te
     const host = this.host('run');
     const loaded = await loadJob({ path: this.args.job, sets: flags.set, dataDir: flags['data-dir'], disk: host.disk });
     const folder = jobFolder(flags, loaded.job.name);
-    const stop = this.stopSignal();
+    const kill = new AbortController();
+    const stop = this.stopSignal(() => kill.abort());
+    const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
     if (flags.attach) {
       checkAttachable(folder);
-      return this.withStore({ host, folder, loaded, stop }, (run) => this.attach(run));
+      return this.withStore(parts, (run) => this.attach(run));
     }
     const working = await WorkingFolder.open(host, folder);
     try {
-      const code = await this.withStore({ host, folder, loaded, stop }, (run) => this.start(run, working));
+      const code = await this.withStore(parts, (run) => this.start(run, working));
       working.ended(code);
       return code;
     } catch (error) {
@@ -94,7 +101,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
   }
 
   private async withStore(
-    parts: Pick<ClusterRun, 'host' | 'folder' | 'loaded' | 'stop'>,
+    parts: Omit<ClusterRun, 'store' | 'url' | 'keys'>,
     act: (run: ClusterRun) => Promise<ExitCode>,
   ): Promise<ExitCode> {
     const { flags } = this;
@@ -136,17 +143,17 @@ the result. One run works in a folder at a time; --attach shows it on another te
       host.log.info('detached: the job continues');
       return EXIT.interrupted;
     }
-    const result = await readResult(host, store, keys.result);
+    const result = await readResult(run);
     if (result !== undefined) return this.showEnd(result);
     const failure = failureOf(end.holder);
     if (failure !== undefined) throw failure;
     return EXIT.interrupted;
   }
 
-  private stopSignal(): AbortSignal {
+  private stopSignal(atOnce: () => void): AbortSignal {
     const orphaned = new AbortController();
     onTetherLost(() => orphaned.abort());
-    return AbortSignal.any([this.interruption(), orphaned.signal]);
+    return AbortSignal.any([this.interruption(atOnce), orphaned.signal]);
   }
 
   private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
@@ -178,12 +185,12 @@ the result. One run works in a folder at a time; --attach shows it on another te
   }
 
   private async train(run: ClusterRun): Promise<ExitCode> {
-    const { host, store, keys, folder, loaded } = run;
+    const { host, loaded } = run;
     const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
     const end = await runCluster(run, children, this.progress('training'));
-    const result = await readResult(host, store, keys.result);
+    const result = await readResult(run);
     if (result !== undefined) return this.showEnd(result);
-    if (end.how === 'failed') throw childFailure(end, folder);
+    if (end.how === 'failed') throw end.failure;
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
   }
@@ -219,9 +226,25 @@ the result. One run works in a folder at a time; --attach shows it on another te
   }
 }
 
+/** How long a store that does not answer is asked for a result after a stop. */
+const RESULT_WITHIN_MS = 5_000;
+
 /** Also after an interruption: the job may have ended all the same. */
-const readResult = (host: Host, store: Store, key: string) =>
-  retryUntilAnswered({ ...host, store, signal: new AbortController().signal }, () => store.get(key));
+async function readResult({ host, store, keys, stop }: ClusterRun) {
+  const limit = new AbortController();
+  const ask = (): Promise<KeyValue | undefined> =>
+    retryUntilAnswered({ ...host, store, signal: limit.signal }, () => store.get(keys.result));
+  if (!stop.aborted) return ask();
+  const cancel = host.clock.after(RESULT_WITHIN_MS, () => limit.abort());
+  try {
+    return await ask();
+  } catch (error) {
+    if (isPaddletError(error, 'Interrupted')) return undefined;
+    throw error;
+  } finally {
+    cancel();
+  }
+}
 
 /** The result that is printed again is that of the job as it was run. */
 function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
+import type { Network } from '../../protocol/messages/channel.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -10,10 +11,12 @@ import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, findStore, waitForChroot } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
+import { QUIET_LOG } from '../base/quiet-log.ts';
 import { unknownJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { statusJson } from './status-json.ts';
+import { directingInfo, type ShownStatus, statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
+import { readStoredProgress } from './stored-progress.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
   static override summary = 'Show the status of a job, or wait for it';
@@ -45,8 +48,8 @@ trainer are working, with --wait done when the job has ended; then the exit code
     try {
       const keys = await this.findJob(host, store, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
-      const network = jobNetwork({ ...host, log: quiet }, store, keys);
-      const status = await retryUntilAnswered({ ...host, store, signal }, () => describeJob(store, keys, network));
+      const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
+      const status = await retryUntilAnswered({ ...host, store, signal }, () => showJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
       const json = statusJson(status, host.clock.wallSeconds());
       this.output(json, () => statusText(status, this.table.bind(this)));
@@ -84,8 +87,11 @@ trainer are working, with --wait done when the job has ended; then the exit code
   }
 }
 
-/** A process that does not answer is shown as such: failed connections need no log lines. */
-const quiet: Host['log'] = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+async function showJob(store: Store, keys: Keys, network: Network): Promise<ShownStatus | undefined> {
+  const status = await describeJob(store, keys, network);
+  if (status === undefined || status.end !== undefined || directingInfo(status) !== undefined) return status;
+  return { ...status, stored: await readStoredProgress(store, keys, status) };
+}
 
 const tooLate = (until: string, ms: number): PaddletError =>
   new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, {

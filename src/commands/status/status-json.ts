@@ -4,15 +4,26 @@
  */
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
+import { type JobHealth, waitingText } from '../../cluster/job/health.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
+import type { StoredProgress } from './stored-progress.ts';
 
-export type JobPhase = 'done' | 'failed' | 'stopped' | 'waiting' | DirectingInfo['phase'];
+/** A job's status, and how far it is when no master says so. */
+export interface ShownStatus extends JobStatus {
+  readonly stored?: StoredProgress | undefined;
+}
 
-/** `stopped`: no process lives. `waiting`: some do, and no master directs the job. */
+export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
+
+/**
+ * `stopped`: no process lives. `unresponsive`: none answers, though some may live. `waiting`: some answer, and no
+ * master directs the job.
+ */
 export function phaseOf(status: JobStatus): JobPhase {
   const { end, processes } = status;
   if (end !== undefined) return 'failure' in end ? 'failed' : 'done';
-  return directingInfo(status)?.phase ?? (processes.length === 0 ? 'stopped' : 'waiting');
+  if (processes.length === 0) return 'stopped';
+  return directingInfo(status)?.phase ?? (status.health.status === 'UNKNOWN' ? 'unresponsive' : 'waiting');
 }
 
 /** What the master says, once it directs the job. */
@@ -24,15 +35,15 @@ export function directingInfo({ processes }: JobStatus): DirectingInfo | undefin
 }
 
 /** `wallSeconds`: now, in seconds since 1970. */
-export function statusJson(status: JobStatus, wallSeconds: number): object {
-  const { record, end, cluster, processes, checkpoints } = status;
+export function statusJson(status: ShownStatus, wallSeconds: number): object {
+  const { record, end, processes, checkpoints, command } = status;
   const { passes, mode } = record.job.training;
   const common = {
     job: record.job.name,
     mode,
     passes,
     phase: phaseOf(status),
-    cluster: cluster ?? { cluster_status: 'UNKNOWN', reason: 'no master has looked yet', nodes: [] },
+    cluster: clusterJson(status),
     processes: processes.map(processJson),
   };
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
@@ -41,28 +52,58 @@ export function statusJson(status: JobStatus, wallSeconds: number): object {
     elapsedSeconds: elapsedSeconds(record, wallSeconds),
     checkpoints,
     ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
+    ...(command && { resume: command }),
     ...progressJson(status, directingInfo(status)),
   };
 }
 
-function progressJson(status: JobStatus, master: DirectingInfo | undefined): object {
-  if (master === undefined) return {};
-  const { waitReason, passes } = master;
+/** As it is now; `written` is what the last master wrote, which counts only while that master answers. */
+function clusterJson({ health, written, processes }: JobStatus): object {
+  const isBelieved = processes.some(({ role, answer }) => role === 'master' && answer.kind === 'info');
+  return {
+    cluster_status: health.status,
+    reason: reasonOf(health),
+    nodes: health.nodes,
+    waitingFor: health.waitingFor,
+    ...(written && { written: { ...written, believed: isBelieved } }),
+  };
+}
+
+/** Why the health is what it is; empty when all is well. */
+export function reasonOf({ status, waitingFor }: JobHealth): string {
+  const texts = waitingFor.map(waitingText).join('; ');
+  if (status === 'OK') return '';
+  if (status === 'UNHEALTHY') return `waiting for ${texts}`;
+  if (texts === '') return 'no process is running';
+  return `no process answers: they are dead, suspended or unreachable; waiting for ${texts}`;
+}
+
+function progressJson(status: ShownStatus, master: DirectingInfo | undefined): object {
+  if (master === undefined) return storedJson(status.stored);
+  const { waitReason, passes, recordsPerSecond } = master;
   const applied = leastApplied(status);
   const records = applied && { applied: applied.applied, discarded: applied.discarded };
   if (master.mode === 'sync') {
     const { pass, ...rounds } = master.rounds;
-    return { ...(pass === undefined ? {} : { pass }), rounds, records: { ...records }, waitReason };
+    return { ...(pass === undefined ? {} : { pass }), rounds, records: { ...records }, recordsPerSecond, waitReason };
   }
   const { pass, total, done, todo, pending, discarded } = master.tasks;
   return {
     pass,
     tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
-    records: { ...master.sums, ...records },
+    records: { ...master.sums, ...records, lost: master.lost },
+    recordsPerSecond,
     attempts: master.attempts,
     recovery: master.recovery,
     waitReason,
   };
+}
+
+function storedJson(stored: StoredProgress | undefined): object {
+  if (stored === undefined) return {};
+  const { pass } = stored;
+  if (stored.mode === 'async') return { pass, tasks: stored.tasks, records: stored.records };
+  return { pass, rounds: { total: stored.total, round: stored.round, records: stored.records } };
 }
 
 /** From the ledgers of the pserver that applied least; undefined unless all pservers answered. */

@@ -1,29 +1,72 @@
 /** The status of a job for people. */
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
+import { shellCommand } from '../../cluster/job/start-command.ts';
+import { isoTime } from '../../host/clock.ts';
 import { resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
-import { directingInfo, phaseOf } from './status-json.ts';
+import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
 
-export function statusText(status: JobStatus, table: MakeTable): string {
-  const { record, end, processes, cluster } = status;
+export function statusText(status: ShownStatus, table: MakeTable): string {
+  const { record, end, processes, written, health } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
   if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
   const master = directingInfo(status);
   if (master !== undefined) {
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
+  } else lines.push(...storedText(status));
+  const reason = reasonOf(health);
+  lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
+  if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
+    lines.push(`the last master wrote ${written.cluster_status}: not believed, as it does not answer`);
   }
-  if (cluster !== undefined) lines.push(`cluster: ${cluster.cluster_status}${cluster.reason && `, ${cluster.reason}`}`);
   for (const { role, id, answer } of processes) {
     if (answer.kind === 'notUnderstood') {
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
+  if (end === undefined && health.status === 'UNKNOWN') lines.push(...resumeText(status));
   if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
   return [...lines, '', table(columns, processes.map(processCells))].join('\n');
+}
+
+/** How far the job is that no master directs, and its newest checkpoints. */
+function storedText({ stored, checkpoints, record }: ShownStatus): string[] {
+  const { passes } = record.job.training;
+  const lines: string[] = [];
+  if (stored !== undefined) {
+    const at = `pass ${Math.min(stored.pass + 1, passes)} of ${passes}`;
+    if (stored.mode === 'sync') {
+      lines.push(`${at}, round ${stored.round} of ${stored.total}`, `records: ${stored.records} in these rounds`);
+    } else {
+      const { total, done, discarded } = stored.tasks;
+      const { read, bad, duplicate } = stored.records;
+      lines.push(
+        `${at}; tasks of all passes: ${done} of ${total} done, ${discarded} discarded`,
+        `records: ${read} read, ${bad} bad, ${duplicate} duplicate, of finished tasks`,
+      );
+    }
+  }
+  return [...lines, ...checkpointText(checkpoints)];
+}
+
+function checkpointText(checkpoints: JobStatus['checkpoints']): string[] {
+  const files = checkpoints.flatMap((one) => ('error' in one ? [] : [one]));
+  const wrong = checkpoints.flatMap((one) => ('error' in one ? [one.error] : []));
+  if (files.length === 0) return ['newest checkpoint: none', ...wrong];
+  const megabytes = (files.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / 1e6).toFixed(1);
+  const times = files.map(({ timestamp }) => isoTime(timestamp).slice(0, 19));
+  const oldest = times.toSorted()[0]!;
+  const which = files.map(({ index, uuid }) => `pserver ${index}: ${uuid}`).join(', ');
+  return [`newest checkpoint: ${oldest}Z, ${megabytes} MB (${which})`, ...wrong];
+}
+
+function resumeText({ command }: ShownStatus): string[] {
+  if (command === undefined) return [];
+  return [`to resume it, on ${command.host}:`, `  cd ${shellCommand([command.folder])} && ${command.command}`];
 }
 
 type AsyncInfo = Extract<DirectingInfo, { mode: 'async' }>;

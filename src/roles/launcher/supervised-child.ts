@@ -7,7 +7,7 @@ import { createRestartPolicy, type ProcessEnd } from '../../core/restart-policy.
 export interface ChildProcess {
   readonly pid: number;
   readonly ended: Promise<ProcessEnd>;
-  kill(signal: 'SIGTERM'): boolean;
+  kill(signal: 'SIGTERM' | 'SIGKILL'): boolean;
 }
 
 export interface ChildSpec {
@@ -32,11 +32,14 @@ export interface ChildOptions {
 }
 
 export interface SupervisedChild {
+  readonly name: string;
   readonly role: ChildSpec['role'];
   /** Resolves when it has ended for good. */
   readonly ended: Promise<LaunchEnd>;
   /** Asks it to leave. */
   stop(): void;
+  /** Ends it at once. */
+  kill(): void;
 }
 
 export function superviseChild(options: ChildOptions, spec: ChildSpec): SupervisedChild {
@@ -48,6 +51,7 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
   /** While it is being started there is no process to signal yet. */
   let isStarting = false;
   let isAsked = false;
+  let isKilled = false;
   let cancelRestart: Cancel = () => {};
 
   async function start(): Promise<void> {
@@ -57,13 +61,14 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
       running = await spawn(spec);
     } catch (error) {
       log.error(`${name} cannot be started: ${(error as Error).message}`);
-      ended.resolve({ how: 'failed', code: EXIT.bug, by: name });
+      judge({ code: EXIT.machine, signal: null }, 0);
       return;
     } finally {
       isStarting = false;
     }
     // The run was stopped while this process was being started.
-    if (isAsked) running.kill('SIGTERM');
+    if (isKilled) running.kill('SIGKILL');
+    else if (isAsked) running.kill('SIGTERM');
     const end = await running.ended;
     running = undefined;
     judge(end, clock.monotonicMs() - startedMs);
@@ -71,6 +76,9 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
 
   function judge(end: ProcessEnd, livedMs: number): void {
     const verdict = policy.ended(end, livedMs);
+    if (isStopping() && !isKilled && end.code !== EXIT.done && end.code !== EXIT.interrupted) {
+      log.warn(`${name} could not stop cleanly (${end.signal ?? `exit code ${end.code}`})`);
+    }
     if (isStopping() || verdict.act === 'stopped') ended.resolve({ how: 'stopped' });
     else if (verdict.act === 'done') ended.resolve({ how: 'done' });
     else if (verdict.act === 'giveUp') ended.resolve({ how: 'failed', code: verdict.code, by: name });
@@ -82,8 +90,13 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
 
   void start();
   return {
+    name,
     role,
     ended: ended.promise,
+    kill() {
+      isKilled = true;
+      running?.kill('SIGKILL');
+    },
     stop() {
       isAsked = true;
       cancelRestart();

@@ -1,7 +1,9 @@
 /** What the master tells of itself and of the job: for `status`, for the launcher's progress, for /metrics. */
 import { Gauge } from 'prom-client';
+import type { Clock } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { DirectingInfo, MasterInfo } from '../../cluster/info.ts';
+import type { DirectingInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
+import { processInfo } from '../../cluster/process-info.ts';
 import type { Job } from '../../job/schema.ts';
 import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';
@@ -24,6 +26,8 @@ export function createMasterInfo(
   let waiting = 'the store';
   let phase: JobPhase = 'starting';
   const passes: DirectingInfo['ended'][number][] = [];
+  let recordsPerSecond: number | undefined;
+  const rate = createRate(context.host.clock);
   registerMetrics(context, state);
   return {
     waits: (what) => {
@@ -32,6 +36,8 @@ export function createMasterInfo(
     waitingFor: () => waiting,
     enters: (next) => {
       phase = next;
+      const now = state();
+      if (now !== undefined) rate(now.training.describe());
     },
     passEnded: ({ pass, records, loss }) => {
       passes.push({ pass, ...(records === undefined ? {} : { records }), ...(loss === undefined ? {} : { loss }) });
@@ -39,13 +45,13 @@ export function createMasterInfo(
     describe: () => {
       const self = {
         role: 'master' as const,
-        pid: context.pid,
-        host: context.hostName,
-        version: context.version,
+        ...processInfo(context),
         job: job.name,
       };
       const now = state();
       if (now === undefined) return { ...self, state: 'waiting', waitingFor: waiting };
+      const training = now.training.describe();
+      if (phase === 'starting' || phase === 'training') recordsPerSecond = rate(training);
       return {
         ...self,
         state: 'working',
@@ -53,7 +59,8 @@ export function createMasterInfo(
         passes: job.training.passes,
         ended: passes,
         waitReason: waitReason(now),
-        ...now.training.describe(),
+        ...training,
+        ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),
         records: now.record.train.records,
         ...(now.evaluation === undefined ? {} : { evaluation: now.evaluation.service.queue.counts() }),
         trainers: Object.fromEntries(
@@ -61,6 +68,19 @@ export function createMasterInfo(
         ),
       };
     },
+  };
+}
+
+/** Records per second since the first call at which they were known, or since they went down. */
+function createRate(clock: Clock): (training: TrainingInfo) => number | undefined {
+  let first: { readonly records: number; readonly atMs: number } | undefined;
+  return (training) => {
+    const records = training.mode === 'async' ? training.sums.good : training.rounds.records;
+    if (records === undefined) return undefined;
+    const atMs = clock.monotonicMs();
+    // They go down when a job in sync mode is set back.
+    if (first === undefined || records < first.records) first = { records, atMs };
+    return atMs === first.atMs ? undefined : Math.round((records - first.records) / ((atMs - first.atMs) / 1000));
   };
 }
 

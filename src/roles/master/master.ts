@@ -14,6 +14,7 @@ import {
   readStopRevision,
   watchJob,
 } from '../../cluster/job/job-watch.ts';
+import type { StartCommand } from '../../cluster/job/start-command.ts';
 import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import type { DataPlace } from '../../data/place.ts';
@@ -32,6 +33,8 @@ export interface MasterOptions {
   readonly job: Job;
   readonly dataDir: string;
   readonly cacheDir: string;
+  /** What resumes the job, for its status. */
+  readonly command?: StartCommand;
   /** Runs the commands of a job that has any. */
   readonly shell?: Shell;
 }
@@ -117,7 +120,9 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   if (watch.stopRequested()) return undefined;
   const { keys, store } = context;
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
-  await retryStore(context, () => fencedTxn(store, fence, { then: [register] }));
+  const { command } = options;
+  const noteCommand = command === undefined ? [] : [{ put: keys.command, value: JSON.stringify(command) }];
+  await retryStore(context, () => fencedTxn(store, fence, { then: [register, ...noteCommand] }));
   if (oldStop !== 0n) {
     // A later request stays: the watch tells of it.
     const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };

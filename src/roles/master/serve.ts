@@ -22,9 +22,16 @@ export function createHandler(
     if (header.job !== now.record.id) throw new PaddletError('WrongJob', 'this master directs another job');
     if (header.batchPlanId !== now.record.batchPlanId)
       throw new PaddletError('WrongBatchPlan', 'the batch plan of the request is not that of the job');
-    if (!now.isHeld()) throw new PaddletError('Suspended', 'this master is cut off from the store');
-    return answer(now, request, session).catch(asSuspended);
+    checkHeld(now);
+    const reply = await answer(now, request, session).catch(asSuspended);
+    // It may have waited long, as for a task: another master may have the lock by now.
+    checkHeld(now);
+    return reply;
   };
+}
+
+function checkHeld({ isHeld }: MasterState): void {
+  if (!isHeld()) throw new PaddletError('Suspended', 'this master is cut off from the store');
 }
 
 async function answer(state: MasterState, request: Received<RequestHeader>, session: Session): Promise<Reply> {

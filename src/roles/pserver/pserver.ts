@@ -15,6 +15,7 @@ import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { checkDesired } from '../../cluster/placement/ps-desired.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
+import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
@@ -86,7 +87,6 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       };
       const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
-      await announce(owned, 'up');
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -111,9 +111,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
-function describe({ pid, hostName, version }: RoleContext, shards: ShardsInfo): PserverInfo {
-  return { role: 'pserver', pid, host: hostName, version, ...shards };
-}
+const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
+  role: 'pserver',
+  ...processInfo(context),
+  ...shards,
+});
 
 type StartOptions = Pick<
   ShardServiceOptions,

@@ -64,7 +64,13 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
-    return answer(header.type, current, request as Request<JobType>, session);
+    const answered = answer(header.type, current, request as Request<JobType>, session);
+    if (!(answered instanceof Promise)) return answered;
+    return answered.then((reply) => {
+      // It may have waited long, as for a file to be written: another pserver may have the index by now.
+      checkHeld(current);
+      return reply;
+    });
   };
 }
 

@@ -16,10 +16,15 @@ export async function serveUntilStopped(
   fatal: AbortSignal,
 ): Promise<RoleEnd> {
   const { context, lease } = owned;
+  const ending = AbortSignal.any([watch.stopSignal, lease.lost, fatal]);
+  // Requests are served already: what they changed is saved even if the index turns out to be lost here.
+  let taken: PaddletError | undefined;
   try {
-    await orAborted(new Promise<never>(() => {}), AbortSignal.any([watch.stopSignal, lease.lost, fatal]));
+    await announce(owned, 'up', ending);
+    await orAborted(new Promise<never>(() => {}), ending);
   } catch (error) {
-    if (!isPaddletError(error, 'Interrupted')) throw error;
+    if (isPaddletError(error, 'LeaseGone')) taken = error;
+    else if (!isPaddletError(error, 'Interrupted')) throw error;
   }
   const end = watch.end();
   if (end !== undefined) {
@@ -30,7 +35,7 @@ export async function serveUntilStopped(
     await trainersGone(context, AbortSignal.any([lease.lost, fatal]));
   }
   service.freeze();
-  const loss = lossOfIndex(lease, fatal);
+  const loss = taken ?? lossOfIndex(lease, fatal);
   if (loss !== undefined) return part(owned, service, loss);
   if (fatal.aborted) throw fatal.reason;
   if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;

@@ -9,6 +9,7 @@ import type { TrainerInfo } from '../../cluster/info.ts';
 import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
+import { processInfo } from '../../cluster/process-info.ts';
 import type { RequestHandler } from '../../protocol/messages/channel.ts';
 import { createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
@@ -27,7 +28,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   registerTrainerMetrics(context.registry, activity);
   let waitingFor: string | undefined = 'the job';
   const info = (): TrainerInfo => {
-    const self = { role: 'trainer' as const, id, pid: context.pid, host: context.hostName, version: context.version };
+    const self = { role: 'trainer' as const, id, ...processInfo(context) };
     if (waitingFor !== undefined) return { ...self, state: 'waiting', waitingFor };
     return { ...self, state: 'working', ...activity.report(), spentMs: activity.spentMs() };
   };

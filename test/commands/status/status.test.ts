@@ -4,8 +4,9 @@ import { PaddletError } from '../../../src/base/errors.ts';
 import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
 import type { JobStatus, LiveProcess } from '../../../src/cluster/job/describe-job.ts';
+import { healthOf } from '../../../src/cluster/job/health.ts';
 import { JOB_RECORD_VERSION } from '../../../src/cluster/job/job-record.ts';
-import { phaseOf, statusJson } from '../../../src/commands/status/status-json.ts';
+import { phaseOf, type ShownStatus, statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
@@ -32,13 +33,17 @@ const MASTER = says(infos.asyncMaster(), 'master');
 const PSERVERS = [says(infos.asyncPserver(0, 640), '0'), says(infos.asyncPserver(1, 512), '1')];
 const TRAINER = says(infos.workingTrainer, 't');
 
-const statusOf = (processes: readonly LiveProcess[], more: Partial<JobStatus> = {}): JobStatus => {
-  const cluster = { cluster_status: 'OK' as const, reason: '', nodes: [0, 1] };
-  return { record, end: undefined, cluster, stopRequested: false, checkpoints: [], processes, ...more };
+const COMMAND = { command: 'paddlet run job.yaml', folder: '/my jobs', host: 'here' };
+
+const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> = {}): ShownStatus => {
+  const written = { cluster_status: 'OK' as const, reason: '', nodes: [0, 1] };
+  const health = healthOf(record.job.cluster, processes);
+  const none = { end: undefined, stopRequested: false, checkpoints: [], command: COMMAND };
+  return { record, written, health, processes, ...none, ...more };
 };
 
 /** Without the table's alignment. */
-const textOf = (status: JobStatus): string[] =>
+const textOf = (status: ShownStatus): string[] =>
   statusText(status, (_columns, rows) => rows.map((row) => row.join(' ')).join('\n')).split('\n');
 
 describe('the status of a job in async mode', () => {
@@ -57,14 +62,22 @@ describe('the status of a job in async mode', () => {
   });
 
   it('for a script: tasks of all passes, and the records of the pserver that applied least', () => {
-    expect(statusJson(statusOf([MASTER, ...PSERVERS]), 1_010)).toMatchObject({
+    expect(statusJson(statusOf([MASTER, ...PSERVERS, TRAINER]), 1_010)).toMatchObject({
       phase: 'training',
       elapsedSeconds: 10,
       pass: 1,
       tasks: { total: 40, done: 12, discarded: 0, todo: 7, pending: 1 },
-      records: { read: 1_200, bad: 0, applied: 512, discarded: 0 },
+      records: { read: 1_200, bad: 0, applied: 512, discarded: 0, lost: 0 },
+      recordsPerSecond: 320,
+      cluster: {
+        cluster_status: 'OK',
+        reason: '',
+        nodes: [0, 1],
+        waitingFor: [],
+        written: { cluster_status: 'OK', reason: '', nodes: [0, 1], believed: true },
+      },
       waitReason: 'that is why',
-      processes: [{ role: 'master', answers: true }, { index: 0, updates: 9 }, { index: 1 }],
+      processes: [{ role: 'master', answers: true }, { index: 0, updates: 9 }, { index: 1 }, { answers: true }],
     });
   });
 
@@ -105,7 +118,8 @@ describe('the status of a job whose master', () => {
   it('answers with something else says so', () => {
     expect(textOf(statusOf([odd]))).toEqual([
       'job small: waiting',
-      'cluster: OK',
+      'newest checkpoint: none',
+      'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running); trainers: 0 of 1',
       'the master answered with something this version does not understand: field mode',
       '',
       'master   master:master unknown, see above',
@@ -120,5 +134,57 @@ describe('the status of a job whose master', () => {
     ['is dead', [], 'stopped'],
   ] as const)('%s', (_what, processes, phase) => {
     expect(phaseOf(statusOf(processes))).toBe(phase);
+  });
+});
+
+describe('the status of a job that no master directs', () => {
+  const stored = {
+    mode: 'async' as const,
+    pass: 1,
+    tasks: { total: 40, done: 12, discarded: 0 },
+    records: { read: 1_200, bad: 0, duplicate: 0 },
+  };
+  const checkpoints = [0, 1].map((index) => {
+    return { index, uuid: `file-${index}`, md5: 'd', bytes: 600_000, timestamp: 1_700_000_000 + index };
+  });
+
+  it('is how far it is, its newest checkpoint, and how to resume it', () => {
+    expect(textOf(statusOf([], { stored, checkpoints }))).toEqual([
+      'job small: stopped',
+      'pass 2 of 4; tasks of all passes: 12 of 40 done, 0 discarded',
+      'records: 1200 read, 0 bad, 0 duplicate, of finished tasks',
+      'newest checkpoint: 2023-11-14T22:13:20Z, 1.2 MB (pserver 0: file-0, pserver 1: file-1)',
+      'cluster: UNKNOWN, no process is running',
+      'to resume it, on here:',
+      "  cd '/my jobs' && paddlet run job.yaml",
+      'no live processes',
+    ]);
+    expect(statusJson(statusOf([], { stored, checkpoints }), 1_010)).toMatchObject({
+      phase: 'stopped',
+      pass: 1,
+      tasks: { total: 40, done: 12 },
+      records: { read: 1_200 },
+      resume: COMMAND,
+      cluster: { cluster_status: 'UNKNOWN', nodes: [], written: { cluster_status: 'OK', believed: false } },
+    });
+  });
+
+  it('in sync mode is a round', () => {
+    const rounds = { mode: 'sync' as const, pass: 2, round: 85, total: 400, records: 68_000 };
+    expect(textOf(statusOf([], { stored: rounds })).slice(1, 3)).toEqual([
+      'pass 3 of 4, round 85 of 400',
+      'records: 68000 in these rounds',
+    ]);
+  });
+
+  it('does not believe what a master wrote that does not answer', () => {
+    const dead = (['master', 'pserver', 'trainer'] as const).map((role) => live(role, '0', { kind: 'none' }));
+    const status = statusOf(dead);
+    expect(phaseOf(status)).toBe('unresponsive');
+    expect(textOf(status).slice(2, 4)).toEqual([
+      'cluster: UNKNOWN, no process answers: they are dead, suspended or unreachable; waiting for the lease of ' +
+        'the master to expire, 5 s; the lease of pserver 0 to expire, 5 s; the lease of trainer 0 to expire, 5 s',
+      'the last master wrote OK: not believed, as it does not answer',
+    ]);
   });
 });

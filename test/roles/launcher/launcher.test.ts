@@ -27,6 +27,7 @@ it('asks a process to leave that was being started when the run was stopped, and
   const ended = launch({
     clock: new FakeClock(),
     log: SILENT,
+    stopLimitMs: 60_000,
     children: CHILDREN,
     spawn: async ({ name }) => (name === 'master' ? process(name) : spawning.promise),
     stop: stop.signal,
@@ -44,6 +45,7 @@ it('ends even when that process cannot be started after all', async () => {
   const ended = launch({
     clock: new FakeClock(),
     log: SILENT,
+    stopLimitMs: 60_000,
     children: CHILDREN.slice(0, 1),
     spawn: () => spawning.promise,
     stop: stop.signal,
@@ -60,6 +62,7 @@ it('starts again what dies, and stops everything when one process fails for good
   const ended = launch({
     clock,
     log: { ...SILENT, warn: (message: string) => void events.push(message) },
+    stopLimitMs: 60_000,
     children: CHILDREN,
     spawn: async ({ name }) => {
       events.push(`start ${name}`);
@@ -86,4 +89,66 @@ it('starts again what dies, and stops everything when one process fails for good
     'start pserver 0',
     'kill pserver 0',
   ]);
+});
+
+it('says at once that it stops, and kills each group that does not end within its part of the limit', async () => {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const events: string[] = [];
+  const say = (message: string): void => void events.push(message);
+  const ended = launch({
+    clock,
+    log: { ...SILENT, info: say, error: say },
+    stopLimitMs: 8_000,
+    children: [...CHILDREN, { name: 'trainer 0', role: 'trainer', args: [] }],
+    spawn: async ({ name }) => {
+      const end = Promise.withResolvers<ProcessEnd>();
+      const kill = (signal: string): boolean => {
+        events.push(`${clock.monotonicMs() - startedMs} ${signal} ${name}`);
+        // The master alone does as it is asked.
+        if (signal === 'SIGKILL' || name === 'master') end.resolve({ code: 130, signal: null });
+        return true;
+      };
+      return { pid: 1, ended: end.promise, kill };
+    },
+    stop: stop.signal,
+  });
+  await clock.advance(0);
+  const startedMs = clock.monotonicMs();
+  stop.abort();
+  expect(events).toEqual([
+    'stopping, for at most 8 s: trainers return their work, then pservers save',
+    '0 SIGTERM trainer 0',
+  ]);
+  await clock.advance(10_000);
+  expect(await ended).toEqual({ how: 'stopped' });
+  expect(events.filter((event) => /^\d/.test(event))).toEqual([
+    '0 SIGTERM trainer 0',
+    '2000 SIGKILL trainer 0',
+    '2000 SIGTERM pserver 0',
+    '6000 SIGKILL pserver 0',
+    '6000 SIGTERM master',
+  ]);
+  expect(events).toContain('waiting for pserver 0 to stop; Ctrl-C again kills all processes');
+  expect(events).toContain('pserver 0 did not stop in time, killed: what is not in a checkpoint is computed again');
+});
+
+it('tries again when a process cannot be started, for example because of too many open files', async () => {
+  const clock = new FakeClock();
+  let attempts = 0;
+  const ended = launch({
+    clock,
+    log: SILENT,
+    stopLimitMs: 60_000,
+    children: CHILDREN.slice(0, 1),
+    spawn: async () => {
+      attempts++;
+      if (attempts < 3) throw new Error('EMFILE');
+      return { pid: 1, ended: Promise.resolve({ code: 0, signal: null }), kill: () => false };
+    },
+    stop: new AbortController().signal,
+  });
+  await clock.advance(1_000);
+  expect(await ended).toEqual({ how: 'done' });
+  expect(attempts).toBe(3);
 });

@@ -1,5 +1,5 @@
 /** What the master tells of the tasks: for `status` and for messages. */
-import { noSums, totalSums } from '../../../core/tasks/state.ts';
+import { type DiscardedTask, noSums, type PassTotals, totalSums } from '../../../core/tasks/state.ts';
 import type { TasksState } from './state.ts';
 
 /** Undefined when all passes are done. */
@@ -28,8 +28,17 @@ export function describeTasks({ options, service, repairs, recoveries }: TasksSt
     },
     attempts: attemptsOf({ options, service }),
     discarded: service.queue.discarded(),
+    lost: lostIn(ended, service.queue.discarded(), options.record.train.records),
     sums: { read, good, bad, duplicate },
   };
+}
+
+/** Of `records` in each of the ended passes; a discarded task is left out of its pass and of those after it. */
+function lostIn(ended: readonly PassTotals[], discarded: readonly DiscardedTask[], records: number): number {
+  return ended.reduce((lost, { sums }, pass) => {
+    const leftOut = discarded.filter((task) => task.pass <= pass).reduce((sum, task) => sum + task.records, 0);
+    return lost + records - sums.good - sums.bad - leftOut;
+  }, 0);
 }
 
 /** Live attempts; `slow` marks those far older than tasks take. */

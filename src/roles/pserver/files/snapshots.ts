@@ -32,6 +32,12 @@ export interface SnapshotOptions {
   };
 }
 
+/** Follows "waiting for". */
+const folderTrouble = (folder: string, error: Error & { readonly code?: unknown }): string =>
+  error.code === 'ENOSPC' || error.code === 'EDQUOT'
+    ? `room in the checkpoint folder ${folder}`
+    : `the checkpoint folder ${folder}: ${error.message}`;
+
 /** The shards as they were at some instant, for a file that is written while later updates are applied. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
@@ -73,10 +79,12 @@ export class Snapshots {
       key: keys.checkpoint(index),
       keep: record.job.checkpoint.keep,
       ...(sync === undefined ? {} : { cutKey: keys.cut }),
+      ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
       rest: () => new Promise((resolve) => void clock.after(0, resolve)),
       ...this.#paceOf(clean),
     });
     const saved = await this.#onDisk(saving);
+    context.troubles.clear('checkpointFolder');
     if (saved.complaint !== undefined) log.warn(saved.complaint);
     for (const { path, error } of saved.undeleted) {
       log.warn(`${path} could not be deleted: ${(error as Error).message}`);
@@ -154,6 +162,8 @@ export class Snapshots {
       return await writing;
     } catch (error) {
       if (error instanceof PaddletError || !(error instanceof Error) || !('code' in error)) throw error;
+      const { context, folder } = this.#options;
+      context.troubles.set('checkpointFolder', folderTrouble(folder, error));
       throw new PaddletError('CheckpointNotWritten', `the checkpoint could not be written: ${error.message}`, {
         hint: `make room in ${this.#options.folder}, or make it writable`,
         cause: error,

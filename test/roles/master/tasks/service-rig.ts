@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Host } from '../../../../src/base/seams.ts';
 import type { RoleContext } from '../../../../src/cluster/context.ts';
+import { createTroubles } from '../../../../src/cluster/troubles.ts';
 import type { TaskQueue } from '../../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { loadQueue } from '../../../../src/roles/master/tasks/queue-store.ts';
@@ -131,6 +132,7 @@ export class Master {
       registry: new Registry(),
       health: unused,
       stop: new AbortController().signal,
+      troubles: createTroubles(),
       hostName: 'here',
       pid: 1,
       version: '0',

@@ -1,0 +1,132 @@
+/**
+ * Takes out one rule of the protocol at a time, in a copy of the source, and demands that simulated schedules or unit
+ * tests notice: `node scripts/mutations.ts` prints a table and ends with 1 when a rule can be taken out unnoticed.
+ * `--only TEXT` takes the rules whose text, mode or file contains it; `--schedules N` tries N schedules for a rule that
+ * does not say how many; `--jobs N` works on N rules at a time; `--tests` runs the unit tests even of rules that a
+ * schedule noticed. The rules are in test/mutations.
+ */
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MUTATIONS } from '../test/mutations/all.ts';
+import { mutate } from '../test/mutations/apply.ts';
+import type { Mutation } from '../test/mutations/mutation.ts';
+
+const COPIED = ['src', 'test', 'scripts', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+
+interface Outcome {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+interface Verdict {
+  readonly mutation: Mutation;
+  /** By what; undefined: not at all. */
+  readonly schedule: { readonly seed: number; readonly violation: string } | undefined;
+  readonly tests: readonly string[];
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+function run(folder: string, args: readonly string[]): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const add = (bytes: Buffer): void => {
+      output += bytes.toString();
+    };
+    child.stdout.on('data', add);
+    child.stderr.on('data', add);
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, output }));
+  });
+}
+
+function copyTree(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'paddlet-mutation-'));
+  for (const name of COPIED) cpSync(name, join(copy, name), { recursive: true });
+  symlinkSync(join(process.cwd(), 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+const simulation = ({ schedules }: Mutation, from: number, to: number): string[] => [
+  'scripts/sim.ts',
+  ...['--seeds', `${from}..${to}`, '--mode', schedules!.mode, '--jobs', '1', '--until-violation'],
+  ...(schedules?.disks === true ? ['--disks'] : []),
+  ...(schedules?.faults === undefined ? [] : ['--faults', schedules.faults.join(',')]),
+];
+
+/** The first schedule that notices. It must be sound with the rule in place. */
+async function noticedBySchedule(copy: string, mutation: Mutation, schedules: number): Promise<Verdict['schedule']> {
+  if (mutation.schedules === undefined) return undefined;
+  const { code, output } = await run(copy, simulation(mutation, 0, mutation.schedules.count ?? schedules));
+  const found = /^seed (\d+): (.*)$/m.exec(output);
+  if (found === null) {
+    if (code === 0) return undefined;
+    throw new Error(`"${mutation.rule}": the simulation ended with ${code}\n${output}`);
+  }
+  const seed = Number(found[1]);
+  const sound = await run('.', simulation(mutation, seed, seed + 1));
+  if (sound.code !== 0) throw new Error(`seed ${seed} is not sound with all rules in place:\n${sound.output}`);
+  return { seed, violation: found[2]! };
+}
+
+async function noticedByTests(copy: string, { tests = [] }: Mutation): Promise<string[]> {
+  const noticed: string[] = [];
+  for (const path of tests) {
+    const { code } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', path]);
+    if (code !== 0) noticed.push(path);
+  }
+  return noticed;
+}
+
+interface Effort {
+  readonly schedules: number;
+  readonly isTestedAnyway: boolean;
+}
+
+async function judge(mutation: Mutation, { schedules, isTestedAnyway }: Effort): Promise<Verdict> {
+  const copy = copyTree();
+  try {
+    mutate(copy, mutation);
+    const schedule = await noticedBySchedule(copy, mutation, schedules);
+    const tests = schedule === undefined || isTestedAnyway ? await noticedByTests(copy, mutation) : [];
+    return { mutation, schedule, tests };
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function describe({ mutation, schedule, tests }: Verdict): string {
+  const by = [
+    ...(schedule === undefined ? [] : [`schedule ${schedule.seed}: ${schedule.violation.slice(0, 140)}`]),
+    ...tests,
+  ];
+  return `${by.length === 0 ? 'SURVIVED' : 'noticed '}  ${mutation.rule}\n            ${by.join('\n            ')}`;
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    tests: { type: 'boolean', default: false },
+    schedules: { type: 'string', default: '300' },
+  },
+});
+const left = MUTATIONS.filter(({ rule, file, schedules }) =>
+  [rule, file, schedules?.mode ?? ''].some((text) => text.includes(values.only)),
+);
+const verdicts: Verdict[] = [];
+async function work(): Promise<void> {
+  for (let mutation = left.shift(); mutation !== undefined; mutation = left.shift()) {
+    const verdict = await judge(mutation, { schedules: Number(values.schedules), isTestedAnyway: values.tests });
+    verdicts.push(verdict);
+    print(describe(verdict));
+  }
+}
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+const survivors = verdicts.filter(({ schedule, tests }) => schedule === undefined && tests.length === 0);
+print(`\n${verdicts.length} rules, ${survivors.length} can be taken out unnoticed`);
+process.exitCode = survivors.length === 0 && verdicts.length > 0 ? 0 : 1;

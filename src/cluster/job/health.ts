@@ -1,0 +1,120 @@
+/**
+ * How a job is, from what is seen now: the keys under leases, and the answers of their processes. Nothing that a dead
+ * master wrote is believed. Pure.
+ */
+import type { RoleInfo } from '../info.ts';
+import type { TroubleKind } from '../troubles.ts';
+import type { InfoAnswer } from './ask-info.ts';
+
+/** A process whose key exists. */
+export interface SeenProcess {
+  readonly role: RoleInfo['role'];
+  /** Index of a pserver, id of a trainer. */
+  readonly id: string;
+  readonly answer: InfoAnswer;
+  /** For how long it has not answered, if it was watched before. */
+  readonly silentMs?: number;
+}
+
+export interface Waiting {
+  readonly kind: 'master' | 'pservers' | 'trainers' | 'lease' | TroubleKind;
+  /** Follows "waiting for". */
+  readonly text: string;
+  /** Of a lease: it ends within this time, unless its owner lives and is only silent. */
+  readonly withinMs?: number;
+}
+
+export interface JobHealth {
+  /** `UNKNOWN`: no process answers. */
+  readonly status: 'OK' | 'UNHEALTHY' | 'UNKNOWN';
+  /** Empty when all is well. */
+  readonly waitingFor: readonly Waiting[];
+  /** Indexes of the pservers that answer. */
+  readonly nodes: readonly number[];
+}
+
+export interface JobNeeds {
+  readonly pservers: number;
+  readonly minTrainers: number;
+  readonly leaseTtlMs: number;
+}
+
+export function healthOf(needs: JobNeeds, processes: readonly SeenProcess[]): JobHealth {
+  const answering = processes.filter(({ answer }) => answer.kind !== 'none');
+  const nodes = answering.filter(({ role }) => role === 'pserver').map(({ id }) => Number(id));
+  if (answering.length === 0) {
+    return { status: 'UNKNOWN', waitingFor: processes.length === 0 ? [] : leases(needs, processes), nodes };
+  }
+  const waitingFor = [
+    ...troubles(answering),
+    ...leases(needs, processes),
+    ...master(processes),
+    ...pservers(needs, processes),
+    ...trainers(needs, processes),
+  ];
+  return { status: waitingFor.length === 0 ? 'OK' : 'UNHEALTHY', waitingFor, nodes };
+}
+
+/** `3 s` after a text that ends with the time. */
+export function waitingText({ text, withinMs }: Waiting): string {
+  return withinMs === undefined ? text : `${text}, ${Math.ceil(withinMs / 1000)} s`;
+}
+
+const nameOf = ({ role, id }: SeenProcess): string => (role === 'master' ? 'the master' : `${role} ${id}`);
+
+/** Each text once, however many processes say it. */
+function troubles(answering: readonly SeenProcess[]): Waiting[] {
+  const all = new Map<string, Waiting>();
+  for (const process of answering) {
+    if (process.answer.kind !== 'info') continue;
+    const { info } = process.answer;
+    for (const { kind, text } of info.troubles) all.set(text, { kind, text });
+    const isSuspended = info.role === 'pserver' && info.state === 'working' && !info.held;
+    if (isSuspended && info.troubles.length === 0) {
+      const text = `the store to renew the lease of ${nameOf(process)}`;
+      all.set(text, { kind: 'store', text });
+    }
+  }
+  return [...all.values()];
+}
+
+/** Of processes that are dead, suspended or unreachable. */
+function leases({ leaseTtlMs }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
+  return processes
+    .filter(({ answer }) => answer.kind === 'none')
+    .map((process) => ({
+      kind: 'lease',
+      text: `the lease of ${nameOf(process)} to expire`,
+      withinMs: Math.max(0, leaseTtlMs - (process.silentMs ?? 0)),
+    }));
+}
+
+function master(processes: readonly SeenProcess[]): Waiting[] {
+  const found = processes.find(({ role }) => role === 'master');
+  if (found === undefined) return [{ kind: 'master', text: 'a master (none is registered)' }];
+  const waits = waitsFor(found);
+  return waits === undefined ? [] : [{ kind: 'master', text: `the master, which waits for ${waits}` }];
+}
+
+function pservers({ pservers: wanted }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
+  const live = processes.filter(({ role }) => role === 'pserver');
+  const all: Waiting[] = [];
+  const known = new Set(live.map(({ id }) => Number(id)));
+  const missing = Array.from({ length: wanted }, (_, index) => index).filter((index) => !known.has(index));
+  if (missing.length > 0) {
+    all.push({ kind: 'pservers', text: `pserver ${missing.join(', ')} (${known.size} of ${wanted} are running)` });
+  }
+  for (const process of live) {
+    const waits = waitsFor(process);
+    if (waits !== undefined) all.push({ kind: 'pservers', text: `${nameOf(process)}, which waits for ${waits}` });
+  }
+  return all;
+}
+
+function trainers({ minTrainers }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
+  const live = processes.filter(({ role, answer }) => role === 'trainer' && answer.kind !== 'none').length;
+  return live >= minTrainers ? [] : [{ kind: 'trainers', text: `trainers: ${live} of ${minTrainers}` }];
+}
+
+const waitsFor = ({ answer }: SeenProcess): string | undefined =>
+  answer.kind === 'info' && answer.info.state === 'waiting' ? answer.info.waitingFor : undefined;

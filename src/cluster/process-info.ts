@@ -1,0 +1,15 @@
+/** What every role says of its process. */
+import type { RoleContext } from './context.ts';
+import { type Trouble, troublesOf } from './troubles.ts';
+
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly host: string;
+  readonly version: string;
+  readonly troubles: Trouble[];
+}
+
+export const processInfo = (context: RoleContext): ProcessInfo => {
+  const { pid, hostName: host, version } = context;
+  return { pid, host, version, troubles: troublesOf(context) };
+};

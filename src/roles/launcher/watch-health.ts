@@ -1,0 +1,79 @@
+/**
+ * What a running job waits for: asks the store for the processes, and each of them how it is. Only while there is no
+ * progress, so that a job that advances is not disturbed.
+ */
+import { isPaddletError } from '../../base/errors.ts';
+import type { Cancel, Clock } from '../../base/seams.ts';
+import { askProcesses, type LiveProcess } from '../../cluster/job/describe-job.ts';
+import { healthOf, type JobNeeds, type SeenProcess, type Waiting } from '../../cluster/job/health.ts';
+import type { Network } from '../../protocol/messages/channel.ts';
+import type { Keys } from '../../store/keys.ts';
+import type { Store } from '../../store/store.ts';
+
+const EVERY_MS = 1_000;
+/** A process that is well answers in milliseconds. */
+const ANSWER_WITHIN_MS = 1_000;
+
+export interface WatchHealthOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly network: Network;
+  readonly clock: Clock;
+  readonly needs: JobNeeds;
+  /** Whether the job has advanced since this was asked last. */
+  readonly hasAdvanced: () => boolean;
+  /** Called after each look; with nothing when the job advances, or when all that it needs is there. */
+  readonly onWaiting: (waitingFor: readonly Waiting[]) => void;
+}
+
+export function watchHealth(options: WatchHealthOptions): Cancel {
+  const { clock, hasAdvanced, onWaiting } = options;
+  const silence = createSilence(clock);
+  let cancelled = false;
+  let cancelTimer: Cancel = () => {};
+  const look = async (): Promise<void> => {
+    const waitingFor = hasAdvanced() ? [] : await lookAt(options, silence);
+    if (cancelled) return;
+    onWaiting(waitingFor);
+    arm();
+  };
+  const arm = (): void => {
+    cancelTimer = clock.after(EVERY_MS, () => void look());
+  };
+  arm();
+  return () => {
+    cancelled = true;
+    cancelTimer();
+  };
+}
+
+async function lookAt(options: WatchHealthOptions, silence: Silence): Promise<readonly Waiting[]> {
+  const { store, keys, network, clock, needs } = options;
+  const trouble = store.trouble?.();
+  const ofStore: Waiting[] = trouble === undefined ? [] : [{ kind: 'store', text: `the store: ${trouble.text}` }];
+  try {
+    const askedMs = clock.monotonicMs();
+    const processes = await askProcesses(store, keys, network, ANSWER_WITHIN_MS);
+    const { waitingFor } = healthOf(needs, silence(processes, askedMs));
+    return [...ofStore, ...waitingFor.filter(({ text }) => text !== ofStore[0]?.text)];
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    return ofStore.length > 0 ? ofStore : [{ kind: 'store', text: `the store ${store.url}: ${error.message}` }];
+  }
+}
+
+type Silence = (processes: readonly LiveProcess[], askedMs: number) => SeenProcess[];
+
+/** Remembers since when each process, by its lease, has not answered. */
+function createSilence(clock: Clock): Silence {
+  let sinceMs = new Map<string, number>();
+  return (processes, askedMs) => {
+    const nowMs = clock.monotonicMs();
+    const silent = processes.filter(({ answer }) => answer.kind === 'none').map(({ lease }) => lease);
+    sinceMs = new Map(silent.map((lease) => [lease, sinceMs.get(lease) ?? askedMs]));
+    return processes.map(({ role, id, answer, lease }) => {
+      const since = sinceMs.get(lease);
+      return { role, id, answer, ...(since === undefined ? {} : { silentMs: nowMs - since }) };
+    });
+  };
+}

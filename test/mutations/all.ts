@@ -1,0 +1,7 @@
+/** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import type { Mutation } from './mutation.ts';
+import { OWNERSHIP } from './ownership.ts';
+import { ROUNDS } from './rounds.ts';
+import { TASKS } from './tasks.ts';
+
+export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS];

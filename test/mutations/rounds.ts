@@ -1,0 +1,90 @@
+/** Rules of sync mode: lanes, versions, cuts. */
+import type { Mutation } from './mutation.ts';
+
+export const ROUNDS: readonly Mutation[] = [
+  {
+    rule: 'a lane of the next round is pushed only when every pserver has confirmed the version, even without values',
+    file: 'src/cluster/client/version-client.ts',
+    find: '      placement.pservers.map((pserver, position) =>\n        this.#pullVersion(',
+    replace:
+      '      placement.pservers.map(async (pserver, position) => slices[position]?.pullSegments().length === 0 ? undefined :\n        this.#pullVersion(',
+    schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'version r stays readable until a lane of round r + 1 arrives',
+    file: 'src/core/rounds/gate.ts',
+    find: '      keepsPrevious = true;',
+    replace: '      keepsPrevious = false;',
+    schedules: { mode: 'sync' },
+    tests: ['test/core/rounds'],
+  },
+  {
+    rule: 'a lane counts only in its own round',
+    file: 'src/core/rounds/gate.ts',
+    find: "if (position.round < version || here.has(position.lane)) return 'duplicate';",
+    replace: "if (here.has(position.lane)) return 'duplicate';",
+    schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'a pull gets exactly the version that it names',
+    file: 'src/core/rounds/gate.ts',
+    find: "if (wanted.version === version) return 'current';",
+    replace: "if (wanted.version <= version) return 'current';",
+    schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'a lane of another timeline is refused',
+    file: 'src/core/rounds/gate.ts',
+    find: "if (position.timeline !== timeline) return 'otherTimeline';",
+    replace: '',
+    schedules: { mode: 'sync' },
+    tests: ['test/core/rounds'],
+  },
+  {
+    rule: 'no lane is taken while the pserver leaves',
+    file: 'src/roles/pserver/rounds/rounds.ts',
+    find: 'if (this.#options.isFrozen()) throw draining();\n    this.#lanes.keep',
+    replace: 'this.#lanes.keep',
+    schedules: { mode: 'sync' },
+    tests: ['test/roles/pserver'],
+  },
+  {
+    rule: 'a pserver that leaves freezes its shards first',
+    file: 'src/roles/pserver/rounds/service.ts',
+    find: '    this.#frozen.abort();\n    this.#current?.freeze();',
+    replace: '',
+    schedules: { mode: 'sync' },
+    tests: ['test/roles/pserver'],
+  },
+  {
+    rule: 'files of a cut are not deleted before a newer cut is complete',
+    file: 'src/checkpoint/registry/cut.ts',
+    find: 'return new Set([...filesOfCut(cut), ...(newest',
+    replace: 'return new Set([...(newest',
+    schedules: { mode: 'sync' },
+    tests: ['test/checkpoint/registry'],
+  },
+  {
+    rule: 'the newest file written for a cut stays until it is known what became of the cut',
+    file: 'src/checkpoint/registry/cut.ts',
+    find: '...(newest === undefined ? [] : [newest.uuid])]',
+    replace: '...(newest === undefined ? [newest] : []).map(String)]',
+    schedules: { mode: 'sync' },
+    tests: ['test/checkpoint/registry'],
+  },
+  {
+    rule: 'a cut has a file of every pserver',
+    file: 'src/roles/master/rounds/take-cut.ts',
+    find: 'if (declined.length > 0) return',
+    replace: 'if (declined.length === answers.length) return',
+    schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'a cut is captured from the view of its round, not from live parameters',
+    file: 'src/roles/pserver/rounds/cut-saves.ts',
+    find: 'const source = { parameters: view,',
+    replace: 'const source = { parameters: shards.parameters,',
+    schedules: { mode: 'sync' },
+    tests: ['test/roles/pserver/rounds'],
+  },
+];

@@ -1,0 +1,101 @@
+/** The kinds of faults, and how often each is drawn. */
+
+/** How often each kind is drawn, relative to the others; 0 leaves it out. */
+export type FaultMix = Readonly<Record<FaultKind, number>>;
+
+export const FAULT_KINDS = [
+  'kill trainer',
+  'kill master',
+  'kill pserver',
+  'terminate trainer',
+  'terminate master',
+  'terminate pserver',
+  'stop trainer',
+  'stop master',
+  'stop pserver',
+  'break connection',
+  'half-open connection',
+  'partition',
+  'one-way partition',
+  'swapped addresses',
+  'slow node',
+  'store outage',
+  'store standstill',
+  'store cut off',
+  'store trouble',
+  'compaction',
+  'corrupt checkpoint',
+  'full disk',
+  'early death',
+  'slow store',
+  'store without writes',
+  'clock stop',
+  'stranger',
+  'corrupt at rest',
+  'death before the result',
+  'absent folder',
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** What the kept seeds were found with. */
+export const KEPT_MIX: FaultMix = {
+  'kill trainer': 4,
+  'kill master': 3,
+  'kill pserver': 2,
+  'terminate trainer': 2,
+  'terminate master': 1,
+  'terminate pserver': 2,
+  'stop trainer': 3,
+  'stop master': 2,
+  'stop pserver': 2,
+  'break connection': 4,
+  'half-open connection': 2,
+  partition: 3,
+  'one-way partition': 2,
+  'swapped addresses': 0,
+  'slow node': 2,
+  'store outage': 2,
+  'store standstill': 1,
+  'store cut off': 3,
+  'store trouble': 4,
+  compaction: 2,
+  'corrupt checkpoint': 0,
+  'full disk': 0,
+  'early death': 0,
+  'slow store': 0,
+  'store without writes': 0,
+  'clock stop': 0,
+  stranger: 0,
+  'corrupt at rest': 0,
+  'death before the result': 0,
+  'absent folder': 0,
+};
+
+export const DEFAULT_MIX: FaultMix = {
+  ...KEPT_MIX,
+  'early death': 3,
+  'slow store': 2,
+  'store without writes': 2,
+  'clock stop': 1,
+  stranger: 2,
+};
+
+/** The same, and disks that fail. */
+export const DISK_MIX: FaultMix = {
+  ...DEFAULT_MIX,
+  'corrupt checkpoint': 6,
+  'full disk': 6,
+  'corrupt at rest': 5,
+  'death before the result': 6,
+  'absent folder': 4,
+};
+
+export const kindsIn = (mix: FaultMix): FaultKind[] => FAULT_KINDS.filter((kind) => mix[kind] > 0);
+
+/** Of a mix only these kinds; one that it does not have is as likely as the rarest. Throws for another name. */
+export function onlyFaults(mix: FaultMix, kinds: readonly string[]): FaultMix {
+  const unknown = kinds.find((kind) => !FAULT_KINDS.some((known) => known === kind));
+  if (unknown !== undefined) throw new Error(`no fault is named '${unknown}': ${FAULT_KINDS.join(', ')}`);
+  const weights = FAULT_KINDS.map((kind) => [kind, kinds.includes(kind) ? mix[kind] || 1 : 0]);
+  return Object.fromEntries(weights) as FaultMix;
+}

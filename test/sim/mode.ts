@@ -1,0 +1,2 @@
+/** How the simulated job trains. */
+export type Mode = 'async' | 'sync';

@@ -1,0 +1,56 @@
+/** What repairs and the end of a job rest on. */
+import { isPaddletError } from '../../../src/base/errors.ts';
+import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
+import type { SimulatedProcess } from '../process.ts';
+import { indexOf, type Oracle, type World } from './oracle.ts';
+
+interface ResultValue {
+  readonly checkpoints?: readonly { readonly uuid: string }[];
+}
+
+export function conclusion(world: World): Oracle {
+  const { keys, pservers } = world;
+  /** By pserver: the highest recovery number under which it said which tasks are closed. */
+  const asked = new Map<number, number>();
+  const raised = new WeakMap<SimulatedProcess, number>();
+  const numberIn = (value: string): number => (JSON.parse(value) as { number: number }).number;
+
+  function checkReconciled(number: number): void {
+    for (let index = 0; index < pservers; index++) {
+      if ((asked.get(index) ?? 0) >= number) continue;
+      world.violated(`recovery ${number} is repaired by answers of pserver ${index} from before it had seen it`);
+    }
+  }
+
+  function checkResult(value: string): void {
+    const { checkpoints } = JSON.parse(value) as ResultValue;
+    if (checkpoints === undefined) return;
+    const recovery = Number(world.get(keys.recovery)?.value ?? 0);
+    const reconciled = world.get(keys.tasksReconciled);
+    const repaired = reconciled === undefined ? 0 : numberIn(reconciled.value);
+    if (recovery > repaired) world.violated(`the result was published though recovery ${recovery} is not repaired`);
+    if (world.mode === 'async') return;
+    const cut = JSON.parse(world.get(keys.cut)!.value) as Cut;
+    const names = (some: readonly { uuid: string }[]): string => some.map(({ uuid }) => uuid).join(' ');
+    if (names(checkpoints) !== names(cut.files)) world.violated('the result does not name the files of the last cut');
+  }
+
+  return {
+    wrote({ process, key, value }) {
+      if (key === keys.recovery) raised.set(process, Number(value));
+      else if (key === keys.tasksReconciled) checkReconciled(numberIn(value));
+      else if (key === keys.result) checkResult(value);
+    },
+    answered({ server, request, outcome }) {
+      if (isPaddletError(outcome) || server.role !== 'pserver') return;
+      if (outcome.type === 'closed') {
+        asked.set(indexOf(server), Math.max(asked.get(indexOf(server)) ?? 0, outcome.recovery));
+      }
+      if (request.type === 'checkpoint' && request.final && (request.recovery ?? 0) < (raised.get(server) ?? 0)) {
+        world.violated(
+          `${server.name} raised recovery ${raised.get(server)} and took the last checkpoint of ${request.recovery}`,
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** Published files stay as long as something names them, a cut is complete, and nothing grows without a limit. */
+import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
+import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import { indexOf, type Oracle, type World } from './oracle.ts';
+
+/** Beside the files that are kept: those of the cut and of the one before, the newest, one being written, a parting. */
+const EXTRA_FILES = 6;
+/** For each pserver, with one shard more; the rest of the store does not grow with anything that happens. */
+const ENTRY_BYTES = 16_384;
+const KEYS = 400;
+
+export function files(world: World): Oracle {
+  const { keys, pservers, keep } = world;
+
+  const cutNow = (): Cut | undefined => {
+    const found = world.get(keys.cut);
+    return found && (JSON.parse(found.value) as Cut);
+  };
+
+  function namedBy(index: number, uuid: string): string | undefined {
+    const found = world.get(keys.checkpoint(index));
+    const entry = found && (JSON.parse(found.value) as CheckpointEntry);
+    if (entry !== undefined && generationsOf(entry).some((one) => one.uuid === uuid)) return keys.checkpoint(index);
+    const cut = cutNow();
+    return cut !== undefined && filesOfCut(cut).has(uuid) ? keys.cut : undefined;
+  }
+
+  function checkCut(cut: Cut, before: Cut | undefined): void {
+    if (cut.timeline !== (before?.timeline ?? 0) || cut.round === 0) return;
+    const indexes = cut.files.map(({ index }) => index).join(' ');
+    const all = Array.from({ length: pservers }, (_, index) => index).join(' ');
+    if (indexes !== all) world.violated(`the cut of round ${cut.round} has files of ${indexes} only`);
+    for (const { index, uuid } of cut.files) {
+      if (world.wasDamaged(index) || world.filesOf(index).includes(uuid)) continue;
+      world.violated(`the cut of round ${cut.round} names ${uuid}, which pserver ${index} does not have`);
+    }
+  }
+
+  function checkSizes(index: number, key: string, value: string): void {
+    const names = world.filesOf(index);
+    if (names.length > keep + EXTRA_FILES) world.violated(`pserver ${index} has ${names.length} files`);
+    if (value.length > ENTRY_BYTES) world.violated(`${key} has grown to ${value.length} bytes`);
+    const count = world.keyNames().length;
+    if (count > KEYS) world.violated(`the store has grown to ${count} keys`);
+  }
+
+  return {
+    removed(index, path) {
+      const uuid = path.slice(path.lastIndexOf('/') + 1);
+      const key = namedBy(index, uuid);
+      if (key !== undefined) world.violated(`pserver ${index} removed ${uuid}, which ${key} names`);
+    },
+    wrote({ process, key, value, before }) {
+      if (key === keys.cut) checkCut(JSON.parse(value) as Cut, before && (JSON.parse(before.value) as Cut));
+      else if (process.role === 'pserver' && key === keys.checkpoint(indexOf(process))) {
+        checkSizes(indexOf(process), key, value);
+      }
+    },
+  };
+}

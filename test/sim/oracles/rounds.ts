@@ -1,0 +1,96 @@
+/** Sync mode: the barrier of a round, the version before the current one, and rounds that are stuck. */
+import { isPaddletError } from '../../../src/base/errors.ts';
+import type { SimulatedProcess } from '../process.ts';
+import { versionIn } from './acknowledged.ts';
+import { type Answered, indexOf, type Oracle, type World } from './oracle.ts';
+
+/** A life of a pserver in one timeline. */
+interface Stay {
+  readonly timeline: number;
+  /** The first version that it named. */
+  first: number;
+  /** The highest round of which it took a lane. */
+  taken: number;
+}
+
+export function rounds(world: World): Oracle {
+  const { keys, pservers } = world;
+  /** By timeline: the round that it began at. */
+  const starts = new Map<number, number>([[0, 0]]);
+  /** By timeline and pserver: a version that every role can know it to have reached. */
+  const reached = new Map<string, number>();
+  const stays = new WeakMap<SimulatedProcess, Stay>();
+  /** By pserver: its latest life that named a version. */
+  const lives = new Map<number, SimulatedProcess>();
+  /** Timelines in which a pserver continued with the last state of another life. */
+  const continued = new Set<number>();
+
+  const reachedBy = (timeline: number, index: number): number =>
+    reached.get(`${timeline}/${index}`) ?? starts.get(timeline) ?? 0;
+
+  function reach(server: SimulatedProcess, timeline: number, version: number): Stay {
+    const index = indexOf(server);
+    reached.set(`${timeline}/${index}`, Math.max(reachedBy(timeline, index), version));
+    let stay = stays.get(server);
+    if (stay?.timeline !== timeline) {
+      stay = { timeline, first: version, taken: -1 };
+      stays.set(server, stay);
+      const former = lives.get(index);
+      if (former !== undefined && former !== server && stays.get(former)?.timeline === timeline)
+        continued.add(timeline);
+      lives.set(index, server);
+    }
+    stay.first = Math.min(stay.first, version);
+    return stay;
+  }
+
+  function tookLane({ server, request }: Answered): void {
+    if (request.type !== 'pushLane') return;
+    const { timeline, round } = request;
+    for (let index = 0; index < pservers; index++) {
+      const version = reachedBy(timeline, index);
+      if (version >= round) continue;
+      world.violated(
+        `${server.name} took a lane of round ${round} though pserver ${index} has confirmed version ${version} only`,
+      );
+    }
+    const stay = reach(server, timeline, round);
+    stay.taken = Math.max(stay.taken, round);
+  }
+
+  function gaveUp({ server, request }: Answered): void {
+    if (request.type !== 'pullVersion') return;
+    const stay = stays.get(server);
+    const { timeline, version } = request;
+    if (stay?.timeline !== timeline || stay.first > version || stay.taken > version) return;
+    world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
+  }
+
+  return {
+    answered(answered) {
+      const { server, request, outcome } = answered;
+      if (server.role !== 'pserver') return;
+      const stay = stays.get(server);
+      if (request.type === 'pushLane' && !isPaddletError(outcome) && (stay?.timeline ?? 0) > request.timeline) {
+        world.violated(
+          `${server.name} accepted a lane of timeline ${request.timeline} after it had gone to ${stay?.timeline}`,
+        );
+      }
+      if (isPaddletError(outcome, 'VersionGone')) gaveUp(answered);
+      const named = versionIn(answered);
+      if (!isPaddletError(outcome) && outcome.type === 'pushLane' && outcome.outcome === 'taken') tookLane(answered);
+      if (named !== undefined) reach(server, named.timeline, named.version);
+      if (request.type === 'pullVersion' && !isPaddletError(outcome)) reach(server, request.timeline, request.version);
+    },
+    wrote({ process, key, value, before }) {
+      if (key !== keys.cut) return;
+      const { timeline, round } = JSON.parse(value) as { timeline: number; round: number };
+      const last = before === undefined ? 0 : (JSON.parse(before.value) as { timeline: number }).timeline;
+      if (timeline === last) return;
+      starts.set(timeline, round);
+      if (process.role === 'master' && !continued.has(last)) {
+        world.violated(`${process.name} found a round of timeline ${last} stuck, though no pserver started in it`);
+      }
+    },
+  };
+}

@@ -1,0 +1,2 @@
+/** Where the machines of a simulated cluster have their files. */
+export const CHECKPOINTS_DIR = '/checkpoints';

@@ -1,0 +1,37 @@
+/** How large a simulated cluster is, and how quick its disks are. */
+import { createDice } from './dice.ts';
+
+export interface ClusterShape {
+  readonly pservers: number;
+  readonly trainers: number;
+  readonly shards: number;
+  /** Every operation of a pserver's disk takes so many times longer. */
+  readonly diskSlowness: number;
+  /** Each shard of a file is captured and written by itself, so that updates come in between. */
+  readonly isCapturedByShard: boolean;
+}
+
+/** What the kept seeds were found with. */
+export const SMALL: ClusterShape = {
+  pservers: 2,
+  trainers: 3,
+  shards: 6,
+  diskSlowness: 1,
+  isCapturedByShard: false,
+};
+
+/** Larger ones are rarer: they take longer to simulate. */
+const PSERVERS = [1, 2, 2, 2, 2, 3, 3, 4, 5] as const;
+const TRAINERS = [1, 2, 2, 3, 3, 3, 4, 6] as const;
+
+export function drawShape(seed: number): ClusterShape {
+  const dice = createDice(seed, 'shape');
+  const pservers = dice.pick(PSERVERS);
+  return {
+    pservers,
+    trainers: dice.pick(TRAINERS),
+    shards: pservers + dice.whole(0, 5),
+    diskSlowness: dice.pick([1, 1, 8, 40]),
+    isCapturedByShard: dice.chance(0.6),
+  };
+}
