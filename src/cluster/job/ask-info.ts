@@ -7,7 +7,10 @@ const ANSWER_WITHIN_MS = 2_000;
 
 export type InfoAnswer =
   | { readonly kind: 'info'; readonly info: RoleInfo }
-  /** It answered, with what this version does not understand, or refused this process. `error` says what; its message has no subject. */
+  /**
+   * It answered, with what this version does not understand, or refused this process. `error` says what; its message
+   * has no subject.
+   */
   | { readonly kind: 'notUnderstood'; readonly error: PaddletError }
   /** No answer in time: the process is starting, dead or busy. */
   | { readonly kind: 'none' };

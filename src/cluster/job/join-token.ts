@@ -1,6 +1,6 @@
 /**
  * The join token (`/token`): random bytes that all processes of a job read from the store, and prove to know to each
- * other. It is text for nobody: never in logs, errors, flags or answers.
+ * other. It is never shown: not in logs, errors, flags or answers.
  */
 import { createHash } from 'node:crypto';
 import { PaddletError } from '../../base/errors.ts';

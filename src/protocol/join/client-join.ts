@@ -1,4 +1,4 @@
-/** A client's side of joining: answers the role's challenge, and sends nothing else before the role has proved itself. */
+/** A client's side of joining: answers the role's challenge, and sends nothing else before the role's own proof. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Link, OpenLink, ReceivedFrame } from '../frames/link.ts';
 import { fromErrorHeader } from '../messages/error-header.ts';
@@ -11,7 +11,7 @@ export interface ClientJoinOptions {
   readonly token: JoinToken;
   /** Of the role, as the `Host` header of the handshake said it. */
   readonly address: string;
-  /** The connection, for whoever takes it over at once. */
+  /** The connection, to be taken over at once. */
   readonly onJoined: (open: OpenLink) => void;
   /** Called at most once. `refusal`: the role is reached, and trying again with the same token is of no use. */
   readonly onFailed: (reason: string, refusal?: PaddletError) => void;

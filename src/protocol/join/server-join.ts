@@ -14,7 +14,7 @@ export interface ServerJoinOptions {
   readonly token: JoinToken;
   /** The `Host` header of the handshake. */
   readonly host: string;
-  /** The connection, for whoever takes it over at once. */
+  /** The connection, to be taken over at once. */
   readonly onJoined: (open: OpenLink) => void;
   /** Called at most once, and then neither `onJoined` is. The error has been sent. */
   readonly onRefused: (error: PaddletError) => void;

@@ -1,6 +1,6 @@
 /**
- * One connection of a client, from the handshake and joining to its end: sends requests, matches answers by request id, and bounds
- * what is unanswered. It never comes back; `src/protocol/websocket/channel.ts` makes the next one.
+ * One connection of a client, from the handshake and joining to its end: sends requests, matches answers by request id,
+ * and bounds what is unanswered. It never comes back; `src/protocol/websocket/channel.ts` makes the next one.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';

@@ -145,7 +145,7 @@ describeOnEveryPath('a role', () => {
     expect(asked).toBe(1);
   });
 
-  it('without a token, before there is a job, lets nobody join and says so', async () => {
+  it('without a token, before there is a job, lets no client join and says so', async () => {
     const { challenge, address, send, frame } = await strangerAt(NO_JOIN_TOKEN);
     send(answerTo(challenge, address));
     expect((await frame(2)).header).toMatchObject({ code: 'NotReady' });
