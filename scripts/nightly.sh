@@ -6,7 +6,7 @@
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks mutations chaos-etcd chaos-sqlite sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued mutations chaos-etcd chaos-sqlite sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -27,6 +27,7 @@ run_step() {
     sim-async) run_sim --mode=async ;;
     sim-sync) run_sim --mode=sync ;;
     sim-disks) run_sim --disks ;;
+    sim-continued) run_sim --continued && run_sim --continued --mode=sync ;;
     sim-sync-disks) run_sim --mode=sync --disks ;;
     mutations) npx node scripts/mutations.ts ;;
     chaos-etcd)

@@ -2,7 +2,8 @@
  * The deterministic simulation, for as long as one likes: `node scripts/sim.ts --seeds 0..100000` runs these schedules
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
- * `--until-violation` ends at the first one.
+ * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
+ * has ended.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -19,6 +20,7 @@ const SMALL_SHARE = 25;
 interface Kind {
   readonly mode: Mode;
   readonly mix: FaultMix;
+  readonly isContinued: boolean;
 }
 
 interface Work extends Share, Kind {}
@@ -110,6 +112,7 @@ if (isMainThread) {
       story: { type: 'string' },
       mode: { type: 'string', default: 'async' },
       disks: { type: 'boolean', default: false },
+      continued: { type: 'boolean', default: false },
       faults: { type: 'string' },
       'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
@@ -117,7 +120,7 @@ if (isMainThread) {
   });
   const usual = values.disks ? DISK_MIX : DEFAULT_MIX;
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
-  const kind = { mode: parseMode(values.mode), mix };
+  const kind = { mode: parseMode(values.mode), mix, isContinued: values.continued };
   const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'] };
   process.exitCode =
     values.story === undefined
@@ -125,5 +128,5 @@ if (isMainThread) {
       : await tell(Number(values.story), kind);
 } else {
   const work = workerData as Work;
-  parentPort!.postMessage(await runBatch({ seeds: seedsOf(work), mode: work.mode, mix: work.mix }));
+  parentPort!.postMessage(await runBatch({ ...work, seeds: seedsOf(work) }));
 }

@@ -30,6 +30,8 @@ export function whyNoEtcd(): string | undefined {
 export interface EtcdServerOptions {
   /** Milliseconds; etcd grants no lease under 1.5 times this, rounded up to seconds. */
   readonly electionTimeoutMs?: number;
+  /** PEM files: the server's own, and the authority that certificates of clients must come from. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
 }
 
 /** Below those that Linux gives to processes that ask for any port, even while etcd is down. */
@@ -39,6 +41,9 @@ const START_ATTEMPTS = 5;
 export class EtcdServer {
   /** `host:port` for clients. */
   readonly host: string;
+  readonly #scheme: 'etcd' | 'etcds';
+  /** Plain HTTP in any case, for `/health`. */
+  readonly #healthHost: string;
   readonly #binary: string;
   readonly #arguments: readonly string[];
   readonly #folder: string;
@@ -46,13 +51,20 @@ export class EtcdServer {
   #output = '';
   readonly #killAtExit = (): void => void this.#child?.kill('SIGKILL');
 
-  private constructor(binary: string, host: string, peerHost: string, electionTimeoutMs: number) {
+  private constructor(binary: string, hosts: Hosts, { electionTimeoutMs = 100, tls }: EtcdServerOptions) {
+    const { host, peerHost, healthHost } = hosts;
+    const clients = `${tls === undefined ? 'http' : 'https'}://${host}`;
     this.host = host;
+    this.#scheme = tls === undefined ? 'etcd' : 'etcds';
+    this.#healthHost = healthHost;
     this.#binary = binary;
     this.#folder = mkdtempSync(join(tmpdir(), 'paddlet-etcd-'));
     this.#arguments = [
       ...['--data-dir', join(this.#folder, 'data')],
-      ...['--listen-client-urls', `http://${host}`, '--advertise-client-urls', `http://${host}`],
+      ...['--listen-client-urls', clients, '--advertise-client-urls', clients],
+      ...['--listen-metrics-urls', `http://${healthHost}`],
+      ...(tls === undefined ? [] : ['--cert-file', tls.cert, '--key-file', tls.key]),
+      ...(tls === undefined ? [] : ['--client-cert-auth', '--trusted-ca-file', tls.ca]),
       ...['--listen-peer-urls', `http://${peerHost}`, '--initial-advertise-peer-urls', `http://${peerHost}`],
       ...['--initial-cluster', `default=http://${peerHost}`],
       ...['--heartbeat-interval', String(electionTimeoutMs / 10), '--election-timeout', String(electionTimeoutMs)],
@@ -64,8 +76,8 @@ export class EtcdServer {
     const binary = findEtcd();
     if (binary === undefined) throw new Error('no etcd: run scripts/fetch-etcd.sh or set PADDLET_TEST_ETCD');
     for (let attempt = 1; ; attempt++) {
-      const host = `127.0.0.1:${await freePort()}`;
-      const server = new EtcdServer(binary, host, `127.0.0.1:${await freePort()}`, options.electionTimeoutMs ?? 100);
+      const [host, peerHost, healthHost] = [await freeHost(), await freeHost(), await freeHost()];
+      const server = new EtcdServer(binary, { host, peerHost, healthHost }, options);
       try {
         await server.restart();
         return server;
@@ -79,7 +91,7 @@ export class EtcdServer {
   }
 
   get url(): string {
-    return `etcd://${this.host}`;
+    return `${this.#scheme}://${this.host}`;
   }
 
   /** Starts it again, on the same ports and data, and waits until it is healthy. */
@@ -140,6 +152,18 @@ export class EtcdServer {
     await this.#post('/v3/kv/compaction', { revision: revision.toString(), physical: true });
   }
 
+  /** Users must give their passwords from now on: `root`, who may do everything, and `user`, for the keys of jobs. */
+  async requireUsers(user: { readonly name: string; readonly password: string }): Promise<void> {
+    const prefix = { key: base64('/paddlet/'), range_end: base64('/paddlet0') };
+    await this.#post('/v3/auth/user/add', { name: 'root', password: 'of-root' });
+    await this.#post('/v3/auth/user/grant', { user: 'root', role: 'root' });
+    await this.#post('/v3/auth/user/add', user);
+    await this.#post('/v3/auth/role/add', { name: 'jobs' });
+    await this.#post('/v3/auth/role/grant', { name: 'jobs', perm: { permType: 'READWRITE', ...prefix } });
+    await this.#post('/v3/auth/user/grant', { user: user.name, role: 'jobs' });
+    await this.#post('/v3/auth/enable', {});
+  }
+
   async #post(path: string, body: object): Promise<void> {
     const answer = await fetch(`http://${this.host}${path}`, { method: 'POST', body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`etcd ${path}: ${answer.status} ${await answer.text()}`);
@@ -147,7 +171,7 @@ export class EtcdServer {
 
   async #isHealthy(): Promise<boolean> {
     try {
-      const answer = await fetch(`http://${this.host}/health`, { signal: AbortSignal.timeout(1_000) });
+      const answer = await fetch(`http://${this.#healthHost}/health`, { signal: AbortSignal.timeout(1_000) });
       return answer.ok && ((await answer.json()) as { health?: unknown }).health === 'true';
     } catch {
       return false; // Not listening yet.
@@ -155,11 +179,21 @@ export class EtcdServer {
   }
 }
 
+interface Hosts {
+  readonly host: string;
+  readonly peerHost: string;
+  readonly healthHost: string;
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
 /** By proc(5): the state follows the name, which is in parentheses. */
 function hasStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   return readdirSync(tasks).every((task) => /\) T /.test(readFileSync(join(tasks, task, 'stat'), 'utf8')));
 }
+
+const freeHost = async (): Promise<string> => `127.0.0.1:${await freePort()}`;
 
 async function freePort(): Promise<number> {
   for (;;) {

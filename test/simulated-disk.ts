@@ -161,6 +161,11 @@ export class SimulatedDisk implements Disk {
     return { kind: 'file', bytes: found.size, modifiedMs: found.modifiedMs };
   }
 
+  async freeBytes(path: string): Promise<number> {
+    await this.#arrive('freeBytes', path);
+    return Math.max(0, this.#capacity - this.#usedBytes());
+  }
+
   /** Asynchronous like a real disk, so that others come in between. */
   async #arrive(call: string, path: string): Promise<void> {
     await Promise.resolve();

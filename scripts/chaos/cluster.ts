@@ -3,7 +3,7 @@
  * tells a cluster manager to. How each process ended is held to what is documented.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../src/base/errors.ts';
 
@@ -23,12 +23,14 @@ interface Proc {
   readonly ended: Promise<void>;
   readonly asked: Set<Ask>;
   isPaused: boolean;
+  /** Another process was started for its place while it lived: one of the two finds the index taken. */
+  hasRival: boolean;
 }
 
 export interface Slot {
   readonly spec: RoleSpec;
   proc: Proc | undefined;
-  /** Stopped, with another one started in its place. */
+  /** Stopped, with another one started in its place. It may own the index or, like the other, wait for it. */
   replaced: Proc | undefined;
   /** It ended with 0: the job is over for it. */
   isDone: boolean;
@@ -122,9 +124,9 @@ export class Cluster {
   }
 
   #start(slot: Slot): void {
-    const { paddlet, folder, logs, storeUrl } = this.#options;
+    const { paddlet, folder, storeUrl } = this.#options;
     const { name, args } = slot.spec;
-    const file = join(logs, name.replace(' ', '-'));
+    const file = this.#logFile(name);
     const [out, err] = [openSync(`${file}.out`, 'a'), openSync(`${file}.log`, 'a')];
     const own = { PADDLET_STORE: storeUrl, PADDLET_EXPOSE_METRICS: 'true' };
     const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', ...own, ...passedOn() };
@@ -133,8 +135,12 @@ export class Cluster {
     slot.starts += 1;
     this.#children.add(child);
     const ended = Promise.withResolvers<void>();
-    const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false };
+    const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false, hasRival: false };
     slot.proc = proc;
+    if (slot.replaced !== undefined) {
+      slot.replaced.hasRival = true;
+      proc.hasRival = true;
+    }
     child.once('error', (error) => this.#violation(`${name} could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
       this.#children.delete(child);
@@ -157,14 +163,27 @@ export class Cluster {
       return;
     }
     this.#options.say(`${name} (pid ${proc.child.pid}) ended: ${how}`);
-    if (isCurrent && code === EXIT.usage && slot.replaced !== undefined) {
-      // The one that was stopped kept its lease: two for one index, and the second had to give way.
+    if (proc.hasRival && code === EXIT.usage && this.#foundIndexTaken(slot)) {
+      // Two for one index: the one that did not get it, or not back, had to give way.
+      if (!isCurrent) return;
       slot.proc = slot.replaced;
       slot.replaced = undefined;
-      return;
+      if (slot.proc !== undefined) return;
+    } else if (!isDocumented(role, proc.asked, code, signal)) {
+      this.#violation(`${name} ended against the documents: ${how}`);
     }
-    if (!isDocumented(role, proc.asked, code, signal)) this.#violation(`${name} ended against the documents: ${how}`);
-    if (!isCurrent) return;
+    if (isCurrent) this.#restart(slot);
+  }
+
+  #foundIndexTaken({ spec }: Slot): boolean {
+    return readFileSync(`${this.#logFile(spec.name)}.log`, 'utf8').includes('error IndexTaken');
+  }
+
+  #logFile(name: string): string {
+    return join(this.#options.logs, name.replace(' ', '-'));
+  }
+
+  #restart(slot: Slot): void {
     setTimeout(() => {
       if (!this.#isOver && slot.proc === undefined) this.#start(slot);
     }, this.#options.restartAfterMs());

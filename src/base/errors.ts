@@ -60,6 +60,8 @@ export const CODES = {
   LeaseGone: fact('fatal', EXIT.leaseLost),
   /** The job was restored to another number of pservers since this process read it: start again. */
   Resized: fact('refresh', EXIT.leaseLost),
+  /** The job was removed, started over or continued since this process read it: start again. */
+  JobChanged: fact('refresh', EXIT.leaseLost),
   // Wire
   BadFrame: fact('fatal', EXIT.jobFailed),
   BadMessage: fact('fatal', EXIT.jobFailed),

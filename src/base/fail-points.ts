@@ -35,6 +35,8 @@ export const FAIL_POINTS = {
   'cut.saved': 'every pserver published its part of a cut, the cut is not complete',
   'cut.completed': 'the cut is complete',
   'master.locked': 'the lock is owned',
+  'job.continuing': 'a job is about to get more passes',
+  'job.continued': 'the new number of passes is in the store, no task is handed out',
   'tasks.saving': 'changes of the queue are about to be saved',
   'tasks.saved': 'they are saved, no answer that rests on them is given',
   'finish.received': 'a finished task is about to be recorded',

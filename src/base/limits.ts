@@ -92,6 +92,7 @@ export const LIMITS = {
    */
   shardsTakenAtOnce: 64,
   pservers: 1024,
+  passes: 1_000_000,
   trainers: 4096,
   lanes: 4096,
   parameters: 1024,

@@ -60,6 +60,8 @@ export interface Disk {
   exists(path: string): Promise<boolean>;
   /** What is at the path (symbolic links followed), or undefined when there is nothing. */
   inspect(path: string): Promise<FileFacts | undefined>;
+  /** Bytes that files below the path may still take; undefined when the system does not tell. */
+  freeBytes(path: string): Promise<number | undefined>;
   /** MD5 of a whole file, computed in another thread; missing where there is only one thread. */
   md5?(path: string): Promise<FileDigest>;
 }

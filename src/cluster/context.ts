@@ -22,7 +22,15 @@ export interface ClusterContext {
   readonly keys: Keys;
 }
 
-export interface RoleContext extends ClusterContext {
+/** Enough to own a key of a job, and to write by that. */
+export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'keys'> {
+  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
+  readonly stop: AbortSignal;
+  /** What this process waits for outside of paddlet: of a role, which is asked for it. */
+  readonly troubles?: Troubles;
+}
+
+export interface RoleContext extends ClusterContext, StoreContext {
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */
@@ -32,8 +40,6 @@ export interface RoleContext extends ClusterContext {
   readonly registry: Registry;
   /** Answers /healthz, /readyz and /metrics. */
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
-  /** Aborts when the process is asked to exit (SIGINT, SIGTERM): drain, save, exit. */
-  readonly stop: AbortSignal;
   /** What this process waits for outside of paddlet. */
   readonly troubles: Troubles;
   readonly hostName: string;

@@ -8,7 +8,7 @@ import type { Fence } from '../store/fence.ts';
 import { type KeptLease, keepLease } from '../store/lease-keeper.ts';
 import { retryUntilAnswered } from '../store/retry-until-answered.ts';
 import type { KeyValue, Op, Store } from '../store/store.ts';
-import type { RoleContext } from './context.ts';
+import type { StoreContext } from './context.ts';
 import { createSignal, type Signal } from './waiting.ts';
 
 /** A lease that is being kept, before and after it owns a key. */
@@ -25,7 +25,7 @@ export interface HeldLease {
 }
 
 /** Grants a lease; retries until the store answers. */
-export async function holdLease(context: RoleContext, ttlMs: number): Promise<HeldLease> {
+export async function holdLease(context: StoreContext, ttlMs: number): Promise<HeldLease> {
   const { clock, log } = context.host;
   const changed = createSignal();
   const lost = new AbortController();
@@ -48,8 +48,8 @@ export async function holdLease(context: RoleContext, ttlMs: number): Promise<He
       for (const run of resumed) run();
       changed.notify();
     },
-    onFailed: (error) => context.troubles.set('store', storeTrouble(context, error)),
-    onRenewed: () => context.troubles.clear('store'),
+    onFailed: (error) => context.troubles?.set('store', storeTrouble(context, error)),
+    onRenewed: () => context.troubles?.clear('store'),
     onLost: (error) => {
       lost.abort(error);
       changed.notify();
@@ -68,7 +68,7 @@ export async function holdLease(context: RoleContext, ttlMs: number): Promise<He
   };
 }
 
-async function grantWithRetries(context: RoleContext, ttlMs: number) {
+async function grantWithRetries(context: StoreContext, ttlMs: number) {
   const { clock } = context.host;
   const sent = { atMs: 0 };
   const grant = await retryStore(context, async () => {
@@ -89,7 +89,7 @@ async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
 }
 
 /** Repeats an idempotent call while the store is unreachable, until it answers or the signal aborts. */
-export async function retryStore<T>(context: RoleContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
+export async function retryStore<T>(context: StoreContext, call: () => Promise<T>, signal = context.stop): Promise<T> {
   const { troubles } = context;
   let isTroubled = false;
   const tell = async (): Promise<T> => {
@@ -98,17 +98,17 @@ export async function retryStore<T>(context: RoleContext, call: () => Promise<T>
     } catch (error) {
       if (isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) {
         isTroubled = true;
-        troubles.set('store', storeTrouble(context, error));
+        troubles?.set('store', storeTrouble(context, error));
       }
       throw error;
     }
   };
   const answer = await retryUntilAnswered({ ...context.host, store: context.store, signal }, tell);
-  if (isTroubled) troubles.clear('store');
+  if (isTroubled) troubles?.clear('store');
   return answer;
 }
 
-const storeTrouble = ({ store }: RoleContext, { message }: PaddletError): string =>
+const storeTrouble = ({ store }: StoreContext, { message }: PaddletError): string =>
   `the store ${store.url}: ${message}`;
 
 export interface ClaimOptions {
@@ -124,7 +124,7 @@ export type Claim =
   | { readonly outcome: 'taken'; readonly by: KeyValue };
 
 /** Creates the key if it does not exist. After a try with unknown outcome the key's lease says whether it is ours. */
-export async function claimKey(context: RoleContext, options: ClaimOptions): Promise<Claim> {
+export async function claimKey(context: StoreContext, options: ClaimOptions): Promise<Claim> {
   const { key, value, lease } = options;
   return retryStore(context, async () => {
     const answer = await context.store.txn({

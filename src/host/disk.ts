@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 import { md5OfFile } from './md5.ts';
@@ -16,6 +16,7 @@ export function createDisk(): Disk {
     list: (path) => readdir(path),
     exists: async (path) => (await inspect(path)) !== undefined,
     inspect,
+    freeBytes,
     md5: md5OfFile,
   };
 }
@@ -79,6 +80,18 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/** Of the nearest folder that exists. */
+async function freeBytes(path: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return code === 'ENOENT' && dirname(path) !== path ? freeBytes(dirname(path)) : undefined;
   }
 }
 

@@ -185,7 +185,7 @@ export const trainingFields = {
     .describe(
       'How gradients are applied: `async`, each as it arrives; `sync`, in rounds, with bitwise reproducible results.',
     ),
-  passes: countOf(1, 1_000_000).default(1).describe('Passes (epochs) over the training data.'),
+  passes: countOf(1, LIMITS.passes).default(1).describe('Passes (epochs) over the training data.'),
   batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
   pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
   pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),

@@ -37,8 +37,11 @@ export interface Keys {
   readonly discardedPrefix: string;
   /** A command before the first pass or after the last: running or done. */
   hook(phase: string, number: number | string): string;
+  hooksPrefix(phase: string): string;
   /** The trainer that is to write the merged model, and after how many passes it is written. */
   readonly modelSave: string;
+  /** The number of passes: raised when a job is continued. */
+  readonly passesDesired: string;
   readonly psDesired: string;
   readonly psPrefix: string;
   ps(index: number): string;
@@ -89,7 +92,9 @@ export function keysOf(chroot: string): Keys {
     discardedTask: (task) => at(`tasks/discarded/${task}`),
     discardedPrefix: at('tasks/discarded/'),
     hook: (phase, number) => at(`hooks/${phase}/${number}`),
+    hooksPrefix: (phase) => at(`hooks/${phase}/`),
     modelSave: at('model/save'),
+    passesDesired: at('passes_desired'),
     psDesired: at('ps_desired'),
     psPrefix: at('ps/'),
     ps: (index) => at(`ps/${index}`),

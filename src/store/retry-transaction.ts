@@ -18,6 +18,8 @@ export interface SettleOptions {
   /** Tells from the store whether the transaction has happened. Called only after an attempt with unknown outcome. */
   readonly happened: () => Promise<boolean>;
   readonly signal?: AbortSignal;
+  /** No further attempt after so long: the last error is thrown. Without it waits for ever. */
+  readonly limitMs?: number;
   /** Called after each failed attempt: a role that waits logs what it waits for. */
   readonly onWaiting?: (error: PaddletError) => void;
 }
@@ -30,10 +32,12 @@ export interface Settled {
 
 /**
  * Runs a transaction until its outcome is known. Throws `Interrupted` when aborted (the outcome may then be unknown),
- * and what else `run` and `happened` throw, except that the store is unreachable.
+ * the last error of the store when the limit is reached, and what else `run` and `happened` throw, except that the
+ * store is unreachable.
  */
 export async function settle(options: SettleOptions): Promise<Settled> {
   let isDoubtful = false;
+  const startMs = options.clock.monotonicMs();
   for (let failures = 0; ; failures++) {
     if (options.signal?.aborted === true) {
       throw new PaddletError('Interrupted', 'stopped while waiting for the store', { details: { isDoubtful } });
@@ -49,7 +53,13 @@ export async function settle(options: SettleOptions): Promise<Settled> {
       if (!isPaddletError(error, 'StoreUnavailable', 'StoreUnknownOutcome')) throw error;
       isDoubtful ||= error.code === 'StoreUnknownOutcome';
       options.onWaiting?.(error);
+      if (options.clock.monotonicMs() - startMs >= (options.limitMs ?? Number.POSITIVE_INFINITY)) {
+        throw isDoubtful ? inDoubt(error) : error;
+      }
     }
     await pause(options.clock, backoffMs(failures), options.signal);
   }
 }
+
+const inDoubt = (last: PaddletError): PaddletError =>
+  last.code === 'StoreUnknownOutcome' ? last : new PaddletError('StoreUnknownOutcome', last.message, { cause: last });

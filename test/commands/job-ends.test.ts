@@ -49,6 +49,7 @@ async function setUp() {
   };
   await put(store, keys.job, JSON.stringify(record));
   await put(store, keys.psDesired, String(PSERVERS));
+  await put(store, keys.passesDesired, String(job.training.passes));
   return { folder, url, store, record };
 }
 

@@ -34,13 +34,15 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
   await expectCleanCheckpoints(place, store);
   expect(place.alive()).toEqual([]);
 
-  const changed = await place.paddlet(...args, '--set', `training.passes=${PASSES + 1}`);
+  const refused = await place.paddlet(...args, '--set', `training.passes=${PASSES - 1}`);
+  expect(refused.code).toBe(USAGE);
+  const changed = await place.paddlet(...args, '--set', 'training.batchSize=10');
   expect(changed.code).toBe(USAGE);
   expect(JSON.parse(changed.out)).toMatchObject({
     error: {
       code: 'JobConflict',
       exit: USAGE,
-      message: expect.stringContaining(`training.passes: ${PASSES} → ${PASSES + 1}`),
+      message: expect.stringContaining('training.batchSize: 50 → 10'),
       hint: expect.stringContaining('--fresh'),
     },
   });
@@ -52,6 +54,9 @@ test('Ctrl-C in mid-run; a changed job is refused; the same command goes on; the
   const shown = place.start('run of a finished job', args);
   expect(await resultOf(shown)).toEqual(result);
   expect(shown.err).not.toContain('logs in');
+
+  const other = await place.paddlet(...args, '--set', 'optimizer.learningRate=0.5');
+  expect([other.code, JSON.parse(other.out)]).toMatchObject([USAGE, { error: { code: 'JobConflict' } }]);
 });
 
 test('paddlet stop in mid-run; the same command goes on', async () => {

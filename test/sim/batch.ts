@@ -62,15 +62,17 @@ export interface BatchOptions {
   readonly mode?: Mode;
   readonly seeds: Iterable<number>;
   readonly mix?: FaultMix;
+  readonly isContinued?: boolean;
   readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
 }
 
-export async function runBatch({ seeds, mode, mix, onSchedule }: BatchOptions): Promise<BatchReport> {
+export async function runBatch({ seeds, mode, mix, isContinued, onSchedule }: BatchOptions): Promise<BatchReport> {
   const counts = new Map<string, number>();
   const failures: { seed: number; violations: readonly string[] }[] = [];
   let schedules = 0;
   for (const seed of seeds) {
-    const report = await runSchedule({ seed, ...(mode && { mode }), ...(mix && { mix }) });
+    const kind = { ...(mode && { mode }), ...(mix && { mix }), ...(isContinued && { isContinued }) };
+    const report = await runSchedule({ seed, ...kind });
     schedules += 1;
     addCounts(counts, report.counts);
     if (report.violations.length > 0) failures.push({ seed, violations: report.violations });

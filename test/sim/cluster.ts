@@ -3,8 +3,10 @@ import { Registry } from 'prom-client';
 import { EXIT, isPaddletError } from '../../src/base/errors.ts';
 import type { Log } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
+import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import { createTroubles } from '../../src/cluster/troubles.ts';
 import { createRestartPolicy, type RestartPolicy } from '../../src/core/restart-policy.ts';
+import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { runMaster } from '../../src/roles/master/master.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
@@ -29,6 +31,8 @@ export interface ClusterOptions {
   readonly workload: Workload;
   readonly timeline: Timeline;
   readonly witness: Witness;
+  /** The job that the masters are started with, when it is not that of the workload. */
+  readonly job?: Job;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
 }
 
@@ -61,6 +65,8 @@ export class Cluster {
   readonly network: SimulatedNetwork;
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
+  readonly #starts: Dice;
+  #job: Job;
 
   constructor(options: ClusterOptions) {
     const { seed, timeline, witness, workload, shape } = options;
@@ -78,6 +84,8 @@ export class Cluster {
     });
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
+    this.#starts = starts;
+    this.#job = options.job ?? workload.job;
     this.supervisors = members.map(
       (member) =>
         new Supervisor(this, member, {
@@ -90,6 +98,27 @@ export class Cluster {
 
   get isOver(): boolean {
     return this.supervisors.every(({ outcome }) => outcome !== undefined);
+  }
+
+  /** That of the job file. */
+  get job(): Job {
+    return this.#job;
+  }
+
+  /** Starts all processes again, when they have ended, with another job file. */
+  continueWith(job: Job): void {
+    this.#job = job;
+    for (const supervisor of this.supervisors) {
+      supervisor.startAt(this.timeline.nowMs + this.#starts.between(0, LATEST_START_MS));
+    }
+  }
+
+  /** The result in the store is that of fewer passes: a role that ends because of it came before the master. */
+  get isEarly(): boolean {
+    const entry = this.store.data.get(KEYS.result);
+    if (entry === undefined) return true;
+    const end = parseJobEnd(entry.key, entry.value);
+    return 'result' in end && end.result.passes < this.#job.training.passes;
   }
 
   named(name: string): Supervisor {
@@ -134,7 +163,12 @@ export class Supervisor {
       if (member.index !== undefined) cluster.witness.removed(member.index, path);
     });
     for (const [path, bytes] of options.workload.files) this.machine.disk.place(path, bytes);
-    cluster.timeline.at(options.startsAtMs, () => this.#start());
+    this.startAt(options.startsAtMs);
+  }
+
+  startAt(atMs: number): void {
+    this.outcome = undefined;
+    this.#cluster.timeline.at(atMs, () => this.#start());
   }
 
   /** SIGKILL. `silently`: with the whole machine, so that its peers are not told. */
@@ -193,7 +227,7 @@ export class Supervisor {
 
   async #run(process: SimulatedProcess): Promise<number> {
     const context = this.#contextOf(process);
-    const { job } = this.#options.workload;
+    const { job } = this.#cluster;
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
@@ -259,7 +293,8 @@ export class Supervisor {
     const how = code === null ? 'is dead' : `ends with ${code}`;
     // One that could not write its parameters down is started again like any other that was asked to stop.
     const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
-    if (verdict.act === 'restart' || (stopped && this.#stopRequested)) {
+    const early = verdict.act === 'done' && this.member.role !== 'master' && this.#cluster.isEarly;
+    if (verdict.act === 'restart' || early || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());

@@ -98,6 +98,7 @@ export class ProcessDisk implements Disk {
     this.#call(async (disk) => !this.#machine.hides(path) && disk.exists(path));
   inspect = (path: string): Promise<FileFacts | undefined> =>
     this.#call(async (disk) => (this.#machine.hides(path) ? undefined : disk.inspect(path)));
+  freeBytes = (path: string): Promise<number> => this.#call((disk) => disk.freeBytes(path));
 
   #at<T>(path: string, run: (disk: SimulatedDisk) => Promise<T>, range?: readonly [number, number]): Promise<T> {
     return this.#call(async (disk) => {

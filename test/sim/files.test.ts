@@ -123,3 +123,59 @@ test.each(['sync', 'async'] as const)(
   },
   TIMEOUT_MS,
 );
+
+test(
+  'a pserver that lost its index keeps its memory until the disk takes it',
+  async () => {
+    const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 'off' } });
+    await job.until('work', () => job.cluster.witness.counts.has('applied push'));
+    const { machine } = job.named('pserver 0');
+    machine.fillUp(0);
+    const reconnect = job.cluster.store.cutOff('pserver 0');
+    await job.until('its lease ends', () => job.cluster.store.data.get(KEYS.ps(0)) === undefined);
+    reconnect();
+    await job.until('it keeps its memory', () => job.told(/^pserver 0 error: not written yet/) > 0);
+    await job.pass(5_000);
+    machine.makeRoom();
+    expect(await job.difference()).toEqual({});
+    expect(job.recovery).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a pserver that is asked to stop waits for room',
+  async () => {
+    const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 'off' } });
+    await job.until('work', () => job.cluster.witness.counts.has('applied push'));
+    const { machine } = job.named('pserver 0');
+    machine.fillUp(0);
+    job.named('pserver 0').terminate();
+    await job.until('it waits', () => job.told(/^pserver 0 error: not written yet/) > 0);
+    await job.pass(5_000);
+    machine.makeRoom();
+    expect(await job.difference()).toEqual({});
+    expect(job.recovery).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(['sync', 'async'] as const)(
+  'the last checkpoint waits for room and for a folder that has vanished: %s mode',
+  async (mode) => {
+    const job = new Scenario({ mode, checkpoint: { intervalMs: 500 } });
+    await job.until('files', () => job.entry(0) !== undefined);
+    const { machine } = job.named('pserver 0');
+    const show = job.hideFiles(0);
+    const why = /pserver 0 at .*: the checkpoint folder .* has vanished|last cut is not written yet: .* has vanished/;
+    await job.until('it says why it waits', () => job.told(why) > 0);
+    show();
+    machine.fillUp(0);
+    await job.pass(15_000);
+    expect(job.cluster.isOver).toBe(false);
+    machine.makeRoom();
+    expect(await job.difference()).toEqual({});
+    expect(mode === 'sync' ? job.cut.timeline : job.recovery).toBe(0);
+  },
+  TIMEOUT_MS,
+);

@@ -40,7 +40,8 @@ export class LiveAttempts {
 
   #wroteState(value: string): string | undefined {
     const { phase, pass } = JSON.parse(value) as { phase: string; pass: number };
-    const place = phase === 'ended' ? Number.POSITIVE_INFINITY : pass;
+    // A job that is continued goes on with the pass after that.
+    const place = phase === 'ended' ? pass + 0.5 : pass;
     const before = this.#place;
     this.#place = place;
     return place < before ? `the job went back from pass ${before} to ${place}` : undefined;

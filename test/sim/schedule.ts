@@ -1,11 +1,12 @@
 /** One simulated job with its faults, from a seed: runs it, and judges it. */
 import { EXIT } from '../../src/base/errors.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster, KEYS } from './cluster.ts';
 import { createDice } from './dice.ts';
 import { DEFAULT_MIX, type FaultMix } from './fault-kinds.ts';
-import { planFaults, unleash } from './faults.ts';
+import { type PlannedFault, planFaults, unleash } from './faults.ts';
 import type { Mode } from './mode.ts';
 import { allOracles } from './oracles/all.ts';
 import type { World } from './oracles/oracle.ts';
@@ -24,6 +25,11 @@ export interface ScheduleOptions {
   readonly mix?: FaultMix;
   /** Default: drawn from the seed. */
   readonly shape?: ClusterShape;
+  /**
+   * The job has fewer passes at first. When it has ended, all start again with the whole number. There are faults in
+   * both parts.
+   */
+  readonly isContinued?: boolean;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -49,19 +55,19 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const dice = createDice(seed, 'workload');
   const workload = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
   const { wrapHandler } = options;
-  const cluster = new Cluster({ seed, shape, workload, timeline, witness, ...(wrapHandler && { wrapHandler }) });
+  const job = options.isContinued ? withPasses(workload.job, FIRST_PASSES) : workload.job;
+  const cluster = new Cluster({ seed, shape, workload, timeline, witness, job, ...(wrapHandler && { wrapHandler }) });
   witness.consult(allOracles(worldOf(cluster, { mode, shape, workload })));
-  const plan = planFaults(createDice(seed, 'faults'), mix);
-  for (const fault of plan) unleash(cluster, fault);
-  const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
   const onRejection = (reason: unknown): void =>
     witness.violated(`unhandled: ${reason instanceof Error ? reason.stack : String(reason)}`);
   process.on('unhandledRejection', onRejection);
   try {
-    const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
-    const end = await timeline.run(isOver, healedMs + LIVENESS_MS);
-    await turn();
-    if (end !== 'over') witness.violated(stillWaiting(cluster, end));
+    await runUntilOver(cluster, planFaults(createDice(seed, 'faults'), mix));
+    if (options.isContinued && witness.violations.length === 0) {
+      witness.continued();
+      cluster.continueWith(workload.job);
+      await runUntilOver(cluster, planFaults(createDice(seed, 'later faults'), mix));
+    }
     if (witness.violations.length === 0) judge(cluster, workload);
   } finally {
     process.off('unhandledRejection', onRejection);
@@ -73,6 +79,23 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
     events: timeline.events,
     virtualMs: timeline.nowMs,
   };
+}
+
+/** Of a job that is continued. */
+const FIRST_PASSES = 1;
+
+const withPasses = (job: Job, passes: number): Job => ({ ...job, training: { ...job.training, passes } });
+
+/** From now on, with these faults. */
+async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[]): Promise<void> {
+  const { timeline, witness } = cluster;
+  const fromMs = timeline.nowMs;
+  for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
+  const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
+  const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
+  const end = await timeline.run(isOver, fromMs + healedMs + LIVENESS_MS);
+  await turn();
+  if (end !== 'over') witness.violated(stillWaiting(cluster, end));
 }
 
 const line = (nowMs: number, who: string, what: string): string =>

@@ -9,6 +9,8 @@ import { SMALL } from './shape.ts';
 const SCHEDULES = 100;
 const DISK_SCHEDULES = 50;
 const SYNC_SCHEDULES = 100;
+/** Of each mode. */
+const CONTINUED_SCHEDULES = 8;
 /** Also on a machine with much other work. */
 const TIMEOUT_MS = 600_000;
 
@@ -53,6 +55,17 @@ describe('whole jobs under faults, simulated', () => {
       const { failures, counts } = await runBatch({ seeds, mode: 'sync', mix: DISK_MIX });
       expect(failures).toEqual([]);
       expect(missingIn(counts, 'sync', DISK_MIX)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each(['async', 'sync'] as const)(
+    'a finished %s job that gets more passes ends as one that had them from the start',
+    async (mode) => {
+      const seeds = Array.from({ length: CONTINUED_SCHEDULES }, (_, seed) => seed);
+      const { failures, counts } = await runBatch({ seeds, mode, isContinued: true });
+      expect(failures).toEqual([]);
+      expect(counts.get('continued job')).toBe(CONTINUED_SCHEDULES);
     },
     TIMEOUT_MS,
   );

@@ -70,6 +70,12 @@ export class Witness implements StoreObserver {
     if (level !== 'debug') this.tell(who, `${level === 'info' ? '' : `${level}: `}${message}`);
   }
 
+  /** The job goes on after its result. */
+  continued(): void {
+    this.#results = 0;
+    this.count('continued job');
+  }
+
   trouble(kind: StoreTrouble): void {
     this.count(`store ${kind}`);
   }

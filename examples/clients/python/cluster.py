@@ -57,6 +57,7 @@ class Cluster:
         # Ids come again and again, and hashing is slow in Python.
         self._shard_of_row = functools.lru_cache(1 << 20)(lambda row: shard_of(TABLE, row, self._shards))
         self._stop = store.get(f'{chroot}/stop')
+        self._passes = store.get(f'{chroot}/passes_desired')
         self._peers, self._placement = {}, None
         # Called before each try; raises what is to end the request.
         self.check = self.end_if_over
@@ -68,7 +69,10 @@ class Cluster:
         # A request to stop from before this trainer began is an old one, which the master deletes.
         stop = self._store.get(f'{self._chroot}/stop')
         is_asked_to_stop = stop is not None and (self._stop is None or stop.modified > self._stop.modified)
-        if is_asked_to_stop or self.result() is not None:
+        # Gone with a job that was removed or started over; put again when a job gets more passes.
+        passes = self._store.get(f'{self._chroot}/passes_desired')
+        is_changed = passes is None or self._passes is None or passes.modified != self._passes.modified
+        if is_asked_to_stop or is_changed or self.result() is not None:
             raise JobOver()
 
     def master(self, kind, segments=(), **fields):

@@ -145,7 +145,8 @@ class Trainer:
         self._progress = Progress(Cluster(Store(path), chroot, facts), self._id)
         self._tasks = Tasks(data_dir or facts['dataDir'], self._job['data']['maxBadRecords'])
         key, ttl_ms = f'{chroot}/trainer/{self._id}', self._job['cluster']['leaseTtlMs']
-        self._registration = Registration(path, key, NOWHERE, ttl_ms)
+        value = json.dumps({'address': NOWHERE, 'job': facts['id']})
+        self._registration = Registration(path, key, value, ttl_ms)
         self._task, self._finished, self._read_before = None, 0, 0
 
     def run(self):

@@ -28,6 +28,13 @@ export interface WriteCheckpointOptions {
   /** Lets other work have the thread; called between shards, not before each small one. */
   readonly rest?: () => Promise<void>;
   readonly extentBytes?: number;
+  /**
+   * The folder has been written to before: it is not made again. If it is missing, its file system is not mounted, and
+   * a file written below would vanish when it is.
+   */
+  readonly isFolderKnown?: boolean;
+  /** Told how long the unfinished file was, when the disk did not take all of it. */
+  readonly onUnfinished?: (bytes: number) => void;
 }
 
 /** Copied without a rest: shards are gathered before they are written, and gathering alone never waits. */
@@ -52,11 +59,14 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
   const place = { folder, index: meta.index };
   const temporary = temporaryPath(place, { jobTag: jobTag(meta.jobId), token: meta.token, uuid: meta.uuid });
   const path = checkpointPath(place, meta.uuid);
-  await makeDurableFolder(disk, indexFolder(place));
+  if (options.isFolderKnown !== true) await makeDurableFolder(disk, indexFolder(place));
   try {
     const written = await withFile(await disk.create(temporary), (file) => {
       failPoint('checkpoint.begun');
-      return writeShards(file, options);
+      return writeShards(file, options).catch(async (error: unknown) => {
+        if (isFull(error)) options.onUnfinished?.(await file.size());
+        throw error;
+      });
     });
     // The header comes first in the file and last in time, so its MD5 needs a second pass; it also shows a disk that
     // does not return what was written to it.
@@ -73,6 +83,10 @@ export async function writeCheckpointFile(options: WriteCheckpointOptions): Prom
     throw error;
   }
 }
+
+/** No room is left, or none that this user may take. */
+export const isFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 
 /** Reads back what was just written. A disk that lost it is for the operator to fix: no checkpoint was damaged. */
 async function readBack(disk: Disk, path: string, bytes: number): Promise<FileDigest> {

@@ -6,6 +6,7 @@ import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { RoleInfo } from '../info.ts';
+import { trainerAddress } from '../trainer-entry.ts';
 import { askInfoAt, type InfoAnswer } from './ask-info.ts';
 import { type ClusterStatus, parseClusterStatus } from './cluster-status.ts';
 import { healthOf, type JobHealth } from './health.ts';
@@ -99,7 +100,8 @@ function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestChec
 type Registered = Omit<LiveProcess, 'answer'>;
 
 function registered(role: Registered['role'], id: string, entry: KeyValue): Registered {
-  return { role, id, address: entry.value, lease: entry.leaseId.toString(16) };
+  const address = role === 'trainer' ? trainerAddress(entry.value) : entry.value;
+  return { role, id, address, lease: entry.leaseId.toString(16) };
 }
 
 async function ask(network: Network, process: Registered, timeoutMs: number | undefined): Promise<LiveProcess> {

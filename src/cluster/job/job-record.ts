@@ -1,12 +1,16 @@
-/** The key `/job`: what all roles must agree on. The first master creates it; it never changes. */
+/**
+ * The key `/job`: what all roles must agree on. The first master creates it; it never changes. The two numbers of a job
+ * that can change have keys of their own: `/ps_desired` and `/passes_desired`.
+ */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import { warmPlanSchema } from '../../checkpoint/load/warm-plan.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import { type Job, parseJob } from '../../job/schema.ts';
 import type { Keys } from '../../store/keys.ts';
-import type { Store } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 import { parseDesired } from '../placement/ps-desired.ts';
 
 const count = z.int().min(0);
@@ -85,18 +89,32 @@ const otherVersion = (key: string, version: number): PaddletError =>
     },
   );
 
+/** The value of `/passes_desired`. */
+export const parsePasses = ({ key, value }: KeyValue): number =>
+  parseStoreValue(z.int().min(1).max(LIMITS.passes), key, value);
+
 /**
- * With the number of pservers that `/ps_desired` says: a restore to another number changes that key, never `/job`.
+ * With the numbers of `/ps_desired` and `/passes_desired`: a restore changes the one, a continuation the other.
  * Undefined when there is no job.
  */
 export async function readJobRecord(store: Store, keys: Keys): Promise<JobRecord | undefined> {
-  const { results } = await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.psDesired }] });
-  const [entry, desired] = results;
+  const gets = [keys.job, keys.psDesired, keys.passesDesired].map((get) => ({ get }));
+  const { results } = await store.txn({ if: [], then: gets });
+  return recordIn(keys, results);
+}
+
+/** `found`: the entries of `/job`, `/ps_desired` and `/passes_desired`, read at one revision. */
+export function recordIn(keys: Keys, found: readonly (KeyValue | undefined)[]): JobRecord | undefined {
+  const [entry, desired, passes] = found;
   if (entry === undefined) return undefined;
   const record = parseJobRecord(keys.job, entry.value);
-  if (desired === undefined)
-    throw new PaddletError('StoreValueInvalid', `${keys.psDesired} is missing although ${keys.job} exists`);
-  const pservers = parseDesired(desired);
+  if (desired === undefined) throw missingBeside(keys, keys.psDesired);
+  if (passes === undefined) throw missingBeside(keys, keys.passesDesired);
   const { job } = record;
-  return { ...record, job: { ...job, cluster: { ...job.cluster, pservers } } };
+  const cluster = { ...job.cluster, pservers: parseDesired(desired) };
+  const training = { ...job.training, passes: parsePasses(passes) };
+  return { ...record, job: { ...job, cluster, training } };
 }
+
+const missingBeside = (keys: Keys, key: string): PaddletError =>
+  new PaddletError('StoreValueInvalid', `${key} is missing although ${keys.job} exists`);

@@ -1,4 +1,4 @@
-/** Follows the keys that end a role: the job's result, and a request to stop the job. */
+/** Follows the keys that end a role: the job's result, a request to stop the job, and the job itself. */
 import * as z from 'zod';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
@@ -9,7 +9,9 @@ import type { KeyValue } from '../../store/store.ts';
 import type { RoleContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';
 import { interrupted } from '../waiting.ts';
+import type { JobRecord } from './job-record.ts';
 import { type JobResult, jobResultSchema } from './job-result.ts';
+import { followRecord } from './record-changes.ts';
 
 const failureSchema = z.strictObject({
   failed: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().optional(), by: z.string() }),
@@ -28,7 +30,10 @@ export function parseJobEnd(key: string, value: string): JobEnd {
 }
 
 export interface JobWatch {
-  /** Aborts when the job has ended, was asked to stop, or this process was. */
+  /**
+   * Aborts when the job has ended, was asked to stop, or this process was; with the error as reason when the store
+   * cannot be followed, or the job is no longer the one that was read (`JobChanged`).
+   */
   readonly stopSignal: AbortSignal;
   /** Resolves when it is known whether the job has ended; rejects when interrupted. */
   readonly known: Promise<void>;
@@ -45,11 +50,19 @@ export async function readStopRevision(context: RoleContext): Promise<bigint> {
   return entry?.modRevision ?? 0n;
 }
 
-/**
- * An old `/stop` does not stop a job that was started again: only one that is put after `oldStop`, or without that
- * after the watch started.
- */
-export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
+export interface JobWatchOptions {
+  /**
+   * An old `/stop` does not stop a job that was started again: only one that is put after this revision, or without
+   * that after the watch started.
+   */
+  readonly oldStop?: bigint;
+  /** A result of up to this revision is that of a job which this process is to continue. */
+  readonly oldResult?: bigint;
+  /** The job as this process has read it, if it has. */
+  readonly record?: JobRecord;
+}
+
+export function watchJob(context: RoleContext, { oldStop, oldResult = 0n, record }: JobWatchOptions = {}): JobWatch {
   const { keys } = context;
   let old = oldStop;
   const stopping = new AbortController();
@@ -64,8 +77,9 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
   context.stop.addEventListener('abort', onStop, { once: true });
   const onFatal = (error: Error): void => stopping.abort(error);
 
-  const observeResult = (value: string): void => {
-    end = parseJobEnd(keys.result, value);
+  const observeResult = ({ key, value, modRevision }: KeyValue): void => {
+    if (key !== keys.result || modRevision <= oldResult) return;
+    end = parseJobEnd(key, value);
     stopping.abort();
   };
   const observeStop = (entry: KeyValue | undefined): void => {
@@ -75,18 +89,18 @@ export function watchJob(context: RoleContext, oldStop?: bigint): JobWatch {
     stopping.abort();
   };
   const cancels = [
+    ...(record === undefined ? [] : [followRecord(context, record, { onChanged: onFatal, onEnd: onFatal })]),
     follow(
       context.store,
       keys.result,
       {
         onSnapshot: (entries) => {
-          const entry = entries.find(({ key }) => key === keys.result);
-          if (entry !== undefined) observeResult(entry.value);
+          for (const entry of entries) observeResult(entry);
           known.resolve();
         },
         onEvents: (events) => {
           for (const event of events) {
-            if (event.type === 'put' && event.entry.key === keys.result) observeResult(event.entry.value);
+            if (event.type === 'put') observeResult(event.entry);
           }
         },
         onEnd: onFatal,

@@ -1,5 +1,4 @@
 /** A role that is started before its job waits for it: any start order works (DESIGN §2). */
-import { assert } from '../../base/assert.ts';
 import { follow } from '../../store/follow.ts';
 import type { RoleContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';
@@ -38,13 +37,16 @@ export async function waitForJob(context: RoleContext): Promise<JobRecord> {
     loaded ? `a job: no master has published one at ${keys.job}` : `the store ${store.url}`,
   );
   try {
-    await changed.until(() => {
-      if (ended !== undefined) throw ended;
-      return found;
-    }, context.stop);
-    const record = await retryStore(context, () => readJobRecord(store, keys));
-    assert(record !== undefined, 'a published job is never deleted');
-    return record;
+    for (;;) {
+      await changed.until(() => {
+        if (ended !== undefined) throw ended;
+        return found;
+      }, context.stop);
+      found = undefined;
+      const record = await retryStore(context, () => readJobRecord(store, keys));
+      // Undefined: it was removed since (`run --fresh`).
+      if (record !== undefined) return record;
+    }
   } finally {
     quiet();
     cancel();

@@ -1,6 +1,7 @@
 /** Flags that several commands share. Spread the groups a command needs into its `flags`. */
 import { Flags } from '@oclif/core';
 import { LOG_LEVELS } from '../../host/log.ts';
+import { credentialFlags } from './store-credentials.ts';
 
 /** Of every command. */
 export const everyFlags = {
@@ -25,8 +26,9 @@ export const storeFlags = {
   store: Flags.string({
     env: 'PADDLET_STORE',
     helpValue: 'URL',
-    description: 'Coordination store: etcd://host:port[,host:port...] or sqlite:PATH.',
+    description: 'Coordination store: etcd://host:port[,host:port...], etcds:// for TLS, or sqlite:PATH.',
   }),
+  ...credentialFlags,
 };
 
 /** Where the job is. */

@@ -20,6 +20,7 @@ import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
 import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts';
 import { PaddletCommand } from './paddlet-command.ts';
+import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
 /** Of what starts roles. */
 export const exposeFlags = {
@@ -58,7 +59,7 @@ export const roleFlags = {
   }),
 };
 
-export interface RoleFlags extends WhereFlags {
+export interface RoleFlags extends WhereFlags, CredentialFlags {
   readonly listen: string;
   readonly advertise?: string | undefined;
   readonly 'allow-host': readonly string[];
@@ -79,7 +80,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
     try {
-      store = await openOrRetry(options.url, host, stop);
+      store = await openOrRetry(options, host, stop);
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       const keys = keysOf(chroot);
@@ -142,9 +143,16 @@ async function waitForStore<R>(host: Host, store: Store, stop: AbortSignal, call
 }
 
 /** Retries while the store may come: the file is locked, its disk is full or not mounted, a cluster is unreachable. */
-async function openOrRetry(url: string, host: Host, signal: AbortSignal): Promise<Store> {
+async function openOrRetry(
+  { url, flags }: { readonly url: string; readonly flags: RoleFlags },
+  host: Host,
+  signal: AbortSignal,
+): Promise<Store> {
+  const credentials = storeCredentials(url, flags);
   const { retryUntilAnswered } = await import('../../store/retry-until-answered.ts');
-  return retryUntilAnswered({ ...host, store: { url }, signal }, () => openStore(url, { ...host, access: 'join' }));
+  return retryUntilAnswered({ ...host, store: { url }, signal }, () =>
+    openStore(url, { ...host, access: 'join', credentials }),
+  );
 }
 
 /** The store in a role's flags; a role that is started by hand creates no folder. */

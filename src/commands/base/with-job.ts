@@ -4,10 +4,12 @@ import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
-import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
-import type { Store } from '../../store/store.ts';
-import { findChroot, findStore, jobFolder, type WhereFlags } from './find-store.ts';
+import type { Store, StoreAccess } from '../../store/store.ts';
+import { openCommandStore, STORE_LIMIT_MS } from './command-store.ts';
+import { milliseconds } from './duration-flag.ts';
+import { findChroot, jobFolder, type WhereFlags } from './find-store.ts';
+import type { CredentialFlags } from './store-credentials.ts';
 
 export interface JobInStore {
   readonly host: Host;
@@ -26,18 +28,22 @@ export interface OpenJob extends JobInStore {
 }
 
 export interface WithJobOptions {
-  readonly flags: WhereFlags;
+  readonly flags: WhereFlags & CredentialFlags & { readonly timeout?: string | undefined };
   readonly host: Host;
   readonly signal: AbortSignal;
+  /** Default: `read`. */
+  readonly access?: StoreAccess;
+  /** How long each answer of the store is waited for; default `--timeout` of the flags. */
+  readonly limitMs?: number;
 }
 
 /** Throws `JobUnknown` when the store has no job. Closes the store in the end. */
 export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) => Promise<T>): Promise<T> {
-  const { flags, host, signal } = options;
-  const { url, folder: dir } = findStore(flags);
-  const store = await openStore(url, host);
+  const { flags, host, signal, access = 'read' } = options;
+  const limitMs = options.limitMs ?? (flags.timeout === undefined ? STORE_LIMIT_MS : milliseconds(flags.timeout));
+  const { store, ask, folder: dir } = await openCommandStore({ flags, host, signal, access, limitMs });
   try {
-    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryUntilAnswered({ ...host, store, signal }, call);
+    const retryStore = <R>(call: () => Promise<R>): Promise<R> => retryUntilAnswered(ask, call);
     const chroot = await retryStore(() => findChroot(store, flags.chroot));
     const keys = chroot === undefined ? undefined : keysOf(chroot);
     const record = keys && (await retryStore(() => readJobRecord(store, keys)));

@@ -3,6 +3,7 @@ import { Flags } from '@oclif/core';
 import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
 import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
@@ -31,6 +32,7 @@ at all.`;
   static override args = pathArg;
   static override flags = {
     ...jobFlags,
+    timeout: storeTimeoutFlag,
     ...ofJobFlags,
     ...varsFlags,
     format: Flags.option({ options: EXPORT_FORMATS, required: true, description: 'Format of the output.' })(),

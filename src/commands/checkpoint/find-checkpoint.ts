@@ -11,8 +11,7 @@ import {
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
 import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
-import type { WhereFlags } from '../base/find-store.ts';
-import { type OpenJob, withJob } from '../base/with-job.ts';
+import { type OpenJob, type WithJobOptions, withJob } from '../base/with-job.ts';
 
 export const pathArg = {
   path: Args.string({
@@ -40,7 +39,7 @@ export const ofJobFlags = {
 
 export interface FindOptions {
   readonly path: string | undefined;
-  readonly flags: WhereFlags & { readonly job?: string | undefined };
+  readonly flags: WithJobOptions['flags'] & { readonly job?: string | undefined };
   readonly host: Host;
   readonly signal: AbortSignal;
   readonly which: 'newest' | 'all';

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { inspectCheckpoint } from '../../checkpoint/set/inspect.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
 import { inspectionText } from './inspection-text.ts';
@@ -26,6 +27,7 @@ bounded memory. Does not check the files for damage: use paddlet checkpoint veri
   static override args = pathArg;
   static override flags = {
     ...jobFlags,
+    timeout: storeTimeoutFlag,
     ...ofJobFlags,
     ...varsFlags,
     top: Flags.integer({

@@ -1,4 +1,5 @@
 import { type ListedGeneration, listGenerations } from '../../checkpoint/registry/listing.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { ageText, bytesText } from './inspection-text.ts';
@@ -16,7 +17,7 @@ loaded it and applied updates since. No state: it was written during training. R
     },
   ];
   static override args = pathArg;
-  static override flags = { ...jobFlags, ...ofJobFlags };
+  static override flags = { ...jobFlags, timeout: storeTimeoutFlag, ...ofJobFlags };
 
   override async execute(): Promise<void> {
     const { flags, args } = this;

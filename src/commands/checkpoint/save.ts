@@ -1,4 +1,5 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -18,12 +19,13 @@ already ignores the request and reports it. In sync mode the master makes all ps
   ];
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('10m', 'How long to wait for the checkpoints.'),
+    timeout: durationFlag('10m', 'How long to wait for the checkpoints; at most 10s for the store to answer.'),
   };
 
   override async execute(): Promise<void> {
     const host = this.host('checkpoint');
-    await withJob({ flags: this.flags, host, signal: this.interruption() }, (job) => this.save(job));
+    const limitMs = Math.min(milliseconds(this.flags.timeout), STORE_LIMIT_MS);
+    await withJob({ flags: this.flags, host, signal: this.interruption(), limitMs }, (job) => this.save(job));
   }
 
   private async save(job: OpenJob): Promise<void> {

@@ -1,6 +1,7 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import { type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
@@ -24,7 +25,7 @@ the checkpoint is damaged.`;
     },
   ];
   static override args = pathArg;
-  static override flags = { ...jobFlags, ...ofJobFlags };
+  static override flags = { ...jobFlags, timeout: storeTimeoutFlag, ...ofJobFlags };
 
   override async execute(): Promise<ExitCode> {
     const { flags, args } = this;

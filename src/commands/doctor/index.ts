@@ -2,8 +2,11 @@ import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { Chalk } from 'chalk';
 import { EXIT, type ExitCode } from '../../base/errors.ts';
+import type { Host } from '../../base/seams.ts';
 import { isColorWanted } from '../../host/host.ts';
 import { jobJsonSchema } from '../../job/schema.ts';
+import { type CommandStore, openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
+import { milliseconds } from '../base/duration-flag.ts';
 import { cacheFlags, dataFlags, PaddletCommand, setFlags, storeFlags } from '../base-command.ts';
 import { type Check, type CheckResult, runCheck } from './check.ts';
 
@@ -28,6 +31,7 @@ nothing behind except an empty folder. The exit code is that of the first check 
   };
   static override flags = {
     ...storeFlags,
+    timeout: storeTimeoutFlag,
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
@@ -69,9 +73,17 @@ nothing behind except an empty folder. The exit code is that of the first check 
     const { job: path } = this.args;
     return [
       ...machineChecks(host, dir),
-      ...(store === undefined ? [] : [storeCheck(host, store)]),
+      ...(store === undefined ? [] : [storeCheck(store, () => this.openStore(host))]),
       ...(path === undefined ? [] : jobChecks(host, { path, sets, dataDir, cacheDir: resolve(cacheDir) })),
     ];
+  }
+
+  private openStore(host: Host): Promise<CommandStore> {
+    const { flags } = this;
+    const limitMs = milliseconds(flags.timeout);
+    // --dir is another folder here, of no job.
+    const where = { ...flags, dir: undefined };
+    return openCommandStore({ flags: where, host, signal: this.interruption(), access: 'write', limitMs });
   }
 
   private describe(results: readonly CheckResult[]): string {

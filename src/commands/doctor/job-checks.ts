@@ -1,23 +1,27 @@
 /** The checks of a store and of a job. */
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { loadJob } from '../../job/load-job.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
-import { openStore } from '../../store/open-store.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { CommandStore } from '../base/command-store.ts';
 import type { Check } from './check.ts';
 
 const LEASE_TTL_MS = 5000;
 
-export function storeCheck(host: Host, url: string): Check {
+/** `open`: the store that the flags name, without creating it. */
+export function storeCheck(url: string, open: () => Promise<CommandStore>): Check {
   return {
     name: 'store',
     run: async () => {
-      const store = await openStore(url, { clock: host.clock, log: host.log });
+      const opened = await open().catch(unlessMissing);
+      if (opened === undefined) return { status: 'ok', detail: `${url}: does not exist yet; a job creates it` };
+      const { store, ask } = opened;
       try {
-        const { clusterId, revision } = await store.identity();
+        const { clusterId, revision } = await retryUntilAnswered(ask, () => store.identity());
         const lease = await store.leaseGrant(LEASE_TTL_MS);
         await store.leaseKeepAlive(lease.leaseId);
         await store.leaseRevoke(lease.leaseId);
@@ -29,6 +33,10 @@ export function storeCheck(host: Host, url: string): Check {
       }
     },
   };
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isPaddletError(error, 'JobUnknown')) throw error;
 }
 
 export interface JobToCheck {

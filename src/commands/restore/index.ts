@@ -3,6 +3,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { planRestore, type Restored, type RestorePlan, restoreFiles } from '../../checkpoint/restore/restore.ts';
 import { chooseVariables, type Variables } from '../../checkpoint/set/checkpoint-set.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -35,6 +36,7 @@ them. Without a store it only writes files.`;
   ];
   static override flags = {
     ...jobFlags,
+    timeout: storeTimeoutFlag,
     ...ofJobFlags,
     ...varsFlags,
     from: Flags.string({
@@ -73,7 +75,10 @@ them. Without a store it only writes files.`;
     const restore = (source: RestoreSource): Promise<void> => this.restore(request, source);
     const isPublishing = flags.publish ?? (flags.store ?? flags.dir ?? flags.chroot) !== undefined;
     if (!isPublishing && flags.from !== undefined) await withFiles(request, restore);
-    else await withJob({ flags, ...request }, (job) => withJobFiles(request, job, isPublishing, restore));
+    else
+      await withJob({ flags, ...request, access: isPublishing ? 'write' : 'read' }, (job) =>
+        withJobFiles(request, job, isPublishing, restore),
+      );
   }
 
   private async restore(request: RestoreRequest, source: RestoreSource): Promise<void> {

@@ -2,13 +2,13 @@ import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
-import { parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { readJobRecord } from '../../cluster/job/job-record.ts';
+import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
-import { diffJobs } from '../../job/diff-jobs.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
-import { refuseChangedData, refuseDifferences } from '../../roles/master/publish-job.ts';
+import { refuseChangedData } from '../../roles/master/publish-job.ts';
+import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -20,13 +20,15 @@ import { embeddedStore, jobFolder } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { resultText } from '../base/result-text.ts';
 import { exposeFlags } from '../base/role-command.ts';
+import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { attach, checkAttachable, failureOf } from './attach.ts';
 import { clusterPlan } from './cluster-plan.ts';
 import { type ClusterRun, removeLogs, runCluster } from './cluster-run.ts';
+import { continueJob } from './continue-job.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
-import { resetJob } from './reset-job.ts';
+import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
 import { WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
@@ -34,7 +36,7 @@ export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override description =
     `Starts a master, the pservers and the trainers of the job as processes, restarts failed processes, shows progress,
 and ends with the result. Ctrl-C stops cleanly; run the same command again to resume. For a finished job it only prints
-the result. One run works in a folder at a time; --attach shows it on another terminal.`;
+the result; with a higher training.passes it continues the job. One run works in a folder at a time; --attach shows it on another terminal.`;
   static override examples = [
     { command: '<%= config.bin %> run examples/synth-fm.yaml', description: 'Train.' },
     {
@@ -107,7 +109,9 @@ the result. One run works in a folder at a time; --attach shows it on another te
     const { flags } = this;
     const { host, folder, loaded } = parts;
     const url = flags.store ?? embeddedStore(folder);
-    const store = await openStore(url, host).catch((error: unknown) => {
+    const access = flags.attach ? 'write' : 'create';
+    const credentials = storeCredentials(url, flags);
+    const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
       throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
     });
     try {
@@ -119,18 +123,16 @@ the result. One run works in a folder at a time; --attach shows it on another te
 
   /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
   private async start(run: ClusterRun, working: WorkingFolder): Promise<ExitCode> {
-    const { host, store, keys, loaded, stop } = run;
-    const ask = { ...host, store, signal: stop };
-    const record = this.flags.fresh ? undefined : await retryUntilAnswered(ask, () => readJobRecord(store, keys));
-    const before = this.flags.fresh ? undefined : await retryUntilAnswered(ask, () => store.get(keys.result));
-    if (before !== undefined) {
-      warnOfDifferences(host, record, loaded);
-      return this.showEnd(before);
-    }
-    if (record !== undefined) refuseDifferences(record.job, loaded.job);
+    const { host, loaded } = run;
+    const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
+    if (standing?.kind === 'ended') return this.showEnd(standing.end);
     const data = await this.indexData(host, loaded);
-    if (record !== undefined) refuseChangedData(record, data);
+    if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
     if (this.flags.fresh) await this.startOver(run);
+    if (standing?.kind === 'continued') {
+      await untilAllHaveExited(resetOptions(run));
+      await continueJob(run, loaded.job, data);
+    }
     return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
   }
 
@@ -144,7 +146,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
       return EXIT.interrupted;
     }
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(result);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
     const failure = failureOf(end.holder);
     if (failure !== undefined) throw failure;
     return EXIT.interrupted;
@@ -156,16 +158,15 @@ the result. One run works in a folder at a time; --attach shows it on another te
     return AbortSignal.any([this.interruption(atOnce), orphaned.signal]);
   }
 
-  private async startOver({ host, store, keys, folder, loaded, stop }: ClusterRun): Promise<void> {
-    const ask = { ...host, store, signal: stop };
+  private async startOver(run: ClusterRun): Promise<void> {
+    const { store, keys, folder, loaded, stop } = run;
+    const ask = resetOptions(run);
     const { progress } = await retryUntilAnswered(ask, () => readJobBefore(store, keys));
     await checkMayDelete({
       ...{ job: loaded.job.name, progress, isAgreed: this.flags.yes },
       ask: this.flags.json || !canAsk() ? undefined : (question) => askYesNo(question, stop),
     });
-    const network = jobNetwork(host, store, keys);
-    const { leaseTtlMs } = loaded.job.cluster;
-    await resetJob({ ...ask, network, keys, folder: join(folder, 'checkpoints'), leaseTtlMs });
+    await resetJob(ask);
     if (this.flags.store !== undefined) return;
     // Logs of other jobs in the same store have the same names.
     const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: '/', limit: 1 }));
@@ -189,7 +190,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
     const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
     const end = await runCluster(run, children, this.progress('training'));
     const result = await readResult(run);
-    if (result !== undefined) return this.showEnd(result);
+    if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
     if (end.how === 'failed') throw end.failure;
     host.log.info('stopped; run the same command again to resume');
     return EXIT.interrupted;
@@ -207,6 +208,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
       folder,
       '--log-level',
       this.flags['log-level'],
+      ...credentialArguments(this.flags),
     ];
     const cache = ['--cache-dir', resolve(this.flags['cache-dir'])];
     const data = ['--data-dir', loaded.dataDir];
@@ -218,8 +220,7 @@ the result. One run works in a folder at a time; --attach shows it on another te
     };
   }
 
-  private showEnd({ key, value }: { key: string; value: string }): ExitCode {
-    const end = parseJobEnd(key, value);
+  private showEnd(end: JobEnd): ExitCode {
     if ('failure' in end) throw end.failure;
     this.output(end.result, () => resultText(end.result));
     return EXIT.done;
@@ -246,12 +247,12 @@ async function readResult({ host, store, keys, stop }: ClusterRun) {
   }
 }
 
-/** The result that is printed again is that of the job as it was run. */
-function warnOfDifferences({ log }: Host, record: JobRecord | undefined, { job }: LoadedJob): void {
-  const differences = record === undefined ? [] : diffJobs(record.job, job).map(({ field }) => field);
-  if (differences.length === 0) return;
-  log.warn(`this job was finished with other settings (${differences.join(', ')}); add --fresh to start over`);
-}
+const resetOptions = ({ host, store, keys, folder, loaded, stop }: ClusterRun): ResetOptions => ({
+  ...{ ...host, store, keys, signal: stop },
+  network: jobNetwork(host, store, keys),
+  folder: join(folder, 'checkpoints'),
+  leaseTtlMs: loaded.job.cluster.leaseTtlMs,
+});
 
 /** A store that cannot be opened may not be the job's, or may be in use: it is not removed. */
 function notRemoved(error: unknown, folder: string): unknown {

@@ -4,6 +4,7 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
+import { trainerAddress } from '../../cluster/trainer-entry.ts';
 import { interrupted, logWaiting } from '../../cluster/waiting.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -25,10 +26,7 @@ export interface ResetOptions extends RetryOptions {
   readonly leaseTtlMs: number;
 }
 
-/**
- * Throws `JobConflict`, and removes nothing, while processes of the job live and answer. Waits for the leases of dead
- * ones to expire: an embedded store expires none unless some process watches it.
- */
+/** Throws `JobConflict`, and removes nothing, while processes of the job live and answer. */
 export async function resetJob(options: ResetOptions): Promise<void> {
   const { store, keys, disk, folder } = options;
   await untilAllHaveExited(options);
@@ -40,7 +38,11 @@ export async function resetJob(options: ResetOptions): Promise<void> {
 /** Keys of live processes, with their values. */
 type Alive = ReadonlyMap<string, string>;
 
-async function untilAllHaveExited(options: ResetOptions): Promise<void> {
+/**
+ * Throws `JobConflict` while processes of the job live and answer. Waits for the leases of dead ones to expire: an
+ * embedded store expires none unless some process watches it.
+ */
+export async function untilAllHaveExited(options: ResetOptions): Promise<void> {
   const { keys, log, network } = options;
   for (;;) {
     const alive = await stillAlive(options);
@@ -98,7 +100,7 @@ const lockSchema = z.object({ address: z.string() });
 
 /** The lock has more in it than an address; undefined when another version wrote it. */
 const addressOf = (keys: Keys, key: string, value: string): string | undefined =>
-  key === keys.masterLock ? parsed(lockSchema, value)?.address : value;
+  key === keys.masterLock ? parsed(lockSchema, value)?.address : trainerAddress(value);
 
 /**
  * An abandoned try may land later and must not hit a job that has started since: the transaction requires that no
@@ -128,5 +130,5 @@ async function removeKeys(options: ResetOptions, { entry, pservers }: JobBefore)
 
 const jobInUse = (what: string): PaddletError =>
   new PaddletError('JobConflict', `processes are working on the job: ${what}`, {
-    hint: 'stop the job first with `paddlet stop`; nothing was removed',
+    hint: 'stop the job first with `paddlet stop`; nothing was changed',
   });

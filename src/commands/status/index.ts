@@ -1,14 +1,14 @@
 import { Flags } from '@oclif/core';
-import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
-import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, findStore, waitForChroot } from '../base/find-store.ts';
+import { findChroot, waitForChroot } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
@@ -36,39 +36,49 @@ trainer are working, with --wait done when the job has ended; then the exit code
       options: ['running', 'done'] as const,
       description: 'Wait until all roles are working, or until the job has ended.',
     })(),
-    timeout: durationFlag('60s', 'How long to wait with --wait.'),
+    timeout: durationFlag('60s', 'How long to wait with --wait; without it at most 10s for the store to answer.'),
   };
 
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('status');
-    const limit = AbortSignal.timeout(milliseconds(flags.timeout));
-    const signal = flags.wait === undefined ? this.interruption() : AbortSignal.any([this.interruption(), limit]);
-    const store = await openStore(findStore(flags).url, host);
+    const isWaiting = flags.wait !== undefined;
+    const timeoutMs = milliseconds(flags.timeout);
+    const limit = AbortSignal.timeout(timeoutMs);
+    const interruption = this.interruption();
+    const signal = isWaiting ? AbortSignal.any([interruption, limit]) : interruption;
+    let opened: CommandStore | undefined;
     try {
-      const keys = await this.findJob(host, store, signal);
+      opened = await openCommandStore({
+        ...{ flags, host, signal: interruption, isFileAwaited: isWaiting },
+        access: isWaiting ? 'write' : 'read',
+        limitMs: isWaiting ? timeoutMs : Math.min(timeoutMs, STORE_LIMIT_MS),
+      });
+      const { store, ask } = opened;
+      const keys = await this.findJob(host, ask, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-      const status = await retryUntilAnswered({ ...host, store, signal }, () => showJob(store, keys, network));
+      const status = await retryUntilAnswered(ask, () => showJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
       const json = statusJson(status, host.clock.wallSeconds());
       this.output(json, () => statusText(status, this.table.bind(this)));
       return exitOf(status, flags.wait);
     } catch (error) {
-      if (limit.aborted && flags.wait !== undefined) throw tooLate(flags.wait, milliseconds(flags.timeout));
+      if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);
       throw error;
     } finally {
-      await store.close();
+      await opened?.store.close();
     }
   }
 
-  private async findJob(host: Host, store: Store, signal: AbortSignal): Promise<Keys> {
+  private async findJob(host: Host, ask: CommandStore['ask'], signal: AbortSignal): Promise<Keys> {
     const { chroot, wait } = this.flags;
-    const found = await retryUntilAnswered({ ...host, store, signal }, () =>
-      wait === undefined ? findChroot(store, chroot) : waitForChroot(store, chroot, host, signal),
-    );
-    if (found === undefined) throw unknownJob(store);
-    return keysOf(found);
+    const { store } = ask;
+    const found = await retryUntilAnswered(ask, () => findChroot(store, chroot));
+    if (found !== undefined) return keysOf(found);
+    if (wait === undefined) throw unknownJob(store);
+    const waiting = { ...host, store, signal };
+    return keysOf(await retryUntilAnswered(waiting, () => waitForChroot(store, chroot, host, signal)));
   }
 
   private async waitFor(
@@ -92,6 +102,10 @@ async function showJob(store: Store, keys: Keys, network: Network): Promise<Show
   if (status === undefined || status.end !== undefined || directingInfo(status) !== undefined) return status;
   return { ...status, stored: await readStoredProgress(store, keys, status) };
 }
+
+/** A file that no role has created yet is no fault of the store. */
+const isUnanswered = (error: unknown): boolean =>
+  isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing';
 
 const tooLate = (until: string, ms: number): PaddletError =>
   new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, {

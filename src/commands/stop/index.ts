@@ -2,11 +2,11 @@ import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
-import { openStore } from '../../store/open-store.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, findStore } from '../base/find-store.ts';
+import { findChroot } from '../base/find-store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
 import { unknownJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -26,7 +26,7 @@ have exited. Start the job again to resume it.`;
   ];
   static override flags = {
     ...jobFlags,
-    timeout: durationFlag('60s', 'How long to wait for the processes to exit.'),
+    timeout: durationFlag('60s', 'How long to wait for the processes to exit; at most 10s for the store to answer.'),
     'no-wait': Flags.boolean({ description: 'Return at once, without waiting for the processes to exit.' }),
   };
 
@@ -34,9 +34,9 @@ have exited. Start the job again to resume it.`;
     const { flags } = this;
     const host = this.host('stop');
     const signal = this.interruption();
-    const store = await openStore(findStore(flags).url, host);
+    const limitMs = Math.min(milliseconds(flags.timeout), STORE_LIMIT_MS);
+    const { store, ask } = await openCommandStore({ flags, host, signal, access: 'write', limitMs });
     try {
-      const ask = { ...host, store, signal };
       const chroot = await retryUntilAnswered(ask, () => findChroot(store, flags.chroot));
       const keys = chroot === undefined ? undefined : keysOf(chroot);
       const job = keys && (await retryUntilAnswered(ask, () => store.get(keys.job)));

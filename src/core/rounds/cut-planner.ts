@@ -6,6 +6,7 @@
  * A pure machine: `step(event, now)` answers with the cut to take now.
  */
 import { unreachable } from '../../base/assert.ts';
+import { type Backoff, backoffMs } from '../../base/backoff.ts';
 
 export interface CutPlannerOptions {
   readonly intervalMs: number | undefined;
@@ -28,7 +29,7 @@ export type CutEvent =
   | { readonly type: 'completed'; readonly round: number }
   /** `passed`: a pserver was past the round. */
   | { readonly type: 'declined'; readonly passed: boolean }
-  /** It could not be written: not tried again before the next is due. */
+  /** It could not be written: tried again after a pause that doubles, or when the next is due. */
   | { readonly type: 'failed'; readonly round: number }
   /** All pservers were set back to that cut; the one that was being taken is abandoned. */
   | { readonly type: 'rolledBack'; readonly round: number };
@@ -49,6 +50,8 @@ const LEAST_AHEAD = 2;
 /** The speed is that of so much time. */
 const WINDOW_MS = 1_000;
 const MOST_DOUBLINGS = 10;
+/** Pauses before a cut that could not be written is taken again. */
+const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
 
 export const createCutPlanner = (options: CutPlannerOptions, startedAt: number): CutPlanner =>
   new Planner(options, startedAt);
@@ -61,6 +64,9 @@ class Planner implements CutPlanner {
   /** The round of the last complete cut. */
   #last: number;
   #intervalAt: number;
+  /** Cuts in a row that could not be written, and when the next try is due. */
+  #failures = 0;
+  #againAt = Number.POSITIVE_INFINITY;
   #isRunning = false;
   #isAsked = false;
   #declines = 0;
@@ -91,9 +97,13 @@ class Planner implements CutPlanner {
         return;
       case 'completed':
         this.#last = event.round;
+        this.#failures = 0;
+        this.#againAt = Number.POSITIVE_INFINITY;
         this.#ended(event.round, now);
         return;
       case 'failed':
+        this.#againAt = now + backoffMs(this.#failures, TRY_AGAIN);
+        this.#failures += 1;
         this.#ended(event.round, now);
         return;
       case 'declined':
@@ -138,6 +148,7 @@ class Planner implements CutPlanner {
       if (highest === this.#last) this.#intervalAt = now + intervalMs!;
       else return before(rounds, { round: highest + step, why: 'the interval' });
     }
+    if (now >= this.#againAt) return before(rounds, { round: highest + step, why: 'the last one was not written' });
     const wanted = this.#nextWanted();
     if (wanted === undefined || highest + 2 * step < wanted.round) return undefined;
     return before(rounds, { ...wanted, round: Math.max(wanted.round, highest + step) });

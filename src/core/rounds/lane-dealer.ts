@@ -18,6 +18,10 @@ import { createRoundPace, type RoundPace } from './pace.ts';
 
 /** Trainers that a lane may have beside its own. */
 const MOST_HELPERS = 2;
+/** A lane is late at this age while too little is known of the rounds. */
+const FIRST_LATE_MS = 10_000;
+/** After so many times the age at which a lane is late: */
+const VERY_LATE = 10;
 
 type RoundsEvent = Extract<LaneEvent, { type: 'rounds' }>;
 
@@ -28,9 +32,11 @@ interface Round {
   missing: ReadonlySet<number>;
   /** When to look whether lanes are late. */
   lookMs: number;
-  readonly lateMs: number | undefined;
-  /** Lanes that got help in this round, and trainers that it was counted against. */
-  readonly helped: Set<number>;
+  readonly lateMs: number;
+  /** Lanes that got help in this round, and when last; and trainers that it was counted against. */
+  readonly helped: Map<number, number>;
+  /** Helpers that a lane was still missing of. */
+  readonly silent: Set<string>;
   readonly penalized: Set<string>;
   /** Lanes that lost their trainers since the last look; it died of the lane if it is missing then. */
   readonly orphaned: Map<number, string>;
@@ -90,6 +96,12 @@ class Dealer implements LaneDealer {
     return this.#failures.get(`${round}/${lane}`) ?? 0;
   }
 
+  hasLane(trainer: string, round: number, lane: number): boolean {
+    const current = this.#round?.version;
+    if (current === undefined || round < current || round > current + 1) return false;
+    return this.#assignment.owners[lane]?.includes(trainer) === true;
+  }
+
   helped(): number {
     return this.#helpGiven;
   }
@@ -102,6 +114,11 @@ class Dealer implements LaneDealer {
         return;
       case 'joined':
         this.#joined(event.trainer);
+        this.#share();
+        return;
+      case 'asks':
+        if (!this.#leaving.delete(event.trainer)) return;
+        this.#live.add(event.trainer);
         this.#share();
         return;
       case 'left':
@@ -185,7 +202,7 @@ class Dealer implements LaneDealer {
     } else if (event.missing.some((lane) => !round!.missing.has(lane))) {
       // A pserver lost the lanes it had: they cannot be late yet.
       round.sinceMs = now;
-      round.lookMs = now + (round.lateMs ?? 0);
+      round.lookMs = now + round.lateMs;
     }
     round.missing = new Set(event.missing);
     for (const [lane, trainer] of round.orphaned) {
@@ -203,15 +220,16 @@ class Dealer implements LaneDealer {
     for (const name of [...this.#failures.keys()]) {
       if (Number.parseInt(name, 10) < version) this.#failures.delete(name);
     }
-    const lateMs = this.#pace.lateMs();
+    const lateMs = this.#pace.lateMs() ?? FIRST_LATE_MS;
     this.#round = {
       timeline,
       version,
       sinceMs: now,
       missing: new Set(missing),
-      lookMs: now + (lateMs ?? 0),
+      lookMs: now + lateMs,
       lateMs,
-      helped: new Set(),
+      helped: new Map(),
+      silent: new Set(),
       penalized: new Set(),
       orphaned: new Map(),
     };
@@ -228,22 +246,24 @@ class Dealer implements LaneDealer {
   #tick(now: number): void {
     const round = this.#round;
     if (round === undefined || !this.#isDue(round) || now < round.lookMs) return;
-    round.lookMs = now + round.lateMs!;
+    round.lookMs = now + round.lateMs;
     this.#effects.push({ type: 'look' });
   }
 
-  #isDue({ lateMs, missing }: Round): boolean {
-    return lateMs !== undefined && missing.size > 0 && this.#isDealing();
+  #isDue({ missing }: Round): boolean {
+    return missing.size > 0 && this.#isDealing();
   }
 
   // ---- failures and help
 
   #reportedFailure({ round, lane, trainer }: Extract<LaneEvent, { type: 'failed' }>): void {
     const current = this.#round;
-    if (current === undefined || round < current.version) return;
+    if (current === undefined || !this.hasLane(trainer, round, lane)) return;
     this.#countFailure(round, lane, trainer, false);
     // Another may be able to, as when only one lacks a file.
-    if (round === current.version && this.#own[lane] === trainer && this.#isDealing()) this.#help(current, lane);
+    if (round === current.version && this.#own[lane] === trainer && this.#isDealing()) {
+      this.#help(current, lane, current.sinceMs);
+    }
   }
 
   #countFailure(version: number, lane: number, trainer: string, died: boolean): void {
@@ -252,22 +272,28 @@ class Dealer implements LaneDealer {
     this.#effects.push({ type: 'failure', round: version, lane, trainer, failures, died });
   }
 
-  /** While all lanes are missing, a slow trainer is not what the round waits for. */
+  /** While all lanes are missing, a slow trainer is not what the round waits for, unless it is very late. */
   #helpLate(round: Round, now: number): void {
     const { lateMs, missing } = round;
-    if (lateMs === undefined || !this.#isDealing() || now - round.sinceMs < lateMs) return;
+    const ageMs = now - round.sinceMs;
+    if (!this.#isDealing() || ageMs < lateMs) return;
     round.lookMs = now + lateMs;
-    if (missing.size === this.#options.lanes) return;
-    for (const lane of [...missing].sort((a, b) => a - b)) this.#help(round, lane);
+    if (missing.size === this.#options.lanes && ageMs < VERY_LATE * lateMs) return;
+    for (const lane of [...missing].sort((a, b) => a - b)) this.#help(round, lane, now);
   }
 
-  #help(round: Round, lane: number): void {
+  #help(round: Round, lane: number, now: number): void {
     const slow = this.#own[lane]!;
+    const helpedMs = round.helped.get(lane);
+    if (helpedMs !== undefined && now - helpedMs < VERY_LATE * round.lateMs) return;
+    // Those that help it are silent as well: others take their places.
+    if (helpedMs !== undefined) this.#replaceHelpers(round, lane);
     const already = this.#helpers.of(lane);
-    if (round.helped.has(lane) || already.length >= MOST_HELPERS) return;
-    const trainer = this.#freeTrainer(round, [slow, ...already.map((helper) => helper.trainer)]);
+    if (already.length >= MOST_HELPERS) return;
+    const but = [slow, ...already.map((helper) => helper.trainer)];
+    const trainer = this.#freeTrainer(round, [...but, ...round.silent]) ?? this.#freeTrainer(round, but);
     if (trainer === undefined) return;
-    round.helped.add(lane);
+    round.helped.set(lane, now);
     // What a trainer is late with in one round is one sign of slowness, however many lanes it has.
     const isCounted = round.penalized.has(slow);
     const helpRounds = isCounted ? this.#slowness.helpRoundsOf(slow) : this.#slowness.strike(slow);
@@ -276,6 +302,12 @@ class Dealer implements LaneDealer {
     this.#helpGiven += 1;
     this.#isTouched = true;
     this.#effects.push({ type: 'late', round: round.version, lane, slow, trainer });
+  }
+
+  #replaceHelpers(round: Round, lane: number): void {
+    const silent = new Set(this.#helpersOf(lane));
+    for (const trainer of silent) round.silent.add(trainer);
+    this.#keepHelpers((helper) => !silent.has(helper.trainer));
   }
 
   /** One that stands by or is done with the round. */

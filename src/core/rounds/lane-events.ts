@@ -29,7 +29,9 @@ export type LaneEvent =
       readonly version: number;
       readonly missing: readonly number[];
     }
-  /** A trainer could not compute the lane. */
+  /** It wants to know its lanes: one that had left is back. */
+  | { readonly type: 'asks'; readonly trainer: string }
+  /** A trainer could not compute the lane; of one that does not have it, this counts nothing. */
   | { readonly type: 'failed'; readonly trainer: string; readonly round: number; readonly lane: number }
   | { readonly type: 'tick' };
 
@@ -69,6 +71,8 @@ export interface LaneDealer {
   assignment(): LaneAssignment;
   /** How many more must join before lanes are handed out. */
   missingTrainers(): number;
+  /** Whether a trainer may say that it cannot compute the lane in that round: it has the lane, and the round is due. */
+  hasLane(trainer: string, round: number, lane: number): boolean;
   /** How often the lane failed or lost its trainer in that round, whatever the timeline. */
   failures(round: number, lane: number): number;
   /** Lanes that another trainer was asked to compute too, so far. */

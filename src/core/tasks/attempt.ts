@@ -11,6 +11,8 @@ export interface Attempt {
   readonly startPosition: number;
   /** When it was handed out or, once it is executed, when that began. */
   since: number;
+  /** When it last brought its task further; before that, when it was handed out or first begun. */
+  movedAt: number;
   /** How far it has come since: the next push wanted, as its trainer reports it. */
   position: number;
   phase: Phase;
@@ -81,6 +83,7 @@ export function createOpenTasks(): OpenTasks {
       executing: false,
       startPosition: entry.position,
       since: now,
+      movedAt: now,
       position: entry.position,
       phase: 'idle',
       ranMs: 0,

@@ -41,6 +41,21 @@ export class Dealer {
     return this.#waiting.size;
   }
 
+  /** When the attempt is taken back because nothing comes of it; undefined while no other live trainer wants a task. */
+  idleAt(attempt: Attempt): number | undefined {
+    for (const trainer of this.#waiting.values()) {
+      if (trainer !== attempt.trainer && this.trainers.isLive(trainer)) return this.#timeouts.idleAt(attempt);
+    }
+    return undefined;
+  }
+
+  /** When the first of the attempts is taken back, or has worked too long. */
+  nextDeadline(attempts: Iterable<Attempt>): number | undefined {
+    const idle = this.#waiting.size === 0 ? [] : [...attempts].map((attempt) => this.idleAt(attempt));
+    const due = [this.#timeouts.next(), ...idle].filter((at) => at !== undefined);
+    return due.length === 0 ? undefined : Math.min(...due);
+  }
+
   /** All requests that wait; none of them waits any longer. */
   dismiss(): readonly number[] {
     const requests = [...this.#waiting.keys()];
@@ -50,7 +65,7 @@ export class Dealer {
 
   /** To the trainers that are active and have room, in the order in which they asked. */
   deal(pass: TaskPass, now: number): Dealt[] {
-    const active = this.trainers.active();
+    const active = this.trainers.active(pass.open.trainers(), this.#waiting.values());
     const dealt: Dealt[] = [];
     for (const [request, trainer] of this.#waiting) {
       if (!active.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;

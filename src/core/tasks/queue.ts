@@ -6,7 +6,6 @@
  * rest on it, and the shell keeps that order (see ../README.md).
  */
 import { assert, unreachable } from '../../base/assert.ts';
-import type { ErrorCode } from '../../base/errors.ts';
 import type { AttemptRef, PassTask } from './address.ts';
 import { type Attempt, countWork, hasMoved } from './attempt.ts';
 import { Dealer } from './dealer.ts';
@@ -24,6 +23,7 @@ import {
   type TaskSums,
 } from './state.ts';
 import { createTimeouts, type Timeouts } from './timeouts.ts';
+import { whyRefused } from './why-refused.ts';
 
 type EventOf<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>;
 
@@ -88,7 +88,7 @@ class Queue implements TaskQueue {
   }
 
   nextDeadline(): number | undefined {
-    return this.#timeouts.next();
+    return this.#dealer.nextDeadline(this.#pass.open.attempts());
   }
 
   counts(): QueueCounts {
@@ -170,6 +170,7 @@ class Queue implements TaskQueue {
         for (const attempt of this.#pass.open.attempts()) {
           attempt.countedAt = now;
           attempt.since = now;
+          attempt.movedAt = now;
         }
         return;
       default:
@@ -251,8 +252,12 @@ class Queue implements TaskQueue {
       attempt.phase = phase;
       const wasExecuting = attempt.executing;
       attempt.executing = attempt === current;
-      if (attempt.executing && !wasExecuting) attempt.since = now;
+      if (attempt.executing && !wasExecuting) {
+        if (attempt.movedAt === attempt.since) attempt.movedAt = now;
+        attempt.since = now;
+      }
       if (attempt.executing && executing !== undefined) {
+        if (executing.position > attempt.position) attempt.movedAt = now;
         attempt.position = Math.max(attempt.position, executing.position);
         const entry = this.#pass.open.get(attempt.task)!;
         entry.position = Math.max(entry.position, attempt.position);
@@ -274,13 +279,23 @@ class Queue implements TaskQueue {
   #tick(now: number): void {
     for (const attempt of [...this.#pass.open.attempts()]) {
       countWork(attempt, now);
-      if (!this.#timeouts.isOver(attempt)) continue;
+      if (!this.#timeouts.isOver(attempt)) {
+        if ((this.#dealer.idleAt(attempt) ?? now + 1) <= now) this.#takeBack(attempt, now);
+        continue;
+      }
       const worked = `worked ${Math.round(attempt.ranMs)} ms without an end`;
       const error = `attempt ${attempt.attempt} by ${attempt.trainer} ${worked}`;
       this.#endAttempt(attempt, { isFailure: !hasMoved(attempt), code: 'TaskTimeout', error });
     }
     this.#timeouts.clear();
     for (const attempt of this.#pass.open.attempts()) this.#timeouts.watch(attempt);
+  }
+
+  /** Its trainer may wait for a pserver: that is no failure. */
+  #takeBack(attempt: Attempt, now: number): void {
+    const seconds = Math.round((now - attempt.movedAt) / 1000);
+    const error = `attempt ${attempt.attempt} by ${attempt.trainer} came no further in ${seconds} s`;
+    this.#endAttempt(attempt, { isFailure: false, code: 'TaskTimeout', error });
   }
 
   #deal(now: number): void {
@@ -382,19 +397,4 @@ class Queue implements TaskQueue {
   #refOf({ task, attempt, trainer }: Attempt): AttemptRef {
     return { queue: this.#config.addressing.queue, ...this.#addressOf(task), attempt, trainer };
   }
-}
-
-/** A report about an attempt that is not live; `numbers` as the queue counts. */
-function whyRefused(
-  { pass, task, attempt, trainer }: AttemptRef,
-  numbers: PassTask | undefined,
-  current: { readonly number: number; readonly hasEnded: boolean },
-): { code: ErrorCode; message: string } {
-  if (numbers !== undefined && numbers.pass > current.number) {
-    return { code: 'PassAfter', message: `pass ${pass} has not begun; the job is in pass ${current.number}` };
-  }
-  if (numbers !== undefined && (current.hasEnded || numbers.pass < current.number)) {
-    return { code: 'PassBefore', message: `pass ${pass} has ended` };
-  }
-  return { code: 'AttemptNotLive', message: `attempt ${attempt} of task ${task} by ${trainer} is not live` };
 }

@@ -6,8 +6,11 @@ export interface QueueTrainers {
   gone(trainer: string): void;
   roster(trainers: readonly string[]): void;
   isLive(trainer: string): boolean;
-  /** None while too few are alive; the first ones when there are more than may work. */
-  active(): ReadonlySet<string>;
+  /**
+   * None while too few are alive. When there are more than may work: those that hold tasks, then those that ask, each
+   * in the order in which they joined. One that does neither keeps no place from the others.
+   */
+  active(holders: Iterable<string>, asking: Iterable<string>): ReadonlySet<string>;
   /** That must join before any of them is active. */
   missing(): number;
 }
@@ -22,9 +25,13 @@ export function createQueueTrainers({ minTrainers, maxTrainers }: QueueConfig): 
       for (const trainer of trainers) live.add(trainer);
     },
     isLive: (trainer) => live.has(trainer),
-    active() {
+    active(holders, asking) {
       if (live.size < minTrainers) return new Set();
-      return live.size <= maxTrainers ? live : new Set([...live].slice(0, maxTrainers));
+      if (live.size <= maxTrainers) return live;
+      const [holding, waiting] = [new Set(holders), new Set(asking)];
+      const all = [...live];
+      const first = [...all.filter((one) => holding.has(one)), ...all.filter((one) => waiting.has(one))];
+      return new Set([...new Set(first)].slice(0, maxTrainers));
     },
     missing: () => Math.max(0, minTrainers - live.size),
   };

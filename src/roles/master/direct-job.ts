@@ -62,7 +62,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
     training.tell(event);
     shown.state?.evaluation?.service.tell(event);
   };
-  const trainers = followTrainers(context, {
+  const trainers = followTrainers(context, record, {
     onRoster: (list) => tellAll({ type: 'roster', trainers: list }),
     onJoined: (trainer) => tellAll({ type: 'joined', trainer }),
     onGone: (trainer) => tellAll({ type: 'gone', trainer }),

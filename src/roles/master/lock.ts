@@ -2,7 +2,7 @@
  * `/master/lock`: one master acts, others stand by until its lease ends (seeds/distributed-training.en.md). With the
  * lock it writes the secret that pservers know it by.
  */
-import type { RoleContext } from '../../cluster/context.ts';
+import type { StoreContext } from '../../cluster/context.ts';
 import { claimKey, type HeldLease } from '../../cluster/ownership.ts';
 import { createSignal, logWaiting } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
@@ -18,7 +18,7 @@ export interface LockClaim {
 
 /** Throws `Interrupted` when stopped before, or when the lease is lost. */
 export async function takeLock(
-  context: RoleContext,
+  context: StoreContext,
   { lease, holder, secret }: LockClaim,
   stopSignal: AbortSignal,
 ): Promise<Fence> {

@@ -21,12 +21,13 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Job } from '../../job/schema.ts';
 import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
-import { loadJobData } from './dataset.ts';
+import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { type LockClaim, takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
+import { type Standing, standingOf } from './standing.ts';
 import type { MasterState } from './state.ts';
 
 export interface MasterOptions {
@@ -54,20 +55,28 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
   let watch: JobWatch | undefined;
   try {
     const oldStop = await readStopRevision(context);
-    watch = watchJob(context, oldStop);
     lease = await holdLease(context, options.job.cluster.leaseTtlMs);
-    info.waits('the master lock');
     const holder = { host: context.hostName, pid: context.pid, address, since: clock.wallSeconds() };
-    const secret = context.host.random.uuid();
-    const fence = await standBy(context, { lease, holder, secret, watch, oldStop });
-    if ('end' in fence) return fence.end;
-    failPoint('master.locked');
-    const there = await retryStore(context, () => context.store.get(context.keys.result));
-    if (there !== undefined) return parseJobEnd(there.key, there.value);
     const show = (next: MasterState | undefined): void => {
       state = next;
     };
-    return await act(context, options, { lease, fence, secret, address, info, watch, oldStop, show });
+    const secret = context.host.random.uuid();
+    for (;;) {
+      const before = await standingOf(context, options.job);
+      if (before.kind === 'ended') return before.end;
+      watch?.cancel();
+      watch = watchJob(context, { oldStop, oldResult: before.resultRevision });
+      info.waits('the master lock');
+      const fence = await standBy(context, { lease, holder, secret, watch, oldStop });
+      if (fence === 'stopped') return undefined;
+      if (fence === 'ended') continue;
+      failPoint('master.locked');
+      const standing = await standingOf(context, options.job);
+      if (standing.kind === 'ended') return standing.end;
+      // The job ended in the meantime, with fewer passes: the watch must not take that for the end of this one.
+      if (standing.resultRevision !== before.resultRevision) continue;
+      return await act(context, options, { lease, fence, secret, address, info, watch, oldStop, show, standing });
+    }
   } catch (error) {
     if (lease?.lost.aborted === true) throw lossOf(lease);
     if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -87,20 +96,20 @@ interface Standby extends LockClaim {
   readonly oldStop: bigint;
 }
 
-/** The lock; or how the job ended, undefined when it was asked to stop, while another master had it. */
+/** The lock; or that the job ended, or was asked to stop, while another master had it. */
 async function standBy(
   context: RoleContext,
   { watch, oldStop, ...claim }: Standby,
-): Promise<Fence | { readonly end: JobEnd | undefined }> {
+): Promise<Fence | 'ended' | 'stopped'> {
   try {
     const fence = await takeLock(context, claim, watch.stopSignal);
     // The master that was asked to stop gave the lock back: another one is not to continue the job.
     const stop = await readStopRevision(context);
-    return stop === 0n || stop === oldStop ? fence : { end: undefined };
+    return stop === 0n || stop === oldStop ? fence : 'stopped';
   } catch (error) {
     if (claim.lease.lost.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
-    return { end: watch.end() };
+    return watch.end() === undefined ? 'stopped' : 'ended';
   }
 }
 
@@ -109,14 +118,17 @@ interface Acting extends Pick<Standby, 'lease' | 'secret' | 'watch' | 'oldStop'>
   readonly address: string;
   readonly info: MasterInfoSource;
   readonly show: (state: MasterState | undefined) => void;
+  readonly standing: Exclude<Standing, { readonly kind: 'ended' }>;
 }
 
 async function act(context: RoleContext, options: MasterOptions, acting: Acting): Promise<JobEnd | undefined> {
-  const { lease, fence, secret, address, info, watch, oldStop } = acting;
+  const { lease, fence, secret, address, info, watch, oldStop, standing } = acting;
   const { job, dataDir, cacheDir } = options;
   const place: DataPlace = { host: context.host, folder: dataDir, cacheFolder: cacheDir };
+  const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   info.waits('the data to be indexed');
-  const { record, data } = await publishJob({ context, fence, job, dataDir, loadData: () => loadJobData(place, job) });
+  const loadData = (): Promise<JobData> => loadJobData(place, job);
+  const { record, data } = await publishJob({ context, fence, job, dataDir, loadData, standing, stopSignal });
   if (watch.stopRequested()) return undefined;
   const { keys, store } = context;
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
@@ -128,7 +140,6 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
     const forget = { if: [{ key: keys.stop, modRevision: oldStop }], then: [{ delete: keys.stop }] };
     await retryStore(context, () => fencedTxn(store, fence, forget));
   }
-  const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   try {
     const hooks = { shell: options.shell, folder: dataDir };
     await directJob({ context, record, data, fence, secret, lease, stopSignal, info, hooks, show: acting.show });

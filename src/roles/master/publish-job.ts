@@ -1,4 +1,4 @@
-/** Puts the job into the store, or finds that it exists already and is the same. */
+/** Puts the job into the store, or finds that it exists already and is the same, or is to have more passes. */
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
@@ -7,10 +7,11 @@ import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
-import { diffJobs } from '../../job/diff-jobs.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { factsOf, type JobData } from './dataset.ts';
+import { raisePasses } from './raise-passes.ts';
+import type { Standing } from './standing.ts';
 
 export interface PublishOptions {
   readonly context: RoleContext;
@@ -18,18 +19,22 @@ export interface PublishOptions {
   readonly job: Job;
   readonly dataDir: string;
   readonly loadData: () => Promise<JobData>;
+  /** As this master found it under the lock. */
+  readonly standing: Exclude<Standing, { readonly kind: 'ended' }>;
+  /** Ends waiting for the pservers of a job that is to have more passes. */
+  readonly stopSignal: AbortSignal;
 }
 
-/** `JobConflict` when another job has this name, `DataChanged` when the data is not what the job started with. */
+/** `DataChanged` when the data is not what the job started with. */
 export async function publishJob(options: PublishOptions): Promise<{ record: JobRecord; data: JobData }> {
-  const { context, job } = options;
+  const { context, job, standing } = options;
   const { store, keys } = context;
-  const there = await retryStore(context, () => readJobRecord(store, keys));
-  if (there !== undefined) {
-    refuseDifferences(there.job, job);
+  if (standing.kind !== 'new') {
+    const { record } = standing;
     const data = await options.loadData();
-    refuseChangedData(there, data);
-    return { record: there, data };
+    refuseChangedData(record, data);
+    if (standing.kind === 'unfinished') return { record, data };
+    return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
   const data = await options.loadData();
   const record = await warmed(options, makeRecord(options, data));
@@ -42,6 +47,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
         { put: keys.token, value: newJoinToken(context.host.random) },
         // Not under a lease: it outlives every process.
         { put: keys.psDesired, value: String(job.cluster.pservers) },
+        { put: keys.passesDesired, value: String(job.training.passes) },
         { put: keys.tasksState, value: JSON.stringify({ phase: 'train', pass: 0 }) },
       ],
     }),
@@ -84,18 +90,6 @@ function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): J
     ...(data.test === undefined ? {} : { test: factsOf(data.test) }),
     job,
   };
-}
-
-export function refuseDifferences(before: Job, now: Job): void {
-  // How many trainers a launcher starts is not part of the job: they come and go at any time.
-  const differences = diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
-  if (differences.length === 0) return;
-  const lines = differences.map(
-    ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
-  );
-  throw new PaddletError('JobConflict', `job ${now.name} was started with other settings:\n${lines.join('\n')}`, {
-    hint: 'undo the change, give the job another name, or start it again (run --fresh)',
-  });
 }
 
 export function refuseChangedData(record: JobRecord, data: JobData): void {

@@ -1,8 +1,12 @@
 /** The live trainers, as `/trainer/` shows them, and what each last reported. */
+import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ActivityInfo } from '../../cluster/info.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
+import { parseTrainerEntry } from '../../cluster/trainer-entry.ts';
 import { follow } from '../../store/follow.ts';
+import type { KeyValue } from '../../store/store.ts';
 
 export interface LiveTrainers {
   readonly addresses: ReadonlyMap<string, string>;
@@ -19,8 +23,12 @@ export interface TrainerHandlers {
   onFatal(error: Error): void;
 }
 
-export function followTrainers(context: RoleContext, handlers: TrainerHandlers): LiveTrainers {
-  const { keys } = context;
+export function followTrainers(
+  context: RoleContext,
+  record: Pick<JobRecord, 'id'>,
+  handlers: TrainerHandlers,
+): LiveTrainers {
+  const { keys, host } = context;
   const addresses = new Map<string, string>();
   const reports = new Map<string, ActivityInfo>();
   const idOf = (key: string): string => key.slice(keys.trainersPrefix.length);
@@ -31,28 +39,46 @@ export function followTrainers(context: RoleContext, handlers: TrainerHandlers):
       onSnapshot: (entries) => {
         const before = [...addresses.keys()];
         addresses.clear();
-        for (const entry of entries) addresses.set(idOf(entry.key), entry.value);
+        for (const entry of entries) {
+          const address = addressOf(entry);
+          if (address !== undefined) addresses.set(idOf(entry.key), address);
+        }
         for (const id of before) if (!addresses.has(id)) left(id);
         handlers.onRoster([...addresses.keys()]);
       },
       onEvents: (events) => {
         for (const event of events) {
           const id = idOf(event.type === 'put' ? event.entry.key : event.key);
-          if (event.type === 'put') {
-            addresses.set(id, event.entry.value);
-            context.host.log.info(`trainer ${id} at ${event.entry.value} joined`);
-            handlers.onJoined(id);
-          } else left(id);
+          const address = event.type === 'put' ? addressOf(event.entry) : undefined;
+          if (address === undefined) {
+            if (addresses.has(id)) left(id);
+            continue;
+          }
+          addresses.set(id, address);
+          host.log.info(`trainer ${id} at ${address} joined`);
+          handlers.onJoined(id);
         }
       },
       onEnd: handlers.onFatal,
     },
-    context.host.clock,
+    host.clock,
   );
+  /** Undefined for one of another job, which gets no task and takes no place, and for what cannot be read. */
+  function addressOf(entry: KeyValue): string | undefined {
+    try {
+      const { address, job } = parseTrainerEntry(entry);
+      if (job === record.id) return address;
+      host.log.warn(`trainer ${idOf(entry.key)} at ${address} is of another job (${job}): not counted`);
+    } catch (error) {
+      if (!isPaddletError(error, 'StoreValueInvalid')) throw error;
+      host.log.warn(`${error.message}: this trainer is not counted`);
+    }
+    return undefined;
+  }
   function left(id: string): void {
     addresses.delete(id);
     reports.delete(id);
-    context.host.log.info(`trainer ${id} left or died`);
+    host.log.info(`trainer ${id} left or died`);
     handlers.onGone(id);
   }
   return {

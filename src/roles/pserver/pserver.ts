@@ -8,12 +8,12 @@ import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
+import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
-import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
+import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
-import { checkDesired } from '../../cluster/placement/ps-desired.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
@@ -54,7 +54,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
     const record = await waitForJob(context);
-    const watch = watchJob(context);
+    const watch = watchJob(context, { record });
     try {
       await watch.known;
       waitingFor = 'an index';
@@ -69,9 +69,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });
-      // From here on the number cannot change: a restore is refused while an index is held.
-      const desired = await retryStore(context, () => context.store.get(context.keys.psDesired));
-      if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
+      // From here on the job cannot change: that is refused while an index is held.
+      await checkRecord(context, record);
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, onFatal);

@@ -1,12 +1,15 @@
 /** Serves until the job ends, this process is asked to stop, or the index is lost; then saves what has to be saved. */
+import { type Backoff, backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { RoleEnd } from '../../cluster/context.ts';
+import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf } from '../../cluster/ownership.ts';
+import { sameOwner } from '../../cluster/placement/heads.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
+import { readPlannedHeads } from './take-shards.ts';
 
 /** `fatal` aborts with the error that ends this process. */
 export async function serveUntilStopped(
@@ -36,7 +39,7 @@ export async function serveUntilStopped(
   }
   service.freeze();
   const loss = taken ?? lossOfIndex(lease, fatal);
-  if (loss !== undefined) return part(owned, service, loss);
+  if (loss !== undefined) return part(owned, service, loss, watch.stopSignal);
   if (fatal.aborted) throw fatal.reason;
   if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
   context.host.log.info('draining: saving the parameters');
@@ -46,7 +49,7 @@ export async function serveUntilStopped(
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
     if (lost === undefined) throw error;
-    return part(owned, service, lost);
+    return part(owned, service, lost, watch.stopSignal);
   }
 }
 
@@ -56,22 +59,99 @@ function lossOfIndex(lease: HeldLease, fatal: AbortSignal): PaddletError | undef
   return isPaddletError(fatal.reason, 'LeaseGone') ? fatal.reason : undefined;
 }
 
-/** Waits for an unreachable store while the index may still be ours: stopping is no reason to lose anything. */
+/**
+ * Waits for an unreachable store while the index may still be ours: stopping is no reason to lose anything. A disk that
+ * takes no file is waited for as well, but not for ever: what stops this process may be gone, and its index is wanted.
+ */
 async function drain(owned: OwnedIndex, service: ShardService): Promise<void> {
-  await announce(owned, 'draining', owned.lease.lost);
-  await service.saveLast();
-  await announce(owned, 'down', owned.lease.lost);
+  const { lease, context } = owned;
+  const { clock } = context.host;
+  await announce(owned, 'draining', lease.lost);
+  const untilMs = clock.monotonicMs() + DRAIN_PATIENCE_MS;
+  await untilWritten(
+    context,
+    () => service.saveLast(),
+    async (error) => {
+      if (clock.monotonicMs() >= untilMs) throw error;
+      return true;
+    },
+    lease.lost,
+  );
+  await announce(owned, 'down', lease.lost);
 }
 
-/** Another pserver may claim the index now: the shards are saved for it. Throws `loss`. */
-async function part({ context }: OwnedIndex, service: ShardService, loss: PaddletError): Promise<never> {
-  await service.stopSaving();
-  try {
-    await service.saveParting();
-  } catch (error) {
-    if (!isPaddletError(error, 'CheckpointNotWritten')) throw error;
-    // Costs work, not the job: the next owner loads an older file, and what that lacks is repaired.
-    context.host.log.error(`the parting snapshot is lost: ${error.message}`, { hint: error.hint });
+/** For room on the disk, after a request to stop. */
+const DRAIN_PATIENCE_MS = 20_000;
+/** Before a file that the disk refused is written again. */
+const TRY_AGAIN: Backoff = { firstMs: 250, capMs: 2_000 };
+/** How often the refusal is logged again. */
+const REMIND_MS = 10_000;
+
+/**
+ * Repeats a save that the disk refuses, for as long as `isWanted`; false when it is not wanted any more. The signal
+ * ends a pause.
+ */
+async function untilWritten(
+  { host }: RoleContext,
+  save: () => Promise<unknown>,
+  isWanted: (error: PaddletError) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { clock, log } = host;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  for (let failures = 0; ; failures++) {
+    try {
+      await save();
+      return true;
+    } catch (error) {
+      if (!isPaddletError(error, 'CheckpointNotWritten')) throw error;
+      if (clock.monotonicMs() - loggedAtMs >= REMIND_MS) {
+        loggedAtMs = clock.monotonicMs();
+        log.error(`not written yet, and kept in memory: ${error.message}`, { hint: error.hint });
+      }
+      if (!(await isWanted(error))) return false;
+    }
+    await pause(clock, backoffMs(failures, TRY_AGAIN), signal);
   }
+}
+
+/**
+ * Another pserver may claim the index now: the shards are saved for it. As long as it has not taken them, the heads
+ * name this one, and what is in memory is all that there is: it is kept until the disk takes it, or this process is
+ * stopped. Throws `loss`.
+ */
+async function part(
+  owned: OwnedIndex,
+  service: ShardService,
+  loss: PaddletError,
+  stopSignal: AbortSignal,
+): Promise<never> {
+  const { context } = owned;
+  const { log } = context.host;
+  await service.stopSaving();
+  let why = 'this process was asked to stop, or the job has ended';
+  const isWanted = async (): Promise<boolean> => {
+    if (stopSignal.aborted) return false;
+    if (await isNamedByHeads(owned)) return true;
+    why = 'another pserver has taken the shards';
+    return false;
+  };
+  const isWritten = await untilWritten(context, () => service.saveParting(), isWanted, stopSignal);
+  // Costs work, not the job: the next owner loads an older file, and what that lacks is repaired.
+  if (!isWritten) log.error(`the parting snapshot is lost: ${why}`);
   throw loss;
+}
+
+/** True while no other pserver has taken all of the shards. */
+async function isNamedByHeads({ context, index, fence, record }: OwnedIndex): Promise<boolean> {
+  const { pservers, shards } = record.job.cluster;
+  const me = { index, token: fence.token.toString() };
+  try {
+    const heads = await readPlannedHeads(context, { index, pservers, shards });
+    return heads.some(({ head }) => head !== undefined && sameOwner(head.primary, me));
+  } catch (error) {
+    // Stopped while the store did not answer.
+    if (isPaddletError(error, 'Interrupted')) return false;
+    throw error;
+  }
 }

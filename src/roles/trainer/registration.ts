@@ -5,11 +5,14 @@
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { onAbort } from '../../cluster/abort.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { claimKey, type HeldLease, holdLease, retryStore } from '../../cluster/ownership.ts';
+import { trainerEntryText } from '../../cluster/trainer-entry.ts';
 
 export interface RegistrationOptions {
   readonly id: string;
   readonly address: string;
+  readonly record: Pick<JobRecord, 'id'>;
   readonly ttlMs: number;
   /** The store cannot be used any more. */
   readonly onFatal: (error: Error) => void;
@@ -63,8 +66,9 @@ async function register(context: RoleContext, options: RegistrationOptions): Pro
 
 async function claim(context: RoleContext, options: RegistrationOptions, lease: HeldLease): Promise<void> {
   const key = context.keys.trainer(options.id);
+  const value = trainerEntryText({ address: options.address, job: options.record.id });
   for (;;) {
-    const claimed = await claimKey(context, { key, value: options.address, lease });
+    const claimed = await claimKey(context, { key, value, lease });
     if (claimed.outcome === 'owned') return;
     // This trainer's former key, whose lease has not yet expired in the store: end that lease.
     const { leaseId } = claimed.by;

@@ -38,7 +38,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   log.info(`trainer ${id} at ${address}`);
   try {
     const record = await waitForJob(context);
-    const watch = watchJob(context);
+    const watch = watchJob(context, { record });
     try {
       await watch.known;
       waitingFor = 'the pservers';

@@ -21,13 +21,33 @@ export class EtcdCallError extends Error {
   readonly status: number | undefined;
   /** The server may have carried out the request. */
   readonly isInDoubt: boolean;
+  /** The server does not know the user's token, or knows it no more: nothing was done. */
+  readonly isTokenRefused: boolean;
 
   constructor(message: string, facts: { status?: number | undefined; isInDoubt: boolean }) {
     super(message);
     this.status = facts.status;
     this.isInDoubt = facts.isInDoubt;
+    this.isTokenRefused = facts.status === STATUS.UNAUTHENTICATED || message.includes(OLD_AUTH_REVISION);
   }
 }
+
+/**
+ * etcd's own constants (rpctypes/error.go): these have the code of an invalid argument, and only their text tells them
+ * apart.
+ */
+const OLD_AUTH_REVISION = 'etcdserver: revision of auth store is old';
+const NO_USER = 'etcdserver: user name is empty';
+const WRONG_PASSWORD = 'etcdserver: authentication failed, invalid user ID or password';
+const AUTH_IS_OFF = 'etcdserver: authentication is not enabled';
+
+/** What the operator has to change, by what etcd says. */
+const ACCESS_HINTS: ReadonlyMap<string, string> = new Map([
+  [NO_USER, 'this etcd wants a user: set PADDLET_STORE_USER and PADDLET_STORE_PASSWORD'],
+  [WRONG_PASSWORD, 'check PADDLET_STORE_USER and PADDLET_STORE_PASSWORD, or the flags of the same names'],
+  [AUTH_IS_OFF, 'this etcd knows no users: run without --store-user and PADDLET_STORE_USER'],
+  ['etcdserver: permission denied', 'give the user of the store read and write permission for the prefix /paddlet/'],
+]);
 
 /** `error` is one that gRPC reports: it has a status code. */
 export function callError(error: Error): EtcdCallError {
@@ -41,10 +61,14 @@ export function asStoreError(url: string, error: unknown): unknown {
   if (!(error instanceof EtcdCallError)) return error;
   const { status, message } = error;
   const text = `store ${url}: ${message}`;
+  const details = { why: message };
+  const accessHint = [...ACCESS_HINTS].find(([said]) => message.includes(said))?.[1];
+  if (accessHint !== undefined)
+    return new PaddletError('StoreInvalid', text, { hint: accessHint, details, cause: error });
   if (status === undefined) {
-    if (error.isInDoubt) return new PaddletError('StoreUnknownOutcome', text, { cause: error });
-    const hint = 'is etcd running at this address? paddlet keeps retrying';
-    return new PaddletError('StoreUnavailable', text, { hint, cause: error });
+    if (error.isInDoubt) return new PaddletError('StoreUnknownOutcome', text, { details, cause: error });
+    const hint = 'is etcd running at this address?';
+    return new PaddletError('StoreUnavailable', text, { hint, details, cause: error });
   }
   switch (status) {
     case STATUS.INVALID_ARGUMENT:
@@ -55,7 +79,8 @@ export function asStoreError(url: string, error: unknown): unknown {
       return new PaddletError('StoreCompacted', text, { cause: error });
     case STATUS.RESOURCE_EXHAUSTED:
     case STATUS.FAILED_PRECONDITION:
-      return new PaddletError('StoreUnavailable', text, { cause: error });
+    case STATUS.UNAUTHENTICATED:
+      return new PaddletError('StoreUnavailable', text, { details, cause: error });
     default:
       return new PaddletError('StoreInvalid', text, { cause: error });
   }

@@ -2,12 +2,20 @@
  * One member of the cluster, for the clients of npm `etcd3` to make their calls through: it gives every call a time
  * limit, and tells a request that was certainly not sent from one that may have been carried out. It repeats nothing.
  */
-import type { Client, ClientUnaryCall, Metadata, ServiceClientConstructor, ServiceError } from '@grpc/grpc-js';
+import {
+  type Client,
+  type ClientUnaryCall,
+  Metadata,
+  type ServiceClientConstructor,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import { type ICallable, type ILeaseKeepAliveResponse, KVClient, LeaseClient, WatchClient } from 'etcd3';
-import type { EtcdAccess } from './access.ts';
+import type { Clock } from '../../base/seams.ts';
+import type { EtcdAccess, StoreUser } from './access.ts';
 import { callError, EtcdCallError } from './call-error.ts';
 import { clientOf, type ServiceName } from './protocol.ts';
 import { CALL_LIMIT_MS, type TimeLimits } from './time-limits.ts';
+import { whyUnreachable } from './unreachable.ts';
 
 const CHANNEL_OPTIONS = {
   'grpc.keepalive_time_ms': 6_000,
@@ -24,6 +32,9 @@ const CHANNEL_OPTIONS = {
 export interface MemberOptions {
   /** `host:port`. */
   readonly host: string;
+  /** One of several: messages name it. */
+  readonly isNamed: boolean;
+  readonly clock: Clock;
   readonly access: EtcdAccess;
   readonly limits: TimeLimits;
   /** How long to wait until the member is connected. */
@@ -46,6 +57,8 @@ export class EtcdMember implements ICallable<EtcdMember> {
   /** By service, on one connection; made again after a reset. */
   #clients = new Map<ServiceName, ServiceClient>();
   #generation = 0;
+  /** Of the user; asked for once, and again when the server refuses it. Each member has tokens of its own. */
+  #token: Promise<string> | undefined;
 
   constructor(options: MemberOptions) {
     this.#options = options;
@@ -93,6 +106,11 @@ export class EtcdMember implements ICallable<EtcdMember> {
     });
   }
 
+  /** The next call asks for another one. */
+  forgetToken(): void {
+    this.#token = undefined;
+  }
+
   /** Drops the connection of `generation`; the next call makes another. */
   reset(generation: number): void {
     if (generation !== this.#generation) return;
@@ -104,31 +122,70 @@ export class EtcdMember implements ICallable<EtcdMember> {
 
   /** Waits until the member is connected: what fails before that was certainly not sent. */
   async #connect(service: ServiceName): Promise<{ client: ServiceClient; metadata: Metadata }> {
-    const { access, limits, host } = this.#options;
+    const { limits } = this.#options;
     limits.checkOpen();
     const generation = this.#generation;
     const client = this.#client(service);
     await this.#waitUntilReady(client);
-    const metadata = (await access.callMetadata()).clone();
+    const metadata = await this.#callMetadata();
     limits.checkOpen();
     // A call on a channel that another call has closed would throw.
-    if (generation !== this.#generation) {
-      throw new EtcdCallError(`${host}: the connection was reset`, { isInDoubt: false });
-    }
+    if (generation !== this.#generation) throw this.#notSent('the connection was reset');
     return { client, metadata };
   }
 
+  async #callMetadata(): Promise<Metadata> {
+    const metadata = new Metadata();
+    const { user } = this.#options.access;
+    if (user === undefined) return metadata;
+    this.#token ??= this.#authenticate(user);
+    const asked = this.#token;
+    try {
+      metadata.set('token', await asked);
+      return metadata;
+    } catch (error) {
+      if (this.#token === asked) this.#token = undefined;
+      throw error;
+    }
+  }
+
+  async #authenticate({ name, password }: StoreUser): Promise<string> {
+    const client = this.#client('Auth');
+    const { token } = await this.#limited<{ readonly token: string }>((done) => {
+      const answered = (error: ServiceError | null, answer?: unknown): void =>
+        done(error === null ? undefined : callError(error), answer);
+      const call: ClientUnaryCall = client.authenticate!({ name, password }, new Metadata(), {}, answered);
+      return call;
+    }).catch((error: unknown) => {
+      // Asking for a token changes nothing: the call that wanted it was not sent.
+      throw error instanceof EtcdCallError && error.isInDoubt ? this.#notSent(error.message) : error;
+    });
+    return token;
+  }
+
   #waitUntilReady(client: Client): Promise<void> {
-    const { host, limits, connectLimitMs } = this.#options;
+    const { limits, connectLimitMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const fail = (why: string): void => reject(new EtcdCallError(`${host}: ${why}`, { isInDoubt: false }));
-      const stop = limits.start(connectLimitMs, (why) => fail(WHY[why](connectLimitMs, 'connection')));
+      const fail = (why: string): void => reject(this.#notSent(why));
+      const stop = limits.start(connectLimitMs, (why) => {
+        if (why === 'closed') fail(WHY.closed());
+        else void this.#explain().then(fail, reject);
+      });
       client.waitForReady(Number.POSITIVE_INFINITY, (error) => {
         stop();
         if (error === undefined) resolve();
         else fail(error.message);
       });
     });
+  }
+
+  #explain(): Promise<string> {
+    return whyUnreachable({ ...this.#options, limitMs: this.#options.connectLimitMs / 2 });
+  }
+
+  #notSent(why: string): EtcdCallError {
+    const { host, isNamed } = this.#options;
+    return new EtcdCallError(isNamed ? `${host}: ${why}` : why, { isInDoubt: false });
   }
 
   #client(service: ServiceName): ServiceClient {

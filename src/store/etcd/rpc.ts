@@ -40,18 +40,26 @@ export class EtcdRpc {
     this.#limits = new TimeLimits(clock);
     const connectLimitMs = hosts.length === 1 ? CALL_LIMIT_MS : CONNECT_LIMIT_OF_SEVERAL_MS;
     const limits = this.#limits;
-    this.#members = hosts.map((host) => new EtcdMember({ host, access, limits, connectLimitMs }));
+    const isNamed = hosts.length > 1;
+    this.#members = hosts.map((host) => new EtcdMember({ host, isNamed, clock, access, limits, connectLimitMs }));
   }
 
   /** Runs one call on a member, and on the next ones as far as it may be repeated. Throws `EtcdCallError`. */
   async call<T>({ isRepeatable }: CallOptions, run: (member: EtcdMember) => Promise<T>): Promise<T> {
     const limitMs = this.#clock.monotonicMs() + CALL_LIMIT_MS;
-    for (;;) {
+    for (let isRenewed = false; ; ) {
       const member = this.#members[this.#current]!;
       const { generation } = member;
       try {
         return await run(member);
       } catch (error) {
+        if (error instanceof EtcdCallError && error.isTokenRefused) {
+          member.forgetToken();
+          if (!isRenewed) {
+            isRenewed = true;
+            continue;
+          }
+        }
         if (!(error instanceof EtcdCallError) || error.status !== undefined || this.#limits.isClosed) throw error;
         this.#fail(member, generation);
         const mayRepeat = isRepeatable || !error.isInDoubt;
@@ -80,6 +88,8 @@ export class EtcdRpc {
 
   #fail(member: EtcdMember, generation: number): void {
     member.reset(generation);
+    // A watch ends without saying that it was for the token.
+    member.forgetToken();
     if (this.#members[this.#current] === member) this.#current = (this.#current + 1) % this.#members.length;
   }
 }

@@ -5,6 +5,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
 import { checkKey, checkTtl, checkTxn, compareKeys, intervalOf, isReadOnly } from '../check.ts';
 import { leaseGone, storeReplaced } from '../failures.ts';
+import { ROOT } from '../keys.ts';
 import type {
   KeyValue,
   LeaseGrant,
@@ -16,7 +17,7 @@ import type {
   TxnResult,
   WatchHandlers,
 } from '../store.ts';
-import { OPEN_ACCESS } from './access.ts';
+import { etcdAccess, type StoreCredentials } from './access.ts';
 import { asStoreError, EtcdCallError } from './call-error.ts';
 import { bytes, keyValueOf, txnRequest, txnResults } from './codec.ts';
 import type { EtcdMember } from './member.ts';
@@ -35,6 +36,8 @@ export interface EtcdStoreOptions {
   /** `host:port` of each member. */
   readonly hosts: readonly string[];
   readonly url: string;
+  readonly isTls: boolean;
+  readonly credentials: StoreCredentials;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -53,11 +56,12 @@ export class EtcdStore implements Store {
   constructor(options: EtcdStoreOptions) {
     this.url = options.url;
     this.#options = options;
-    this.#rpc = new EtcdRpc({ ...options, access: OPEN_ACCESS });
+    this.#rpc = new EtcdRpc({ ...options, access: etcdAccess(options.isTls, options.credentials) });
   }
 
   async identity(): Promise<StoreIdentity> {
-    const key = bytes('/');
+    // One that a user with access to the keys of jobs alone may read.
+    const key = bytes(ROOT);
     const response = await this.#kv(REPEATABLE, ({ kv }) => kv.range({ key, count_only: true }));
     return { clusterId: response.header.cluster_id, revision: BigInt(response.header.revision) };
   }

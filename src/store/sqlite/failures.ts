@@ -70,7 +70,7 @@ export function troubleOf(kind: StoreTrouble['kind'], path: string, said = ''): 
 /** The store may work again by itself: the caller waits. */
 export function unavailable({ kind, path, text, remedy }: StoreTrouble, cause?: unknown): PaddletError {
   return new PaddletError('StoreUnavailable', `store ${path}: ${text}`, {
-    hint: `${remedy}; paddlet resumes by itself`,
+    hint: remedy,
     details: { why: text, kind, path },
     cause,
   });

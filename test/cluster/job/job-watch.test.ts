@@ -47,7 +47,7 @@ describe('a master, which knows what stood when it came', () => {
     stop();
     const old = await readStopRevision(master.context);
     stop();
-    watch = watchJob(master.context, old);
+    watch = watchJob(master.context, { oldStop: old });
     await settle();
     expect(watch.stopRequested()).toBe(true);
   });
@@ -56,14 +56,14 @@ describe('a master, which knows what stood when it came', () => {
     const old = await readStopRevision(master.context);
     expect(old).toBe(0n);
     stop();
-    watch = watchJob(master.context, old);
+    watch = watchJob(master.context, { oldStop: old });
     await settle();
     expect(watch.stopRequested()).toBe(true);
   });
 
   it('does not hear the old one', async () => {
     stop();
-    watch = watchJob(master.context, await readStopRevision(master.context));
+    watch = watchJob(master.context, { oldStop: await readStopRevision(master.context) });
     await settle();
     expect(watch.stopRequested()).toBe(false);
   });

@@ -110,15 +110,22 @@ describe('when', () => {
     expect(rig.step({ type: 'asked' })).toMatchObject({ round: 1_000 });
   });
 
-  it('after one that was not written, not before the next occasion', () => {
-    const rig = new Rig({ intervalMs: 1_000 });
-    rig.step({ type: 'asked' });
-    rig.run(50, 20);
-    expect(rig.cuts).toHaveLength(1);
-    rig.step({ type: 'failed', round: rig.cuts[0]!.round });
-    const failed = rig.now;
-    rig.run(1_500, 20);
-    expect(rig.cuts.map(({ at }) => at)).toEqual([failed, failed + 1_000]);
+  it('after one that was not written, the next occasion or a pause that doubles, whichever is sooner', () => {
+    for (const [intervalMs, pauses] of [
+      [500, [500, 500, 500]],
+      [3_600_000, [1_000, 2_000, 4_000]],
+    ] as const) {
+      const rig = new Rig({ intervalMs });
+      rig.step({ type: 'asked' });
+      rig.run(50, 20);
+      for (const [tries, pauseMs] of pauses.entries()) {
+        expect(rig.cuts).toHaveLength(tries + 1);
+        rig.step({ type: 'failed', round: rig.cuts.at(-1)!.round });
+        const failedAt = rig.now;
+        rig.run(pauseMs, 20);
+        expect(rig.cuts.at(-1)!.at).toBe(failedAt + pauseMs);
+      }
+    }
   });
 });
 

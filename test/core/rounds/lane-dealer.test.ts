@@ -145,23 +145,26 @@ describe('a lane that is late', () => {
     expect(bobs).toEqual(rig.lanesOf('bob'));
   });
 
-  it('once in a round, and not while all lanes are missing or too little is known', () => {
+  it('once in a while, and not while all lanes are missing, unless for very long', () => {
     const rig = new LaneRig({ maxTrainers: 2 });
     rig.joined('ann', 'bob', 'idle', 'idler');
     rig.rounds(2);
-    rig.now += 50 * FLOOR;
+    rig.now += 9_999;
     rig.seen([0]);
     expect(rig.of('late')).toEqual([]);
-    expect(rig.dealer.nextDeadline()).toBeUndefined();
+    expect(rig.dealer.nextDeadline()).toBe(rig.now + 1);
     rig.version += 1;
     rig.rounds(1);
-    rig.now += 100 * FLOOR;
+    rig.now += 9 * FLOOR;
     rig.seen();
     expect(rig.of('late')).toEqual([]);
     rig.seen([0]);
-    rig.now += 100 * FLOOR;
+    rig.now += 9 * FLOOR;
     rig.seen([0]);
     expect(rig.of('late')).toHaveLength(1);
+    rig.now += FLOOR;
+    rig.seen([0]);
+    expect(rig.of('late')).toHaveLength(2);
   });
 
   it('slow rounds all over are not late', () => {
@@ -249,4 +252,41 @@ it('with no lanes wanted there is nothing to look at', () => {
   expect(rig.dealer.nextDeadline()).toBeUndefined();
   rig.now += 100 * FLOOR;
   expect(rig.step({ type: 'tick' })).toEqual([]);
+});
+
+describe('trainers that go silent', () => {
+  it.each([1, 2, 3, 5])('%i of them keep a lane from none that works, from the first round on', (silent) => {
+    const rig = new LaneRig({ lanes: 1, maxTrainers: 1 });
+    rig.joined(...Array.from({ length: silent }, (_, i) => `silent ${i}`), 'ann');
+    rig.seen();
+    for (let i = 0; i < 2_000 && !rig.owners(0).includes('ann'); i++) {
+      rig.now += 1_000;
+      rig.seen();
+    }
+    expect(rig.owners(0)).toContain('ann');
+  });
+
+  it('also of a round of which other lanes are there', () => {
+    const rig = new LaneRig({ lanes: 6 });
+    rig.joined('silent 0', 'silent 1', 'silent 2', 'silent 3', 'ann', 'bob');
+    const theirs = [0, 1, 2, 3].flatMap((i) => rig.lanesOf(`silent ${i}`));
+    const isHelped = (lane: number) => rig.owners(lane).some((one) => one === 'ann' || one === 'bob');
+    rig.seen(theirs);
+    for (let i = 0; i < 2_000 && !theirs.every(isHelped); i++) {
+      rig.now += 1_000;
+      rig.seen(theirs);
+    }
+    expect(theirs.every(isHelped)).toBe(true);
+  });
+
+  it('and one that asks again after it was said to leave has lanes again', () => {
+    const rig = new LaneRig();
+    rig.joined('ann');
+    rig.step({ type: 'left', trainer: 'ann' });
+    expect(rig.lanesOf('ann')).toEqual([]);
+    rig.step({ type: 'asks', trainer: 'ann' });
+    expect(rig.lanesOf('ann')).toHaveLength(8);
+    rig.step({ type: 'asks', trainer: 'a stranger' });
+    expect(rig.lanesOf('ann')).toHaveLength(8);
+  });
 });

@@ -258,7 +258,14 @@ export class Cluster {
   /** The trainers that are dealt tasks: none below the minimum, the first ones above the maximum. */
   active(): string[] {
     const { minTrainers, maxTrainers } = this.config;
-    return this.#live.size < minTrainers ? [] : [...this.#live].slice(0, maxTrainers);
+    if (this.#live.size < minTrainers) return [];
+    const live = [...this.#live];
+    if (live.length <= maxTrainers) return live;
+    // Those that hold tasks, then those that ask.
+    const holders = new Set(this.queue.attempts().map(({ trainer }) => trainer));
+    const asking = new Set(this.#waiting.values());
+    const first = [...live.filter((one) => holders.has(one)), ...live.filter((one) => asking.has(one))];
+    return [...new Set(first)].slice(0, maxTrainers);
   }
 
   check(): void {

@@ -128,10 +128,63 @@ describe('the number of trainers', () => {
   it('above the maximum leaves the last ones standing by, until one of the others leaves', () => {
     const rig = new QueueRig({ tasks: 8, maxTrainers: 2 });
     rig.joined('ann', 'bob', 'cid');
-    expect(rig.get('cid')).toBe('waiting');
     rig.take('ann');
     rig.take('bob');
+    expect(rig.get('cid')).toBe('waiting');
     rig.gone('ann');
     expect(rig.heldBy('cid')).toHaveLength(1);
+  });
+});
+
+describe('a trainer that goes silent', () => {
+  /** Ann takes all there is, and says what is given, or nothing; bob waits. */
+  function silent(say: (rig: QueueRig, ref: AttemptRef) => void): QueueRig {
+    const rig = new QueueRig({ tasks: 2 });
+    rig.joined('ann', 'bob');
+    const refs = [rig.take('ann'), rig.take('ann')];
+    for (const ref of refs) say(rig, ref);
+    expect(rig.get('bob')).toBe('waiting');
+    return rig;
+  }
+
+  it.each<[string, (rig: QueueRig, ref: AttemptRef) => void]>([
+    ['says nothing', () => {}],
+    ['says that it waits', (rig, ref) => void rig.progress(ref, 0, 'wait')],
+    ['says that it does nothing', (rig, ref) => void rig.progress(ref, 0, 'idle')],
+  ])('and %s loses its tasks to one that waits, without a failure', (_, say) => {
+    const rig = silent(say);
+    rig.advance(3_999);
+    expect(rig.heldBy('bob')).toEqual([]);
+    rig.advance(1);
+    for (const ref of rig.heldBy('bob')) expect(rig.finish(ref)).toBe('accept');
+    for (const ref of [rig.get('bob')]) expect(rig.finish(ref as AttemptRef)).toBe('accept');
+    expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 2, discarded: 0 });
+  });
+
+  it('keeps them as long as no other trainer wants any', () => {
+    const rig = new QueueRig({ tasks: 1 });
+    rig.joined('ann');
+    const ref = rig.take('ann');
+    rig.progress(ref, 0, 'wait');
+    rig.advance(1_000_000);
+    expect(rig.finish(ref)).toBe('accept');
+  });
+
+  it('does not keep them by beginning them again and again', () => {
+    const rig = silent(() => {});
+    const [ref] = rig.heldBy('ann');
+    for (let i = 0; i < 5; i++) {
+      rig.progress(ref!, 0, 'wait');
+      rig.advance(900);
+      rig.step({ type: 'progress', trainer: 'ann', executing: undefined, phase: 'idle' });
+    }
+    expect(rig.heldBy('bob')).not.toEqual([]);
+  });
+
+  it('keeps no place from trainers that stand by', () => {
+    const rig = new QueueRig({ tasks: 1, maxTrainers: 1 });
+    rig.joined('ann', 'bob');
+    expect(rig.finish(rig.take('bob'))).toBe('accept');
+    expect(rig.queue.counts()).toMatchObject({ phase: 'ended', done: 1 });
   });
 });

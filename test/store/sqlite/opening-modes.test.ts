@@ -116,7 +116,8 @@ describe('a store that roles share', () => {
       expect(await failureOf(call)).toMatchObject(missing);
     }
     expect(store.trouble?.()).toMatchObject(missing.details);
-    expect(log.messages).toEqual([expect.stringContaining(`the folder ${join(folder, 'disk')} is missing`)]);
+    const said = log.messages.filter((message) => message.startsWith(`store ${path}: `));
+    expect(said).toEqual([expect.stringContaining(`the folder ${join(folder, 'disk')} is missing`)]);
     renameSync(join(folder, 'away'), join(folder, 'disk'));
     expect((await store.get('/a'))?.value).toBe('1');
     expect(await store.leaseKeepAlive(leaseId)).toEqual({ grantedTtlMs: 60_000 });

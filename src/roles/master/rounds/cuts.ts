@@ -38,6 +38,9 @@ export interface Cuts {
   running(): number | undefined;
 }
 
+/** How often the master repeats why the last cut is not written yet. */
+const REMIND_MS = 10_000;
+
 export interface CutsOptions extends TakeCutOptions {
   readonly plan: RoundPlan;
   readonly stopSignal: AbortSignal;
@@ -100,6 +103,7 @@ class CutTaker implements Cuts {
 
   async last(signal: AbortSignal): Promise<LastCut> {
     const { clock, log } = this.#options.context.host;
+    let loggedAtMs = Number.NEGATIVE_INFINITY;
     for (let failures = 0; ; failures++) {
       const outcome = await this.#announce(this.#rounds, signal);
       if (outcome.type === 'completed') {
@@ -107,7 +111,8 @@ class CutTaker implements Cuts {
         return outcome.taken;
       }
       if (outcome.type === 'overtaken') throw interrupted();
-      if (outcome.type === 'failed' && failures === 0) {
+      if (outcome.type === 'failed' && clock.monotonicMs() - loggedAtMs >= REMIND_MS) {
+        loggedAtMs = clock.monotonicMs();
         log.error(`the last cut is not written yet: ${outcome.error.message}`, { hint: outcome.error.hint });
       }
       await pauseOrAborted(clock, backoffMs(failures), signal);

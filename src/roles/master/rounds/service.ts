@@ -101,7 +101,8 @@ class Service implements LaneService {
   readonly wake = this.#changed.notify;
   readonly helped = (): number => this.#dealer.helped();
 
-  async getLanes({ known, maxWaitMs, closed }: LanesAsker): Promise<LanesAnswer> {
+  async getLanes({ trainer, known, maxWaitMs, closed }: LanesAsker): Promise<LanesAnswer> {
+    this.#submit({ type: 'asks', trainer });
     const { clock } = this.#options.context.host;
     const isNews = (): true | undefined =>
       this.#isRosterKnown && (this.#number() !== known || this.#options.isWanted()) ? true : undefined;
@@ -117,9 +118,15 @@ class Service implements LaneService {
   }
 
   failed({ trainer, round, lane, code, error, hint, data }: FailLane): void {
-    const { describe, record, onFatal } = this.#options;
+    const { context, describe, record, onFatal } = this.#options;
     const { lanes } = record.job.training;
     if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has ${lanes}`);
+    if (!this.#dealer.hasLane(trainer, round, lane)) {
+      context.host.log.warn(
+        `trainer ${trainer} reports lane ${lane} of round ${round}, which it does not have: ignored`,
+      );
+      return;
+    }
     if (data) {
       const what = `${describe(round, lane)} cannot be computed, by trainer ${trainer}: ${error}`;
       onFatal(new PaddletError(fatal(code), what, hint === undefined ? {} : { hint }));

@@ -1,12 +1,17 @@
 /**
  * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
  * mini-batches, on request, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
+ * A save that the disk refused is tried again soon, while training continues.
  */
+import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Job } from '../../../job/schema.ts';
 import type { Snapshots } from './snapshots.ts';
+
+/** Pauses before a save that the disk refused is tried again, at the latest when the next one is due. */
+const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
 
 export interface Checkpointing {
   /** What was saved, or undefined when a save was running already. */
@@ -38,16 +43,26 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
   let stopped = false;
   let cancelTimer: Cancel = () => {};
   let saved = options.start;
+  /** Saves in a row that the disk refused. */
+  let refused = 0;
 
   function arm(): void {
     cancelTimer();
-    if (when.intervalMs === 'off' || stopped) return;
-    cancelTimer = clock.after(when.intervalMs, () => begin('the interval'));
+    const intervalMs = when.intervalMs === 'off' ? Number.POSITIVE_INFINITY : when.intervalMs;
+    const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
+    const delayMs = Math.min(intervalMs, againMs);
+    if (delayMs === Number.POSITIVE_INFINITY || stopped) return;
+    cancelTimer = clock.after(delayMs, () => begin(delayMs < intervalMs ? 'the last one failed' : 'the interval'));
   }
 
   async function save(clean: boolean): Promise<CheckpointFile> {
     try {
-      return await snapshots.save(clean);
+      const file = await snapshots.save(clean);
+      refused = 0;
+      return file;
+    } catch (error) {
+      if (isPaddletError(error, 'CheckpointNotWritten')) refused += 1;
+      throw error;
     } finally {
       running = undefined;
       arm();

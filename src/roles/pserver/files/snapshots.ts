@@ -1,18 +1,19 @@
 /** Writes and publishes this pserver's checkpoints, and a parting snapshot after it lost its index. */
-import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
+import { indexFolder } from '../../../checkpoint/file/paths.ts';
 import { type CheckpointFile, writeCheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
-import { saveCheckpoint } from '../../../checkpoint/registry/save.ts';
+import { type Saved, saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
+import { DiskTrouble } from './disk-trouble.ts';
 import { createPace } from './pace.ts';
 
 export interface SnapshotOptions {
@@ -24,6 +25,8 @@ export interface SnapshotOptions {
   readonly folder: string;
   readonly shards: OwnedShards;
   readonly recovery: () => number;
+  /** Files were loaded from the folder: it is not made again if it is missing. */
+  readonly isFolderKnown: boolean;
   /** In sync mode. */
   readonly sync?: {
     readonly timeline: number;
@@ -31,12 +34,6 @@ export interface SnapshotOptions {
     readonly rounds: () => RoundsMeta;
   };
 }
-
-/** Follows "waiting for". */
-const folderTrouble = (folder: string, error: Error & { readonly code?: unknown }): string =>
-  error.code === 'ENOSPC' || error.code === 'EDQUOT'
-    ? `room in the checkpoint folder ${folder}`
-    : `the checkpoint folder ${folder}: ${error.message}`;
 
 /** The shards as they were at some instant, for a file that is written while later updates are applied. */
 export interface SnapshotSource {
@@ -49,9 +46,14 @@ export class Snapshots {
   readonly #options: SnapshotOptions;
   readonly #unlimited = new AbortController();
   readonly #abandoned = new AbortController();
+  readonly #trouble: DiskTrouble;
 
   constructor(options: SnapshotOptions) {
     this.#options = options;
+    const { context, folder, index, shards, isFolderKnown } = options;
+    const expectedBytes = (): number => shards.stats().bytes;
+    const trouble = { ...context, folder: indexFolder({ folder, index }), expectedBytes };
+    this.#trouble = new DiskTrouble(trouble, isFolderKnown);
   }
 
   /**
@@ -64,27 +66,28 @@ export class Snapshots {
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const startedMs = clock.monotonicMs();
-    const saving = saveCheckpoint({
-      disk,
-      folder,
-      meta: this.#metaOf(clean, source?.rounds),
-      parameters: source?.parameters ?? shards.parameters,
-      shards: shards.numbers,
-      momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
-      store,
-      clock,
-      signal: this.#abandoned.signal,
-      onWaiting: storeWaitLogger({ clock, log, store }),
-      fence,
-      key: keys.checkpoint(index),
-      keep: record.job.checkpoint.keep,
-      ...(sync === undefined ? {} : { cutKey: keys.cut }),
-      ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
-      rest: () => new Promise((resolve) => void clock.after(0, resolve)),
-      ...this.#paceOf(clean),
-    });
-    const saved = await this.#onDisk(saving);
-    context.troubles.clear('checkpointFolder');
+    const saving = (): Promise<Saved> =>
+      saveCheckpoint({
+        disk,
+        folder,
+        meta: this.#metaOf(clean, source?.rounds),
+        parameters: source?.parameters ?? shards.parameters,
+        shards: shards.numbers,
+        momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
+        store,
+        clock,
+        signal: this.#abandoned.signal,
+        onWaiting: storeWaitLogger({ clock, log, store }),
+        fence,
+        key: keys.checkpoint(index),
+        keep: record.job.checkpoint.keep,
+        ...(sync === undefined ? {} : { cutKey: keys.cut }),
+        ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
+        rest: () => new Promise((resolve) => void clock.after(0, resolve)),
+        ...this.#paceOf(clean),
+        ...this.#folderState(),
+      });
+    const saved = await this.#trouble.save(saving, ({ file }) => file);
     if (saved.complaint !== undefined) log.warn(saved.complaint);
     for (const { path, error } of saved.undeleted) {
       log.warn(`${path} could not be deleted: ${(error as Error).message}`);
@@ -104,11 +107,12 @@ export class Snapshots {
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const meta = this.#metaOf(true);
-    const writing = writeCheckpointFile({
-      ...{ disk, folder, meta, parameters: shards.parameters, shards: shards.numbers },
-      momentOf: (shard) => shards.momentOf(shard),
-    });
-    const file = await this.#onDisk(writing);
+    const writing = (): Promise<CheckpointFile> =>
+      writeCheckpointFile({
+        ...{ disk, folder, meta, parameters: shards.parameters, shards: shards.numbers, ...this.#folderState() },
+        momentOf: (shard) => shards.momentOf(shard),
+      });
+    const file = await this.#trouble.save(writing, (written) => written);
     const generation = generationOf(file, meta);
     const onWaiting = storeWaitLogger({ clock, log, store });
     await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
@@ -126,6 +130,13 @@ export class Snapshots {
   abandon(): void {
     this.#unlimited.abort();
     this.#abandoned.abort();
+  }
+
+  #folderState() {
+    return {
+      isFolderKnown: this.#trouble.isFolderKnown,
+      onUnfinished: (bytes: number) => this.#trouble.unfinished(bytes),
+    };
   }
 
   /** On shutdown, finish fast: no rate limit. */
@@ -154,20 +165,5 @@ export class Snapshots {
       seed: job.training.seed,
       shards: job.cluster.shards,
     };
-  }
-
-  /** A full or failing disk is for the operator to fix; the parameters are still in memory. */
-  async #onDisk<T>(writing: Promise<T>): Promise<T> {
-    try {
-      return await writing;
-    } catch (error) {
-      if (error instanceof PaddletError || !(error instanceof Error) || !('code' in error)) throw error;
-      const { context, folder } = this.#options;
-      context.troubles.set('checkpointFolder', folderTrouble(folder, error));
-      throw new PaddletError('CheckpointNotWritten', `the checkpoint could not be written: ${error.message}`, {
-        hint: `make room in ${this.#options.folder}, or make it writable`,
-        cause: error,
-      });
-    }
   }
 }

@@ -42,6 +42,7 @@ export class TimelineState {
       ...options,
       shards,
       recovery: () => 0,
+      isFolderKnown: loaded.files.length > 0,
       sync: {
         timeline,
         rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),

@@ -5,53 +5,20 @@
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
-import { createSignal } from '../../../cluster/waiting.ts';
-import { follow } from '../../../store/follow.ts';
+import { untilNoneLeft } from '../../../cluster/until-none-left.ts';
 
 /** Longer than trainers need; one that takes longer is stuck, and is not waited for. */
 const TRAINERS_LEAVE_MS = 5_000;
 
-/** Resolves when no trainer is registered any more, after TRAINERS_LEAVE_MS, or when `stopSignal` aborts. */
-export async function trainersGone(context: RoleContext, stopSignal: AbortSignal): Promise<void> {
-  const { store, keys, host } = context;
-  const live = new Set<string>();
-  const changed = createSignal();
-  const late = new AbortController();
-  let isKnown = false;
-  const cancelFollow = follow(
-    store,
-    keys.trainersPrefix,
-    {
-      onSnapshot: (entries) => {
-        live.clear();
-        for (const { key } of entries) live.add(key);
-        isKnown = true;
-        changed.notify();
-      },
-      onEvents: (events) => {
-        for (const event of events) {
-          if (event.type === 'put') live.add(event.entry.key);
-          else live.delete(event.key);
-        }
-        changed.notify();
-      },
-      onEnd: () => late.abort(),
-    },
-    host.clock,
-  );
-  const cancelTimer = host.clock.after(TRAINERS_LEAVE_MS, () => late.abort());
+/** Resolves when no trainer is registered any more, after TRAINERS_LEAVE_MS, or when `signal` aborts. */
+export async function trainersGone(context: RoleContext, signal: AbortSignal): Promise<void> {
+  const { keys, host } = context;
   try {
-    await changed.until(
-      () => (isKnown && live.size === 0 ? true : undefined),
-      AbortSignal.any([stopSignal, late.signal]),
-    );
+    const left = await untilNoneLeft(context, keys.trainersPrefix, { patienceMs: TRAINERS_LEAVE_MS, signal });
+    if (left.size === 0) return;
+    host.log.warn('trainers are still registered: not waiting for them any longer', { trainers: left.size });
   } catch (error) {
-    if (!isPaddletError(error, 'Interrupted')) throw error;
-    if (late.signal.aborted) {
-      host.log.warn('trainers are still registered: not waiting for them any longer', { trainers: live.size });
-    }
-  } finally {
-    cancelTimer();
-    cancelFollow();
+    if (!isPaddletError(error)) throw error;
+    if (error.code !== 'Interrupted') host.log.warn(`not waiting for trainers to leave: ${error.message}`);
   }
 }

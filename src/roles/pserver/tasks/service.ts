@@ -50,7 +50,7 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
 
 interface StartedShards {
   readonly shards: OwnedShards;
-  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm'>;
+  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm' | 'files'>;
   /** The recovery number that this load raised, or 0. */
   readonly raised: number;
 }
@@ -70,7 +70,7 @@ class TaskService implements ShardService {
     const { shards, loaded } = started;
     const { training, cluster, checkpoint } = record.job;
     const recovery = (): number => this.#recovery();
-    this.#snapshots = new Snapshots({ ...options, shards, recovery });
+    this.#snapshots = new Snapshots({ ...options, shards, recovery, isFolderKnown: loaded.files.length > 0 });
     this.#checkpointing = createCheckpointing({
       ...context.host,
       when: checkpoint,

@@ -167,15 +167,17 @@ describe('a lane that fails', () => {
     rounds(3);
   });
 
-  it('for its records ends the job at once, naming them', () => {
-    failed(true);
+  it('for its records ends the job at once, naming them, when its own trainer says so', () => {
+    failed(true, 'a');
+    expect(failures).toEqual([]);
+    failed(true, 'b');
     expect(failures).toHaveLength(1);
     expect(failures[0]!.code).toBe('DataInvalid');
-    expect(failures[0]!.message).toBe(`${where()} cannot be computed, by trainer a: that is why`);
+    expect(failures[0]!.message).toBe(`${where()} cannot be computed, by trainer b: that is why`);
   });
 
   it('for another reason ends it after too many times', () => {
-    failed(false);
+    failed(false, 'b');
     expect(failures).toEqual([]);
     failed(false, 'b');
     expect(failures[0]!.code).toBe('LaneFailed');

@@ -96,8 +96,8 @@ describe('a request for a task', () => {
   it('waits for so long, and is then told to ask again', async () => {
     const { master, service } = await aService({ tasks: 1 });
     await take(service, 'ann');
-    const asked = service.getTask('bob', [], 5_000, OPEN);
-    await master.clock.advance(4_999);
+    const asked = service.getTask('bob', [], 3_000, OPEN);
+    await master.clock.advance(2_999);
     expect(await stateOf(asked)).toBe('open');
     expect(service.queue.counts().waiting).toBe(1);
     await master.clock.advance(1);

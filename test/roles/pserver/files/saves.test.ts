@@ -76,6 +76,7 @@ describe('the saves of a pserver', () => {
   let ended: unknown[];
   let clock: FakeClock;
   let checkpointing: Checkpointing;
+  const onFatal = (error: unknown): void => void ended.push(error);
 
   beforeEach(() => {
     saves = new Saves();
@@ -87,7 +88,7 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
-      onFatal: (error) => ended.push(error),
+      onFatal,
     });
   });
 
@@ -100,6 +101,32 @@ describe('the saves of a pserver', () => {
     expect(saves.calls).toEqual(['save', 'endRateLimit', 'clean']);
     await saves.finish();
     expect((await last).uuid).toBe(uuidOf(3));
+  });
+
+  it('are tried again soon when the disk refuses them, then at their interval', async () => {
+    const slow = { intervalMs: 3_600_000, everyPasses: undefined, everyBatches: undefined } as never;
+    const start = { passes: 0, batches: 0 };
+    await checkpointing.stop();
+    saves = new Saves();
+    checkpointing = createCheckpointing({ clock, log: SILENT, when: slow, snapshots: saves, start, onFatal });
+    const refused = new PaddletError('CheckpointNotWritten', 'the disk is full');
+    await clock.advance(3_600_000);
+    for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+      await saves.finish(refused);
+      saves.calls.length = 0;
+      await clock.advance(pauseMs - 1);
+      expect(saves.calls).toEqual([]);
+      await clock.advance(1);
+      expect(saves.calls).toEqual(['save']);
+    }
+    await saves.finish();
+    saves.calls.length = 0;
+    await clock.advance(3_599_999);
+    expect(saves.calls).toEqual([]);
+    await clock.advance(1);
+    expect(saves.calls).toEqual(['save']);
+    await saves.finish();
+    expect(ended).toEqual([]);
   });
 
   it('are waited for in stopping, also the last one', async () => {

@@ -1,0 +1,85 @@
+/** What the store has of a job when a process brings the job file: nothing yet, work to go on with, or its end. */
+import { PaddletError } from '../../base/errors.ts';
+import type { StoreContext } from '../../cluster/context.ts';
+import { type JobRecord, recordIn } from '../../cluster/job/job-record.ts';
+import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
+import { retryStore } from '../../cluster/ownership.ts';
+import { diffJobs, type JobDifference } from '../../job/diff-jobs.ts';
+import type { Job } from '../../job/schema.ts';
+
+export type Standing = {
+  /** `modRevision` of `/result`; 0n without one. */
+  readonly resultRevision: bigint;
+} & (
+  | { readonly kind: 'new' }
+  /** The same job, unfinished. */
+  | { readonly kind: 'unfinished'; readonly record: JobRecord }
+  /** The same job, which has ended. */
+  | { readonly kind: 'ended'; readonly end: JobEnd }
+  /** The same job with more passes: it is to be continued, finished or not. */
+  | { readonly kind: 'continued'; readonly record: JobRecord }
+);
+
+/** Throws `JobConflict` when the job in the store has other settings than only fewer passes. */
+export async function standingOf(context: StoreContext, job: Job): Promise<Standing> {
+  const { store, keys } = context;
+  const gets = [keys.job, keys.psDesired, keys.passesDesired, keys.result].map((get) => ({ get }));
+  const { results } = await retryStore(context, () => store.txn({ if: [], then: gets }));
+  const record = recordIn(keys, results);
+  const entry = results[3];
+  const resultRevision = entry?.modRevision ?? 0n;
+  if (record === undefined) return { kind: 'new', resultRevision };
+  const end = entry && parseJobEnd(entry.key, entry.value);
+  const wanted = compare(record.job, job, end);
+  if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
+  if (end !== undefined) return { kind: 'ended', end, resultRevision };
+  return { kind: 'unfinished', record, resultRevision };
+}
+
+/** Throws `JobConflict` when they differ, in the number of passes too. */
+export function refuseDifferences(before: Job, now: Job): void {
+  const differences = differencesOf(before, now);
+  if (differences.length > 0) throw conflict(before, differences, undefined);
+}
+
+// How many trainers a launcher starts is not part of the job: they come and go at any time.
+const differencesOf = (before: Job, now: Job): JobDifference[] =>
+  diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
+
+function compare(before: Job, now: Job, end: JobEnd | undefined): 'same' | 'morePasses' {
+  const differences = differencesOf(before, now);
+  if (differences.length === 0) return 'same';
+  const isRaised = now.training.passes > before.training.passes;
+  const hasFailed = end !== undefined && 'failure' in end;
+  if (isRaised && differences.length === 1 && !hasFailed) return 'morePasses';
+  throw conflict(before, differences, end);
+}
+
+function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd | undefined): PaddletError {
+  const lines = differences.map(
+    ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+  );
+  const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
+  return new PaddletError('JobConflict', `${whatItIs(job, end)} with other settings:\n${lines.join('\n')}`, {
+    hint: fewer ? tooFew(job, end) : `undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
+  });
+}
+
+const PASSES = 'training.passes';
+const ELSE = 'give the job another name, or start it again (run --fresh)';
+const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
+
+const isFailed = (end: JobEnd | undefined): boolean => end !== undefined && 'failure' in end;
+
+function whatItIs({ name }: Job, end: JobEnd | undefined): string {
+  if (end === undefined) return `job ${name} was started`;
+  if ('result' in end) return `job ${name} is finished; it was trained`;
+  return `job ${name} has failed (${end.failure.code}: ${end.failure.message}); it was started`;
+}
+
+/** Updates cannot be taken back, and pservers may have closed discarded tasks in all passes. */
+function tooFew({ training }: Job, end: JobEnd | undefined): string {
+  const done = end !== undefined && 'result' in end;
+  const has = done ? `${training.passes} passes are done` : `the job has ${training.passes} passes`;
+  return `${has}, and ${PASSES} can only be raised: give that number or a higher one, ${ELSE}`;
+}

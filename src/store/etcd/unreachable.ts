@@ -1,0 +1,49 @@
+/** For messages: why a member cannot be connected to, found by trying once more in plain steps: name, port, TLS. */
+import { lookup } from 'node:dns/promises';
+import { connect, isIP, type Socket } from 'node:net';
+import { type SecureContextOptions, connect as tlsConnect } from 'node:tls';
+import type { Clock } from '../../base/seams.ts';
+import type { EtcdAccess } from './access.ts';
+
+export interface Unreachable {
+  /** `host:port`. */
+  readonly host: string;
+  readonly access: Pick<EtcdAccess, 'tls'>;
+  readonly clock: Clock;
+  /** To find the reason in; a host that is silent for as long is said to be. */
+  readonly limitMs: number;
+}
+
+export function whyUnreachable({ host, access, clock, limitMs }: Unreachable): Promise<string> {
+  const late = Promise.withResolvers<string>();
+  const cancel = clock.after(limitMs, () => late.resolve('no answer (time-out)'));
+  return Promise.race([findReason(host, access.tls), late.promise]).finally(cancel);
+}
+
+async function findReason(host: string, tls: SecureContextOptions | undefined): Promise<string> {
+  const colon = host.lastIndexOf(':');
+  const name = host.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  const port = Number(host.slice(colon + 1));
+  try {
+    await lookup(name);
+  } catch (error) {
+    return `the host name ${name} cannot be resolved (${codeOf(error)})`;
+  }
+  const refusal = await outcomeOf(connect({ host: name, port }), 'connect');
+  if (refusal !== undefined) return codeOf(refusal) === 'ECONNREFUSED' ? 'connection refused' : refusal.message;
+  if (tls === undefined) return 'connected, but no etcd answers there; if it expects TLS, write etcds://';
+  const servername = isIP(name) === 0 ? { servername: name } : {};
+  const failure = await outcomeOf(tlsConnect({ ...tls, ...servername, host: name, port }), 'secureConnect');
+  return failure === undefined ? 'connected by TLS, but no etcd answers there' : `TLS failed: ${failure.message}`;
+}
+
+/** Undefined when the event came, else the error. */
+function outcomeOf(socket: Socket, event: 'connect' | 'secureConnect'): Promise<Error | undefined> {
+  return new Promise<Error | undefined>((resolve) => {
+    socket.unref();
+    socket.once(event, () => resolve(undefined));
+    socket.on('error', resolve);
+  }).finally(() => socket.destroy());
+}
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown }).code);

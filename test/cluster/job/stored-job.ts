@@ -1,0 +1,69 @@
+/** A job as it is in a store, for tests of what reads or changes it. */
+import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../../src/cluster/job/job-record.ts';
+import type { JobResult } from '../../../src/cluster/job/job-result.ts';
+import { parseJobFile } from '../../../src/job/load-job.ts';
+import type { Job } from '../../../src/job/schema.ts';
+import type { Keys } from '../../../src/store/keys.ts';
+import type { Op } from '../../../src/store/store.ts';
+
+export interface JobOptions {
+  readonly passes?: number;
+  readonly mode?: 'async' | 'sync';
+  readonly pservers?: number;
+}
+
+export const aJob = ({ passes = 2, mode = 'async', pservers = 2 }: JobOptions = {}): Job =>
+  parseJobFile(
+    'job.yaml',
+    JSON.stringify({
+      name: 'test',
+      data: { train: 'train.libsvm', format: 'libsvm' },
+      model: { type: 'lr' },
+      training: { passes, mode },
+      cluster: { pservers, shards: 8, leaseTtl: '2s' },
+    }),
+  );
+
+const DIGEST = '0'.repeat(64);
+
+export const recordOf = (job: Job, id = '6f8d2c1a-0000-4000-8000-00000000000a'): JobRecord => ({
+  version: JOB_RECORD_VERSION,
+  id,
+  created: 1,
+  dataDir: '/data',
+  batchPlanId: batchPlanId(job, DIGEST),
+  train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest: DIGEST },
+  job,
+});
+
+/** Puts the job as the first master does. */
+export const publishing = (keys: Keys, record: JobRecord): Op[] => [
+  { put: keys.job, value: JSON.stringify(record) },
+  { put: keys.psDesired, value: String(record.job.cluster.pservers) },
+  { put: keys.passesDesired, value: String(record.job.training.passes) },
+  { put: keys.tasksState, value: JSON.stringify({ phase: 'train', pass: 0 }) },
+];
+
+export const aResult = ({ name, training }: Job): JobResult => ({
+  job: name,
+  mode: training.mode,
+  passes: training.passes,
+  tasks: { total: training.passes, done: training.passes, discarded: 0 },
+  records: { read: 6, applied: 6, duplicate: 0, bad: 0, discarded: 0, lost: 0 },
+  metrics: {},
+  modelDigest: 'm',
+  stateDigest: 's',
+  recordsPerSecond: 1,
+  elapsedSeconds: 1,
+  checkpoints: [],
+});
+
+/** What a finished job has in the store, beside the job. */
+export const finishing = (keys: Keys, job: Job): Op[] => [
+  { put: keys.result, value: JSON.stringify(aResult(job)) },
+  ...(job.training.mode === 'sync'
+    ? []
+    : [{ put: keys.tasksState, value: JSON.stringify({ phase: 'ended', pass: job.training.passes - 1 }) }]),
+  { put: keys.hook('before', 0), value: '{"state":"done","since":1}' },
+  { put: keys.hook('after', 0), value: '{"state":"done","since":1}' },
+];

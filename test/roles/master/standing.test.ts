@@ -1,0 +1,115 @@
+/** A job file meets what is in the store: the same job, one with more passes, or another. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Job } from '../../../src/job/schema.ts';
+import { standingOf } from '../../../src/roles/master/standing.ts';
+import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import type { Op } from '../../../src/store/store.ts';
+import { aJob, aResult, finishing, publishing, recordOf } from '../../cluster/job/stored-job.ts';
+import { aStore, Master } from './tasks/service-rig.ts';
+
+let data: MemoryStoreData;
+let process: Master;
+const job = aJob({ passes: 4 });
+const withPasses = (passes: number): Job => aJob({ passes });
+const changed: Job = { ...job, training: { ...job.training, batchSize: 7 } };
+const moreTrainers: Job = { ...job, cluster: { ...job.cluster, trainers: 5 } };
+const FAILED = { failed: { code: 'TaskDiscarded', message: 'task 1 failed', by: 'master' } };
+
+const write = (...then: Op[]): void => void data.txn({ if: [], then });
+const keys = () => process.context.keys;
+const finish = (): void => write(...finishing(keys(), job));
+const fail = (): void => write({ put: keys().result, value: JSON.stringify(FAILED) });
+const standing = (now: Job) => standingOf(process.context, now);
+const refused = (now: Job) => expect(standing(now)).rejects;
+
+beforeEach(() => {
+  const store = aStore();
+  data = store.data;
+  process = new Master(store.clock, data);
+});
+
+it('there is none', async () => {
+  expect(await standing(job)).toEqual({ kind: 'new', resultRevision: 0n });
+});
+
+describe('an unfinished one', () => {
+  beforeEach(() => write(...publishing(keys(), recordOf(job))));
+
+  it.each([job, moreTrainers])('goes on', async (now) => {
+    expect(await standing(now)).toMatchObject({ kind: 'unfinished', resultRevision: 0n });
+  });
+
+  it('goes on with more passes, from the number that was asked for last', async () => {
+    expect(await standing(withPasses(6))).toMatchObject({ kind: 'continued', record: { job } });
+    write({ put: keys().passesDesired, value: '6' });
+    expect(await standing(withPasses(6))).toMatchObject({ kind: 'unfinished' });
+    await refused(job).toMatchObject({ code: 'JobConflict', message: expect.stringContaining('passes: 6 → 4') });
+  });
+
+  it('is refused with fewer', async () => {
+    await refused(withPasses(3)).toMatchObject({
+      code: 'JobConflict',
+      message: 'job test was started with other settings:\n  training.passes: 4 → 3',
+      hint: expect.stringContaining('the job has 4 passes, and training.passes can only be raised'),
+    });
+  });
+
+  it('is refused with other settings', async () => {
+    await refused(changed).toMatchObject({
+      code: 'JobConflict',
+      message: 'job test was started with other settings:\n  training.batchSize: 128 → 7',
+      hint: expect.stringContaining('only training.passes can be raised'),
+    });
+  });
+});
+
+describe('a finished one', () => {
+  beforeEach(() => {
+    write(...publishing(keys(), recordOf(job)));
+    finish();
+  });
+
+  it.each([job, moreTrainers])('shows its result', async (now) => {
+    expect(await standing(now)).toMatchObject({ kind: 'ended', end: { result: aResult(job) } });
+  });
+
+  it('goes on with more passes', async () => {
+    const { resultRevision, kind } = await standing(withPasses(5));
+    expect(kind).toBe('continued');
+    expect(resultRevision).toBeGreaterThan(0n);
+  });
+
+  it('is refused with fewer than are done', async () => {
+    await refused(withPasses(3)).toMatchObject({
+      code: 'JobConflict',
+      message: 'job test is finished; it was trained with other settings:\n  training.passes: 4 → 3',
+      hint: expect.stringMatching(/^4 passes are done.*--fresh/),
+    });
+  });
+
+  it.each([changed, { ...changed, training: { ...changed.training, passes: 9 } }])(
+    'is refused with other settings, with more passes too',
+    async (now) => {
+      await refused(now).toMatchObject({ code: 'JobConflict', message: expect.stringContaining('128 → 7') });
+    },
+  );
+});
+
+describe('one that failed', () => {
+  beforeEach(() => {
+    write(...publishing(keys(), recordOf(job)));
+    fail();
+  });
+
+  it('says so again', async () => {
+    expect(await standing(job)).toMatchObject({ kind: 'ended', end: { failure: { code: 'TaskDiscarded' } } });
+  });
+
+  it.each([withPasses(9), changed])('is not continued', async (now) => {
+    await refused(now).toMatchObject({
+      code: 'JobConflict',
+      message: expect.stringContaining('has failed (TaskDiscarded: task 1 failed)'),
+      hint: expect.not.stringContaining('continues'),
+    });
+  });
+});
