@@ -78,7 +78,6 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   } finally {
     if (logFd !== undefined) closeSync(logFd);
   }
-  if (onReport !== undefined) readReports(child.stdio[REPORTS_DESCRIPTOR] as Readable, onReport);
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
@@ -88,6 +87,8 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
     child.once('error', reject);
     child.once('spawn', () => resolve(child.pid as number));
   });
+  // Only now: one that cannot be started has no pipes.
+  if (onReport !== undefined) readReports(child.stdio[REPORTS_DESCRIPTOR] as Readable, onReport);
   // Later 'error' events tell that a signal could not be sent; `kill` answers that itself.
   child.on('error', () => {});
   return { pid, ended, kill: (signal) => child.kill(signal) };

@@ -91,7 +91,7 @@ export function unanswered(url: string, limitMs: number, last: PaddletError | un
   const why = String(last?.details.why ?? last?.message ?? 'no answer (time-out)');
   const hint = last?.hint ?? 'is the store running at this address?';
   return new PaddletError('StoreUnavailable', `store ${url} did not answer within ${limitMs / 1000} s: ${why}`, {
-    hint: `${hint}; or raise --timeout`,
+    hint: `${hint} (or raise --timeout)`,
     details: { ...last?.details, why },
     cause: last,
   });

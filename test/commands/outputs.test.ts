@@ -76,3 +76,10 @@ test.each([
   expect(ran.err).toMatch(new RegExp(`^error SystemRefused: the operating system refused .*${code}.*\nhint: `));
   expect(ran.code).toBe(MACHINE);
 });
+
+test('a folder for checkpoints that cannot be written to is refused before anything starts', async () => {
+  const line = '$P run job.yaml --dir job --set checkpoint.dir=$PWD/job.yaml/files; code=$?; ls job; exit $code';
+  const ran = await sh(`echo '${JOB}' >job.yaml; echo '1 1:1' >train; ${line}`);
+  expect(ran.err).toMatch(/^error SystemRefused: the operating system refused .*ENOTDIR.*\nhint: /);
+  expect([ran.code, ran.out]).toEqual([MACHINE, expect.not.stringContaining('logs')]);
+});

@@ -80,7 +80,10 @@ test('--fresh forgets an unfinished job and its checkpoints', async () => {
   expect((await running.ended).code).toBe(INTERRUPTED);
   await expectMidRun(store);
 
-  const fresh = place.start('run --fresh', [...args, '--fresh', '--set', 'training.passes=1']);
+  const asked = await place.start('run --fresh', [...args, '--fresh']).ended;
+  expect([asked.code, asked.out]).toEqual([USAGE, expect.stringContaining('is not finished')]);
+  expect(idOf(await store.get('/job'))).toBe(idOf(first));
+  const fresh = place.start('run --fresh --yes', [...args, '--fresh', '--yes', '--set', 'training.passes=1']);
   const result = await resultOf(fresh);
   expect(result).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
   expect(idOf(await store.get('/job'))).not.toBe(idOf(first));

@@ -109,3 +109,24 @@ console.log('into no log', process.env.PADDLET_REPORTS);
       { level: 'error', code: 'CheckpointNotWritten', message: 'it ends' },
     ]);
 });
+
+test('a process that cannot be started for want of descriptors is an error too, with reports', async () => {
+  const module = JSON.stringify(resolve(import.meta.dirname, '../../src/host/processes.ts'));
+  const parent = script(`
+import { openSync } from 'node:fs';
+import { spawnSelf } from ${module};
+const self = { command: process.execPath, args: ['-e', ''] };
+try {
+  for (;;) openSync('/dev/null');
+} catch {}
+await spawnSelf([], { self, onReport: () => {}, tetherMs: 1 }).then(
+  () => console.log('started'),
+  (error) => console.log(error.code),
+);
+`);
+  const logFile = join(folder, 'emfile.log');
+  const sh = { command: 'sh', args: ['-c', 'ulimit -n 64; exec "$@"', 'sh', parent.command, ...parent.args] };
+  const child = await spawnSelf([], { self: sh, logFile });
+  expect(await child.ended).toEqual({ code: 0, signal: null });
+  expect(await readFile(logFile, 'utf8')).toBe('EMFILE\n');
+});

@@ -29,7 +29,7 @@ import { continueJob } from './continue-job.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
-import { WorkingFolder } from './working-folder.ts';
+import { checkWritable, WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
   static override summary = 'Run a whole cluster on this machine and train a job';
@@ -128,6 +128,8 @@ the result; with a higher training.passes it continues the job. One run works in
     if (standing?.kind === 'ended') return this.showEnd(standing.end);
     const data = await this.indexData(host, loaded);
     if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
+    // A job that cannot save would find out at its end.
+    checkWritable(resolve(loaded.job.checkpoint.dir ?? join(run.folder, 'checkpoints')));
     if (this.flags.fresh) await this.startOver(run);
     if (standing?.kind === 'continued') {
       await untilAllHaveExited(resetOptions(run));

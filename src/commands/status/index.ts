@@ -103,9 +103,9 @@ async function showJob(store: Store, keys: Keys, network: Network): Promise<Show
   return { ...status, stored: await readStoredProgress(store, keys, status) };
 }
 
-/** A file that no role has created yet is no fault of the store. */
+/** Neither a file that no role has created yet is the store's fault, nor a limit too short for one answer. */
 const isUnanswered = (error: unknown): boolean =>
-  isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing';
+  isPaddletError(error, 'StoreUnavailable') && error.details.kind !== 'missing' && error.cause !== undefined;
 
 const tooLate = (until: string, ms: number): PaddletError =>
   new PaddletError('RequestTimeout', `the job was not ${until} within ${ms / 1000} s`, {

@@ -68,15 +68,21 @@ export class EtcdRpc {
     }
   }
 
-  /** Opens a stream that lasts. `fail` reports that it failed: the next one goes to the next member. */
-  async watch(): Promise<{ readonly stream: WatchStream; readonly fail: () => void }> {
+  /**
+   * Opens a stream that lasts. `fail` reports that it failed: the next one goes to the next member, with another token
+   * when the server refused this one.
+   */
+  async watch(): Promise<{ readonly stream: WatchStream; readonly fail: (isRefused: boolean) => void }> {
     const member = this.#members[this.#current]!;
     const { generation } = member;
-    const fail = (): void => this.#fail(member, generation);
+    const fail = (isRefused: boolean): void => {
+      if (isRefused) member.forgetToken();
+      this.#fail(member, generation);
+    };
     try {
       return { stream: await member.watches.watch(), fail };
     } catch (error) {
-      fail();
+      fail(false);
       throw error;
     }
   }
@@ -88,8 +94,6 @@ export class EtcdRpc {
 
   #fail(member: EtcdMember, generation: number): void {
     member.reset(generation);
-    // A watch ends without saying that it was for the token.
-    member.forgetToken();
     if (this.#members[this.#current] === member) this.#current = (this.#current + 1) % this.#members.length;
   }
 }

@@ -8,7 +8,7 @@ import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
 import { compacted } from '../failures.ts';
 import type { WatchHandlers } from '../store.ts';
-import { EtcdCallError } from './call-error.ts';
+import { callError, EtcdCallError } from './call-error.ts';
 import { bytes, eventsByRevision, rangeEnd } from './codec.ts';
 import type { EtcdRpc } from './rpc.ts';
 import { CALL_LIMIT_MS } from './time-limits.ts';
@@ -71,15 +71,15 @@ export class EtcdWatch {
       cancelGreeting();
       stream.cancel();
     };
-    const lose = (why: Error): void => {
+    const lose = (why: Error, isRefused = false): void => {
       if (!isCurrent) return;
       release();
-      fail();
+      fail(isRefused);
       this.#retry(why);
     };
     const cancelGreeting = clock.after(CALL_LIMIT_MS, () => lose(new Error('no answer to the request to watch')));
     // Even after the release: the cancelled stream reports an error, which would be thrown without a listener.
-    stream.on('error', lose);
+    stream.on('error', (error) => lose(error, callError(error).isTokenRefused));
     stream.on('end', () => lose(new Error('the stream ended')));
     stream.on('data', (response) => {
       if (!isCurrent) return;
@@ -98,7 +98,7 @@ export class EtcdWatch {
     });
   }
 
-  #take(response: IWatchResponse, lose: (why: Error) => void): void {
+  #take(response: IWatchResponse, lose: (why: Error, isRefused?: boolean) => void): void {
     try {
       this.#options.checkHeader(response.header);
     } catch (error) {
@@ -108,7 +108,7 @@ export class EtcdWatch {
     }
     const compactRevision = BigInt(response.compact_revision);
     if (compactRevision > 0n) this.end(compacted(this.#next, compactRevision));
-    else if (response.canceled) lose(new Error(response.cancel_reason || 'cancelled by the server'));
+    else if (response.canceled) lose(new Error(response.cancel_reason || 'cancelled by the server'), true);
     else if (response.created) this.#greeted(BigInt(response.header.revision));
     else this.#deliver(response);
   }

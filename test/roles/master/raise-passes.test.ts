@@ -118,6 +118,14 @@ describe('an unfinished job', () => {
     expect(JSON.parse(stored(keys().tasksState)!)).toEqual({ phase: 'train', pass: 2 });
   });
 
+  it('a try that was given up lands no more, not even when nothing but the number has changed', async () => {
+    master.troubled.next('unknownLate');
+    const raised = raise();
+    await master.clock.advance(30_000);
+    await raised;
+    expect(master.troubled.landLate()).toEqual([false]);
+  });
+
   it('is refused while pservers live', async () => {
     write({ put: keys().ps(0), value: 'there:0' });
     const before = state();
