@@ -128,7 +128,8 @@ export class Cluster {
     const { name, args } = slot.spec;
     const file = this.#logFile(name);
     const [out, err] = [openSync(`${file}.out`, 'a'), openSync(`${file}.log`, 'a')];
-    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', PADDLET_STORE: storeUrl, ...passedOn() };
+    const own = { PADDLET_STORE: storeUrl, PADDLET_EXPOSE_METRICS: 'true' };
+    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', ...own, ...passedOn() };
     const child = spawn(paddlet, args, { cwd: folder, env, stdio: ['ignore', out, err] });
     for (const fd of [out, err]) closeSync(fd);
     slot.starts += 1;

@@ -68,4 +68,11 @@ export const OWNERSHIP: readonly Mutation[] = [
     replace: 'return loadCut(options, cut);',
     schedules: { mode: 'sync' },
   },
+  {
+    rule: 'a pserver refuses a request that is meant for another one',
+    file: 'src/roles/pserver/serve.ts',
+    find: "if ('placement' in header && header.placement !== undefined) checkStamp(",
+    replace: "if (Number.isNaN(header) && 'placement' in header && header.placement !== undefined) checkStamp(",
+    schedules: { mode: 'async' },
+  },
 ];

@@ -24,6 +24,7 @@ export const ROUNDS: readonly Mutation[] = [
     find: "if (position.round < version || here.has(position.lane)) return 'duplicate';",
     replace: "if (here.has(position.lane)) return 'duplicate';",
     schedules: { mode: 'sync' },
+    tests: ['test/core/rounds'],
   },
   {
     rule: 'a pull gets exactly the version that it names',
@@ -31,6 +32,7 @@ export const ROUNDS: readonly Mutation[] = [
     find: "if (wanted.version === version) return 'current';",
     replace: "if (wanted.version <= version) return 'current';",
     schedules: { mode: 'sync' },
+    tests: ['test/core/rounds'],
   },
   {
     rule: 'a lane of another timeline is refused',

@@ -24,11 +24,11 @@ const IN_EVERY_MODE: readonly string[] = [
   'store unknownLanded',
   'store unknownLate',
   'store unknownLost',
-  'store compacted',
 ];
 
 /** Everything that a batch must have seen at least once beside its faults, or it proves less than it seems to. */
 export const MUST_HAPPEN: readonly string[] = [
+  'store compacted',
   'applied push',
   'duplicate push',
   'finished task',

@@ -18,7 +18,10 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^resumed:/, 'resumption'],
   [/^lane \d+ of round \d+ is late: /, 'late lane'],
   [/^CheckpointCorrupt: |^the cut of round \d+ is damaged/, 'corrupt checkpoint refused'],
-  [/^the (checkpoint could not be written|parting snapshot is lost)/, 'checkpoint not written'],
+  [
+    /^the (checkpoint could not be written|parting snapshot is lost|(last )?cut .*not written)/,
+    'checkpoint not written',
+  ],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
 

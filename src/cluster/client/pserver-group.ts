@@ -129,7 +129,9 @@ export function createPserverGroup(
     },
     async ask(pserver, type, header, segments = [], timeoutMs = answerTimeoutMs(header, REQUEST_TIMEOUT_MS)) {
       const proof = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { masterSecret } : {};
-      const message = { type, job: record.id, batchPlanId: record.batchPlanId, ...proof, ...header };
+      // At the address of a pserver that died another one may answer.
+      const meant = { placement: pserver.stamp };
+      const message = { type, job: record.id, batchPlanId: record.batchPlanId, ...meant, ...proof, ...header };
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
         const asked = { header: message as unknown as RequestOf<typeof type>, segments };

@@ -27,18 +27,24 @@ const hot = {
   pushLane: message('pushLane', shapeOf(pushLane.request), shapeOf(pushLane.reply)),
 };
 
+/**
+ * `placement`: of the pserver that is meant, by the head keys; another set of shards is refused with `StalePlacement`:
+ * a pserver that died may have left its address to another one.
+ */
+const toPserver = { ...ofJob, placement: z.strictObject({ revision: decimal, shards: count }).optional() };
+
 const syncMode = {
   /** Which version this pserver has; answered when it is above that one, or after so long. */
   rounds: message(
     'rounds',
-    { ...ofJob, above: count.optional(), maxWaitMs },
+    { ...toPserver, above: count.optional(), maxWaitMs },
     /** `oldest`: the lowest version that can be pulled. `missing`: lanes that round `version` still needs. */
     { timeline: count, version: count, oldest: count, missing: z.array(count).max(LIMITS.lanes) },
   ),
   /** Saves all shards as they are at that round. Answered when the file is published. */
   cut: message(
     'cut',
-    { ...ofJob, masterSecret, ...roundRef },
+    { ...toPserver, masterSecret, ...roundRef },
     /** `declined`: this pserver is past that round, or on another timeline. */
     { outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() },
   ),
@@ -48,7 +54,7 @@ const ledgers = {
   /** Where the ledger is: the next push wanted of each task, or -1 for a closed task. */
   position: message(
     'position',
-    { ...ofJob, tasks: z.array(z.strictObject(taskRef)).max(LIMITS.positionTasks) },
+    { ...toPserver, tasks: z.array(z.strictObject(taskRef)).max(LIMITS.positionTasks) },
     { next: z.array(z.int().min(-1)), recovery: count },
   ),
   /**
@@ -58,7 +64,7 @@ const ledgers = {
    */
   closed: message(
     'closed',
-    { ...ofJob, pass: count },
+    { ...toPserver, pass: count },
     {
       recovery: count,
       watermark: count,
@@ -69,7 +75,7 @@ const ledgers = {
   closeTasks: message(
     'closeTasks',
     {
-      ...ofJob,
+      ...toPserver,
       masterSecret,
       tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce),
     },
@@ -88,7 +94,7 @@ const checkpointAndAccount = {
    */
   checkpoint: message(
     'checkpoint',
-    { ...ofJob, masterSecret: masterSecret.optional(), final: z.boolean(), recovery: count.optional() },
+    { ...toPserver, masterSecret: masterSecret.optional(), final: z.boolean(), recovery: count.optional() },
     {
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),
@@ -98,7 +104,7 @@ const checkpointAndAccount = {
     },
   ),
   /** The record accounting of this pserver's shards. */
-  account: message('account', ofJob, {
+  account: message('account', toPserver, {
     /** Good records below the ledger positions. */
     applied: count,
     discarded: count,
@@ -125,7 +131,7 @@ const digests = {
   scanRows: message(
     'scanRows',
     {
-      ...ofJob,
+      ...toPserver,
       table: count,
       after: decimal.optional(),
       maxRows: z.int().min(1).max(LIMITS.scannedRows),
@@ -138,7 +144,7 @@ const digests = {
    */
   scanBlock: message(
     'scanBlock',
-    { ...ofJob, parameter: count, block: count, state: z.boolean() },
+    { ...toPserver, parameter: count, block: count, state: z.boolean() },
     { slots: z.array(name), step: count.optional() },
   ),
 };

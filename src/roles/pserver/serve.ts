@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
 import type { RequestHandler, Session } from '../../protocol/messages/channel.ts';
-import { checkHeld, checkTask } from './checks.ts';
+import { checkHeld, checkStamp, checkTask } from './checks.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { Serving } from './serving.ts';
@@ -64,6 +64,7 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
+    if ('placement' in header && header.placement !== undefined) checkStamp(current.shards, header.placement);
     const answered = answer(header.type, current, request as Request<JobType>, session);
     if (!(answered instanceof Promise)) return answered;
     return answered.then((reply) => {
