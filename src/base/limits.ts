@@ -62,8 +62,13 @@ export const LIMITS = {
   modelPathCharacters: 8192,
   /** How long one request may wait at its receiver. */
   longPollMs: 60_000,
-  /** How long a trainer that is chosen to write the model may keep the others from it: a day. */
-  saveModelBlockMs: 86_400_000,
+  /** How long a trainer that is chosen to write the model may be silent: four times the longest `cluster.leaseTtl`. */
+  saveModelBlockMs: 14_400_000,
+  /**
+   * How long a trainer that is chosen to write the model may take: six hours, 200 GB at 10 MB/s. Then another trainer
+   * is chosen.
+   */
+  saveModelMs: 21_600_000,
   /** Tasks that one `position` request may ask for. */
   positionTasks: 1024,
   /** Tasks that one `closeTasks` request may close. */
