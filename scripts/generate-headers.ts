@@ -181,7 +181,7 @@ const object = (name: string, words: Iterable<string>, value: (word: string) => 
 export function generateHeaders(): string {
   const requests = types.map((type) => messageCode(type, 'request'));
   const replies = types.map((type) => messageCode(type, 'reply'));
-  const table = ['  request: [', ...requests, '  ],', '  reply: [', ...replies, '  ],', '  error: [],'];
+  const table = ['  request: [', ...requests, '  ],', '  reply: [', ...replies, '  ],', '  error: [],', '  join: [],'];
   return `${[
     '/** Made by scripts/generate-headers.ts from src/protocol/messages/hot-messages.ts: change these. */',
     [

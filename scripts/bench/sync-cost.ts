@@ -32,7 +32,10 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function paddlet(args: readonly string[]): Promise<string> {
-  const child = spawn(resolve(values.paddlet), args, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(resolve(values.paddlet), [...args, '--expose-metrics'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   let out = '';
   child.stdout.on('data', (chunk: Buffer) => {
     out += chunk.toString();

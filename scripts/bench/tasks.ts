@@ -12,11 +12,12 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isPaddletError } from '../../src/base/errors.ts';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
+import { StoredJoinToken } from '../../src/cluster/job/join-token.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { DealtTask } from '../../src/protocol/messages/all-messages.ts';
-import type { Channel } from '../../src/protocol/messages/channel.ts';
+import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -40,8 +41,14 @@ const { values } = parseArgs({
 });
 const tasks = Number(values.tasks);
 const clock = createClock();
-const network = createWebSocketNetwork({ clock, random: createRandom(), log: SILENT });
 const keys = keysOf(defaultChroot('bench-tasks'));
+const networkOf = (store: Store): Network =>
+  createWebSocketNetwork({
+    clock,
+    random: createRandom(),
+    log: SILENT,
+    joinToken: new StoredJoinToken({ store, keys, clock, log: SILENT }),
+  });
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Bench {
@@ -78,6 +85,7 @@ interface Work {
   readonly job: string;
   readonly batchPlanId: string;
   readonly address: string;
+  readonly network: Network;
 }
 
 const deal = (channel: Channel, { job, batchPlanId }: Work, trainer: string) =>
@@ -109,7 +117,7 @@ async function rush(work: Work, trainers: readonly string[], seconds: number): P
   const untilMs = performance.now() + seconds * 1000;
   let done = 0;
   const one = async (trainer: string): Promise<void> => {
-    const channel = network.connect(work.address);
+    const channel = work.network.connect(work.address);
     while (performance.now() < untilMs) {
       const reply = await deal(channel, work, trainer);
       reply.free();
@@ -134,7 +142,8 @@ async function measure(bench: Bench, kind: string): Promise<void> {
   const address = await created(store, keys.masterAddr);
   const record = await readJobRecord(store, keys);
   if (record === undefined) throw new Error('the master has published no job');
-  const work: Work = { job: record.id, batchPlanId: record.batchPlanId, address: address.value };
+  const network = networkOf(store);
+  const work: Work = { job: record.id, batchPlanId: record.batchPlanId, address: address.value, network };
   const opening = network.connect(work.address);
   await finish(opening, work, trainers[0]!, await dealWhenReady(opening, work, trainers[0]!));
   opening.close();

@@ -26,11 +26,14 @@ export const realClock: Clock = {
   },
 };
 
+const TOKEN = new Uint8Array(LIMITS.joinTokenBytes);
+
 export function network(options: Partial<WebSocketNetworkOptions> = {}): Network {
   return createWebSocketNetwork({
     clock: realClock,
     random: { uuid: () => crypto.randomUUID(), fraction: Math.random },
     log: silent,
+    joinToken: { current: async () => TOKEN, refresh: async () => TOKEN },
     ...options,
   });
 }

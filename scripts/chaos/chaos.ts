@@ -1,8 +1,9 @@
 /**
  * `npx node scripts/chaos/chaos.ts --store etcd|sqlite --faults 50 --seed N --job lr|fm|softmax|synth [--roles a,b,c]`:
  * trains a job with real processes of dist/paddlet while, drawn from the seed, roles and the store are killed, stopped
- * and started again; then checks the account. Exits with 0 when all holds; else says what does not, prints the seed and
- * keeps the folder with the logs.
+ * and started again, disks are full for a while and the folder of the checkpoints is gone for a while; then checks the
+ * account. Exits with 0 when all holds; else says what does not, prints the seed and keeps the folder with the logs.
+ * The targets of --roles are in faults.ts. Disks are small ones of their own, which takes the right to mount.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -14,11 +15,13 @@ import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { KeyValue, Store } from '../../src/store/store.ts';
 import { EtcdServer } from '../../test/etcd-server.ts';
+import { SmallDisk } from '../../test/store/small-disk.ts';
 import { checkAccount } from './account.ts';
 import { Cluster, type RoleSpec } from './cluster.ts';
 import { drawFault, type Stage, strike, TARGETS, type Target } from './faults.ts';
 import { type ChaosJob, JOB_NAMES, type JobName, makeJob } from './jobs.ts';
-import { tasksDone, watchDuplicates } from './progress.ts';
+import { type DiskName, Places } from './places.ts';
+import { isEachSaved, tasksDone, watchDuplicates } from './progress.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -45,8 +48,19 @@ const wanted = Number(values.faults);
 const leaseMs = Number(values.lease);
 if (values.store !== 'etcd' && values.store !== 'sqlite') throw new Error(`--store ${values.store}: etcd or sqlite`);
 if (!JOB_NAMES.includes(values.job as JobName)) throw new Error(`--job ${values.job}: one of ${JOB_NAMES.join(', ')}`);
-const targets = (values.roles ?? `trainer,master,pserver,${values.store}`).split(',') as Target[];
-for (const target of targets) if (!TARGETS.includes(target)) throw new Error(`--roles: no ${target}`);
+const ofStore: readonly Target[] = values.store === 'etcd' ? ['etcd'] : ['sqlite', 'store-disk'];
+const possible = TARGETS.filter(
+  (target) => !['etcd', 'sqlite', 'store-disk'].includes(target) || ofStore.includes(target),
+);
+const named = values.roles?.split(',') ?? possible;
+for (const name of named) {
+  if (!possible.includes(name as Target)) throw new Error(`--roles ${name}: with this store, ${possible.join(', ')}`);
+}
+const isDisk = (target: Target): target is DiskName => target === 'disk' || target === 'store-disk';
+/** Disks that cannot be had are left out. */
+const whyNoDisks = possible.some((target) => named.includes(target) && isDisk(target)) ? SmallDisk.whyNot() : undefined;
+const targets = possible.filter((target) => named.includes(target) && !(isDisk(target) && whyNoDisks !== undefined));
+if (targets.length === 0) throw new Error(`no targets: ${whyNoDisks}`);
 
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-chaos-'));
 const logs = join(folder, 'logs');
@@ -71,7 +85,7 @@ interface Scene extends Stage {
   readonly store: Store;
 }
 
-function specsOf(job: ChaosJob, jobFile: string): RoleSpec[] {
+function specsOf(job: ChaosJob, jobFile: string, roles: string): RoleSpec[] {
   const data = ['--data-dir', job.dataDir];
   const many = (role: 'pserver' | 'trainer', count: number, args: (i: number) => string[]): RoleSpec[] =>
     Array.from({ length: count }, (_, i) => ({ name: `${role} ${i}`, role, args: [role, ...args(i)] }));
@@ -82,7 +96,7 @@ function specsOf(job: ChaosJob, jobFile: string): RoleSpec[] {
       role: 'master' as const,
       args: ['master', jobFile, ...data, '--json'],
     })),
-    ...many('pserver', Number(values.pservers), (i) => ['--index', String(i), '--dir', 'roles']),
+    ...many('pserver', Number(values.pservers), (i) => ['--index', String(i), '--dir', roles]),
     ...many('trainer', Number(values.trainers), () => data),
   ];
 }
@@ -118,7 +132,7 @@ async function rage(scene: Scene): Promise<string[]> {
     // Ahead of the job: a fast machine gets its faults in quicker succession.
     const isDue = performance.now() >= dueMs || (done > 0 && done / total > (faults + 1) / (wanted + 2));
     if (faults < wanted && isDue && done < total) {
-      if (strike(scene, next)) {
+      if (await strike(scene, next)) {
         const kind = `${next.target} ${next.kind}`;
         hit.set(kind, (hit.get(kind) ?? 0) + 1);
         faults += 1;
@@ -128,11 +142,12 @@ async function rage(scene: Scene): Promise<string[]> {
     }
     await Promise.race([allDone, pause(Math.max(20, Math.min(100, dueMs - performance.now())))]);
   }
-  await Promise.all([watching, ...scene.healing]);
+  await watching;
   return faults < wanted ? [`the job ended after ${faults} of ${wanted} faults: give it more --passes`] : [];
 }
 
-async function run(): Promise<boolean> {
+async function run(places: Places): Promise<boolean> {
+  if (whyNoDisks !== undefined) print(`disks are left out: ${whyNoDisks}`);
   const job = await makeJob(values.job as JobName, {
     passes: values.passes === undefined ? undefined : Number(values.passes),
     leaseMs,
@@ -145,28 +160,38 @@ async function run(): Promise<boolean> {
   const jobFile = join(folder, 'job.yaml');
   writeFileSync(jobFile, JSON.stringify(job.job, undefined, 2));
   const etcd = values.store === 'etcd' ? await EtcdServer.start() : undefined;
-  const sqlitePath = etcd === undefined ? join(folder, 'store.db') : undefined;
-  const storeUrl = etcd?.url ?? `sqlite:${sqlitePath}`;
+  const storeUrl = etcd?.url ?? `sqlite:${places.sqlitePath}`;
   const calm = createRandomStream(seed + 1);
   const cluster = new Cluster({
     paddlet: resolve(values.paddlet),
     folder,
     logs,
     storeUrl,
-    specs: specsOf(job, jobFile),
+    specs: specsOf(job, jobFile, places.roles),
     restartAfterMs: () => 50 + 500 * calm.uniform(),
     say,
   });
   const store = await openStore(storeUrl, { clock: createClock(), log: SILENT });
-  const scene: Scene = { cluster, etcd, sqlitePath, leaseMs, say, healing: new Set(), job, store };
+  const keys = keysOf(defaultChroot(job.job.name));
+  const scene: Scene = {
+    cluster,
+    etcd,
+    places,
+    isEachSaved: () => isEachSaved(store, keys, Number(values.pservers)),
+    leaseMs,
+    say,
+    healing: new Set(),
+    job,
+    store,
+  };
   try {
     cluster.start();
     const faults = await rage(scene);
-    const keys = keysOf(defaultChroot(job.job.name));
+    await Promise.all(scene.healing);
     const result = await store.get(keys.result);
     const recovery = await store.get(keys.recovery);
     cluster.killAll();
-    const account = await checkAccount(job, { result, checkpoints: join(folder, 'roles/checkpoints'), logs });
+    const account = await checkAccount(job, { result, checkpoints: places.checkpoints, logs });
     const all = [...cluster.violations, ...faults, ...account.faults];
     report(cluster, job, recovery, account.result);
     for (const fault of all) print(`VIOLATED: ${fault}`);
@@ -193,7 +218,7 @@ function report(
   table([...cluster.ends].sort());
   print('account');
   const repaired = masterLogs().flatMap((log) =>
-    [...log.matchAll(/recovery \d+: replaying (\d+) tasks that were done/g)].map(([, count]) => Number(count)),
+    [...log.matchAll(/recovery \d+: replaying (\d+) tasks/g)].map(([, count]) => Number(count)),
   );
   table([
     ['passes × records', `${job.job.training.passes} × ${job.records} = ${job.job.training.passes * job.records}`],
@@ -215,17 +240,20 @@ const masterLogs = (): string[] =>
     .filter((name) => /^master.*\.log$/.test(name))
     .map((name) => readFileSync(join(logs, name), 'utf8'));
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 
+const places = new Places(folder, targets.filter(isDisk));
 let holds = false;
 try {
-  holds = await run();
+  holds = await run(places);
 } finally {
   if (holds) rmSync(folder, { recursive: true });
   else {
+    places.keep(folder);
     writeFileSync(join(logs, 'chaos.log'), `${transcript.join('\n')}\n`);
     print(`seed ${seed}; logs are kept in ${logs}`);
   }
 }
+if (whyNoDisks !== undefined) print(`disks were left out: ${whyNoDisks}`);
 print(holds ? 'all holds' : 'VIOLATED');
 process.exit(holds ? 0 : 1);

@@ -16,7 +16,7 @@ export interface RoleSpec {
 }
 
 /** What was done to a process, so that its end can be judged. */
-export type Ask = 'kill' | 'term';
+export type Ask = 'kill' | 'term' | 'wait for room';
 
 interface Proc {
   readonly child: ChildProcess;
@@ -57,6 +57,7 @@ export class Cluster {
   readonly #children = new Set<ChildProcess>();
   readonly #allDone = Promise.withResolvers<void>();
   #isOver = false;
+  #canSave = true;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -113,6 +114,23 @@ export class Cluster {
     return wake;
   }
 
+  /** Pservers that run now, or are started until the function returned is called, may find no room for a checkpoint. */
+  preventSaves(): () => void {
+    this.#canSave = false;
+    for (const { spec, proc, replaced } of this.slots) {
+      if (spec.role !== 'pserver') continue;
+      for (const one of [proc, replaced]) one?.asked.add('wait for room');
+    }
+    return () => {
+      this.#canSave = true;
+    };
+  }
+
+  violation(what: string): void {
+    this.violations.push(what);
+    this.#allDone.resolve();
+  }
+
   killAll(): void {
     this.#isOver = true;
     for (const child of this.#children) child.kill('SIGKILL');
@@ -128,7 +146,8 @@ export class Cluster {
     const { name, args } = slot.spec;
     const file = this.#logFile(name);
     const [out, err] = [openSync(`${file}.out`, 'a'), openSync(`${file}.log`, 'a')];
-    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', PADDLET_STORE: storeUrl, ...passedOn() };
+    const own = { PADDLET_STORE: storeUrl, PADDLET_EXPOSE_METRICS: 'true' };
+    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', ...own, ...passedOn() };
     const child = spawn(paddlet, args, { cwd: folder, env, stdio: ['ignore', out, err] });
     for (const fd of [out, err]) closeSync(fd);
     slot.starts += 1;
@@ -136,11 +155,12 @@ export class Cluster {
     const ended = Promise.withResolvers<void>();
     const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false, hasRival: false };
     slot.proc = proc;
+    if (slot.spec.role === 'pserver' && !this.#canSave) proc.asked.add('wait for room');
     if (slot.replaced !== undefined) {
       slot.replaced.hasRival = true;
       proc.hasRival = true;
     }
-    child.once('error', (error) => this.#violation(`${name} could not be started: ${error.message}`));
+    child.once('error', (error) => this.violation(`${name} could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
       this.#children.delete(child);
       this.#judge(slot, proc, code, signal);
@@ -169,7 +189,7 @@ export class Cluster {
       slot.replaced = undefined;
       if (slot.proc !== undefined) return;
     } else if (!isDocumented(role, proc.asked, code, signal)) {
-      this.#violation(`${name} ended against the documents: ${how}`);
+      this.violation(`${name} ended against the documents: ${how}`);
     }
     if (isCurrent) this.#restart(slot);
   }
@@ -191,15 +211,11 @@ export class Cluster {
   #count(what: string): void {
     this.ends.set(what, (this.ends.get(what) ?? 0) + 1);
   }
-
-  #violation(what: string): void {
-    this.violations.push(what);
-    this.#allDone.resolve();
-  }
 }
 
 /**
  * docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does.
+ * A pserver that was asked to leave waits for room for its checkpoint, but not for ever: then it ends with 7.
  */
 function isDocumented(
   role: RoleName,
@@ -209,6 +225,7 @@ function isDocumented(
 ): boolean {
   if (signal === 'SIGKILL') return asked.has('kill');
   if (code === EXIT.interrupted || signal === 'SIGTERM') return asked.has('term');
+  if (code === EXIT.parametersLost) return role === 'pserver' && asked.has('term') && asked.has('wait for room');
   return code === EXIT.leaseLost && role !== 'trainer';
 }
 

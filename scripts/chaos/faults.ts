@@ -4,10 +4,21 @@ import type { RandomStream } from '../../src/data/synth/random-stream.ts';
 import { isBusy, isSqliteError } from '../../src/store/sqlite/failures.ts';
 import type { EtcdServer } from '../../test/etcd-server.ts';
 import type { Cluster, RoleName, Slot } from './cluster.ts';
+import type { DiskName, Places } from './places.ts';
 
-export type Target = RoleName | 'etcd' | 'sqlite';
+/** Besides roles and stores: the disks of the checkpoints and of an SQLite store, and the folder of the checkpoints. */
+export type Target = RoleName | 'etcd' | 'sqlite' | DiskName | 'folder';
 
-export const TARGETS: readonly Target[] = ['master', 'pserver', 'trainer', 'etcd', 'sqlite'];
+export const TARGETS: readonly Target[] = [
+  'master',
+  'pserver',
+  'trainer',
+  'etcd',
+  'sqlite',
+  'disk',
+  'store-disk',
+  'folder',
+];
 
 export const KINDS = [
   'killed',
@@ -15,7 +26,9 @@ export const KINDS = [
   'stopped past its lease',
   'replaced while stopped',
   'asked to leave',
-];
+  'full',
+  'gone',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Kinds by target, with their weights. */
@@ -49,10 +62,22 @@ const MENU: Readonly<Record<Target, readonly (readonly [Kind, number])[]>> = {
     ['stopped briefly', 3],
     ['stopped past its lease', 1],
   ],
+  disk: [['full', 1]],
+  'store-disk': [['full', 1]],
+  folder: [['gone', 1]],
 };
 
-/** How often each is hit: the store's faults concern everybody at once. */
-const SHARES: Readonly<Record<Target, number>> = { trainer: 4, master: 3, pserver: 4, etcd: 1, sqlite: 1 };
+/** How often each is hit: the faults of stores and disks concern everybody at once. */
+const SHARES: Readonly<Record<Target, number>> = {
+  trainer: 4,
+  master: 3,
+  pserver: 4,
+  etcd: 1,
+  sqlite: 1,
+  disk: 1,
+  'store-disk': 1,
+  folder: 1,
+};
 
 export interface Fault {
   readonly target: Target;
@@ -89,7 +114,9 @@ function pick<T>(options: readonly (readonly [T, number])[], fraction: number): 
 export interface Stage {
   readonly cluster: Cluster;
   readonly etcd: EtcdServer | undefined;
-  readonly sqlitePath: string | undefined;
+  readonly places: Places;
+  /** Whether each pserver's index has a published checkpoint. */
+  readonly isEachSaved: () => Promise<boolean>;
   readonly leaseMs: number;
   readonly say: (line: string) => void;
   /** The ends of faults that still last: they are awaited. */
@@ -97,9 +124,11 @@ export interface Stage {
 }
 
 /** False when there is nothing to do it to just now. */
-export function strike(stage: Stage, fault: Fault): boolean {
+export async function strike(stage: Stage, fault: Fault): Promise<boolean> {
   if (fault.target === 'etcd') return strikeEtcd(stage, fault);
   if (fault.target === 'sqlite') return strikeSqlite(stage, fault);
+  if (fault.target === 'disk' || fault.target === 'store-disk') return strikeDisk(stage, fault.target, fault);
+  if (fault.target === 'folder') return strikeFolder(stage, fault);
   const awake = stage.cluster.awake(fault.target);
   const slot = awake[Math.floor(fault.which * awake.length)];
   if (slot === undefined) return false;
@@ -143,12 +172,13 @@ function strikeEtcd({ etcd, leaseMs, say, healing }: Stage, { kind, howLong }: F
 }
 
 const etcdIsHurt = new Set<EtcdServer>();
-let isSqliteLocked = false;
+/** Places that are full, locked or gone: each has one fault at a time. */
+const hurtPlaces = new Set<'checkpoints' | 'sqlite'>();
 
-function strikeSqlite({ sqlitePath, leaseMs, say, healing }: Stage, { kind, howLong }: Fault): boolean {
-  if (sqlitePath === undefined || isSqliteLocked) return false;
+function strikeSqlite({ places, leaseMs, say, healing }: Stage, { kind, howLong }: Fault): boolean {
+  if (hurtPlaces.has('sqlite')) return false;
   const forMs = kind === 'stopped briefly' ? leaseMs * (0.1 + 0.5 * howLong) : leaseMs * (1.2 + howLong);
-  const database = new DatabaseSync(sqlitePath, { timeout: 20 });
+  const database = new DatabaseSync(places.sqlitePath, { timeout: 20 });
   try {
     database.exec('BEGIN IMMEDIATE');
   } catch (error) {
@@ -157,12 +187,50 @@ function strikeSqlite({ sqlitePath, leaseMs, say, healing }: Stage, { kind, howL
     if (isSqliteError(error) && isBusy(error)) return false;
     throw error;
   }
-  isSqliteLocked = true;
+  hurtPlaces.add('sqlite');
   say(`fault: sqlite locked for ${Math.round(forMs)} ms`);
   heal(healing, forMs, () => {
     database.exec('ROLLBACK');
     database.close();
-    isSqliteLocked = false;
+    hurtPlaces.delete('sqlite');
+  });
+  return true;
+}
+
+/** From a part of a lease to several. */
+const outageMs = (leaseMs: number, { howLong }: Fault): number => leaseMs * (0.3 + 4.2 * howLong);
+
+function strikeDisk({ cluster, places, leaseMs, say, healing }: Stage, disk: DiskName, fault: Fault): boolean {
+  const place = disk === 'disk' ? 'checkpoints' : 'sqlite';
+  if (hurtPlaces.has(place)) return false;
+  hurtPlaces.add(place);
+  const forMs = outageMs(leaseMs, fault);
+  say(`fault: the disk of the ${place === 'checkpoints' ? 'checkpoints' : 'store'} full for ${Math.round(forMs)} ms`);
+  const restoreSaves = place === 'checkpoints' ? cluster.preventSaves() : () => {};
+  const makeRoom = places.fill(disk);
+  heal(healing, forMs, () => {
+    makeRoom();
+    restoreSaves();
+    hurtPlaces.delete(place);
+    say(`the disk of the ${place === 'checkpoints' ? 'checkpoints' : 'store'} has room again`);
+  });
+  return true;
+}
+
+/** A pserver that has published nothing yet makes the folder. All others must not, and wait for it. */
+async function strikeFolder(stage: Stage, fault: Fault): Promise<boolean> {
+  const { cluster, places, leaseMs, say, healing } = stage;
+  if (hurtPlaces.has('checkpoints') || !(await stage.isEachSaved())) return false;
+  hurtPlaces.add('checkpoints');
+  const forMs = outageMs(leaseMs, fault);
+  say(`fault: the folder of the checkpoints gone for ${Math.round(forMs)} ms`);
+  const restoreSaves = cluster.preventSaves();
+  const putBack = places.takeCheckpoints();
+  heal(healing, forMs, () => {
+    if (!putBack()) cluster.violation('the folder of the checkpoints was made again while it was gone');
+    restoreSaves();
+    hurtPlaces.delete('checkpoints');
+    say('the folder of the checkpoints is back');
   });
   return true;
 }

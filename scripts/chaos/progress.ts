@@ -1,5 +1,6 @@
 /** How far a job is, read from its store as a stranger reads it. */
 import { isPaddletError } from '../../src/base/errors.ts';
+import { readEntry } from '../../src/checkpoint/registry/entry.ts';
 import { createBitmap } from '../../src/core/bitmap.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -19,6 +20,17 @@ export async function tasksDone(store: Store, keys: Keys): Promise<number | unde
     return done;
   } catch (error) {
     if (isPaddletError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether each pserver's index has a published checkpoint; false while the store does not answer. */
+export async function isEachSaved(store: Store, keys: Keys, pservers: number): Promise<boolean> {
+  try {
+    const reads = Array.from({ length: pservers }, (_, index) => readEntry(store, keys.checkpoint(index)));
+    return (await Promise.all(reads)).every(({ entry }) => entry !== undefined);
+  } catch (error) {
+    if (isPaddletError(error)) return false;
     throw error;
   }
 }

@@ -12,6 +12,7 @@ import type { ClusterContext } from '../../src/cluster/context.ts';
 import { modelOf } from '../../src/cluster/job/job-model.ts';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../src/cluster/job/job-watch.ts';
+import { StoredJoinToken } from '../../src/cluster/job/join-token.ts';
 import { writeSynth } from '../../src/data/synth/synth.ts';
 import { createHost } from '../../src/host/host.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
@@ -143,7 +144,9 @@ async function run(): Promise<boolean> {
     say: print,
   });
   const store = await openStore(storeUrl, host);
-  const context = { host, store, keys: keysOf('/paddlet/hostile'), network: createWebSocketNetwork(host) };
+  const keys = keysOf('/paddlet/hostile');
+  const joinToken = new StoredJoinToken({ ...host, store, keys });
+  const context = { host, store, keys, network: createWebSocketNetwork({ ...host, joinToken }) };
   try {
     cluster.start();
     await torment(context, cluster);

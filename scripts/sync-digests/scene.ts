@@ -71,7 +71,8 @@ export class Scene {
 
   start(...args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
     const { paddlet, folder } = this.options;
-    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', PADDLET_STORE: this.storeUrl };
+    const own = { PADDLET_STORE: this.storeUrl, PADDLET_EXPOSE_METRICS: 'true' };
+    const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', ...own };
     const child = spawn(paddlet, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#children.add(child);
     let [out, log] = ['', ''];

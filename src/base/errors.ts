@@ -69,6 +69,8 @@ export const CODES = {
   ConnectionLost: fact('retry', EXIT.jobFailed),
   RequestTimeout: fact('retry', EXIT.jobFailed),
   Overloaded: fact('retry', EXIT.jobFailed),
+  /** The peer does not know the join token: read it again, or the address is old. */
+  JoinRefused: fact('refresh', EXIT.jobFailed),
   // Roles
   WrongJob: fact('fatal', EXIT.jobFailed),
   WrongBatchPlan: fact('fatal', EXIT.jobFailed),

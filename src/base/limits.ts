@@ -19,6 +19,18 @@ export const LIMITS = {
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
   connectionsPerRole: 4096,
+  /** Connections of a role that have not joined, probes among them. For one more the oldest of them is cut. */
+  unjoinedConnections: 512,
+  /** From a connection to the end of joining, or of a plain HTTP request. */
+  unjoinedMs: 10_000,
+  /** A frame before both ends have joined. */
+  joinFrameBytes: 1 * KiB,
+  joinTokenBytes: 32,
+  joinNonceBytes: 32,
+  /** An HMAC-SHA256. */
+  joinProofBytes: 32,
+  /** How often a role reads the join token again because strangers bring wrong proofs. */
+  joinTokenReadMs: 1_000,
   /** The body of an answer that refuses a handshake. */
   refusalBytes: 4 * KiB,
   /** Versions that a refusal repeats. */
@@ -50,8 +62,13 @@ export const LIMITS = {
   modelPathCharacters: 8192,
   /** How long one request may wait at its receiver. */
   longPollMs: 60_000,
-  /** How long a trainer that is chosen to write the model may keep the others from it: a day. */
-  saveModelBlockMs: 86_400_000,
+  /** How long a trainer that is chosen to write the model may be silent: four times the longest `cluster.leaseTtl`. */
+  saveModelBlockMs: 14_400_000,
+  /**
+   * How long a trainer that is chosen to write the model may take: six hours, 200 GB at 10 MB/s. Then another trainer
+   * is chosen.
+   */
+  saveModelMs: 21_600_000,
   /** Tasks that one `position` request may ask for. */
   positionTasks: 1024,
   /** Tasks that one `closeTasks` request may close. */

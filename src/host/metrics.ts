@@ -1,4 +1,4 @@
-/** The HTTP answers of every role on its port: GET /healthz, /readyz and /metrics (DESIGN §9). */
+/** The HTTP answers of every role on its port: GET /healthz, /readyz and, if a flag says so, /metrics (DESIGN §9). */
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
 
@@ -23,7 +23,11 @@ export interface HealthOptions {
   readonly role: string;
   readonly isReady: () => Readiness;
   readonly registry: Registry;
+  /** Whether strangers may read /metrics: they cannot prove to know the join token over HTTP. */
+  readonly exposeMetrics: boolean;
 }
+
+const CLOSED = 'start this process with --expose-metrics to read its metrics here\n';
 
 /** The `http` answerer of `ListenOptions`. Healthy means that the process answers; ready that it does its work. */
 export function createHealth(options: HealthOptions): (path: string) => Promise<HttpAnswer | undefined> {
@@ -37,6 +41,7 @@ export function createHealth(options: HealthOptions): (path: string) => Promise<
         return json(ready ? 200 : 503, { status, role: options.role, ...(reason === undefined ? {} : { reason }) });
       }
       case '/metrics':
+        if (!options.exposeMetrics) return { status: 403, contentType: 'text/plain; charset=utf-8', body: CLOSED };
         return { status: 200, contentType: options.registry.contentType, body: await options.registry.metrics() };
       default:
         return undefined;

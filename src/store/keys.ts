@@ -10,6 +10,8 @@ export interface Keys {
   readonly chroot: string;
   /** The job: created once, never changed. */
   readonly job: string;
+  /** What the processes of the job prove to each other to know. */
+  readonly token: string;
   /** How the job ended: the final object of `run --json`. Roles end when they see it. */
   readonly result: string;
   /** Asks the whole job to stop cleanly; acted on by roles that see it being put. */
@@ -73,6 +75,7 @@ export function keysOf(chroot: string): Keys {
   return {
     chroot,
     job: at('job'),
+    token: at('token'),
     result: at('result'),
     stop: at('stop'),
     masterLock: at('master/lock'),

@@ -7,9 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createLog } from '../../src/host/log.ts';
+import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
 import { IDS, jobOf } from '../checkpoint/fixture.ts';
+import { aJob, publishing, recordOf } from '../cluster/job/stored-job.ts';
 import { ROOT } from '../source-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-commands-'));
@@ -149,5 +151,24 @@ describe('checkpoint commands', () => {
     await store.close();
     const missing = await json('restore', '--store', url, '--pservers', '2');
     expect(missing).toMatchObject({ code: 2, result: { error: { code: 'JobUnknown' } } });
+  });
+
+  test('forget gives up the files of a pserver that is live, and refuses one that is not', async () => {
+    const clock = createClock();
+    const log = createLog({ level: 'error', format: 'text', write: () => {}, wallSeconds: () => 0, color: false });
+    const url = `sqlite:${at('forget.db')}`;
+    const store = await openStore(url, { clock, log });
+    const keys = keysOf('/paddlet/test');
+    const uuid = '6f8d2c1a-0000-4000-8000-00000000000f';
+    const entry = { uuid, md5: '0'.repeat(32), timestamp: 1 };
+    const { leaseId } = await store.leaseGrant(60_000);
+    const claim = { put: keys.ps(0), value: 'host:1', leaseId };
+    const published = { put: keys.checkpoint(0), value: JSON.stringify(entry) };
+    await store.txn({ if: [], then: [...publishing(keys, recordOf(aJob())), claim, published] });
+    const forget = (index: string) => json('checkpoint', 'forget', '--store', url, '--index', index);
+    expect(await forget('0')).toMatchObject({ code: 0, result: { index: 0, files: [uuid] } });
+    expect((await store.get(keys.forgotten(0)))?.value).toBe(JSON.stringify({ files: [uuid] }));
+    expect(await forget('1')).toMatchObject({ code: 2, result: { error: { code: 'JobUnknown' } } });
+    await store.close();
   });
 });

@@ -1,13 +1,21 @@
 /** Of the trainers that ask to save the model within the block time exactly one is chosen. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
 import { createSaveElection, type SavedElection, type SaveElection } from '../../src/core/save-election.ts';
 
 const BLOCK = 100;
+const MAX_BLOCK = LIMITS.saveModelMs / 10;
 const PASSES = 5;
 
 const electionOf = (ended: number, from?: SavedElection, at = 0): SaveElection =>
-  createSaveElection({ from: from && (JSON.parse(JSON.stringify(from)) as SavedElection), passes: PASSES, ended, at });
+  createSaveElection({
+    from: from && (JSON.parse(JSON.stringify(from)) as SavedElection),
+    passes: PASSES,
+    ended,
+    at,
+    maxBlockMs: MAX_BLOCK,
+  });
 
 it('three trainers and a restarted one ask: exactly one is chosen', () => {
   const election = electionOf(1);
@@ -73,6 +81,73 @@ it('one that could not write gives way at once', () => {
   expect(election.failed(7)).toBe(false);
   expect(election.failed(1)).toBe(true);
   expect(election.request('b', BLOCK, 1).chosen).toEqual({ pass: 1, choice: 2 });
+});
+
+it('one whose registration ends gives way at once', () => {
+  const election = electionOf(1);
+  election.request('a', BLOCK, 0);
+  expect(election.gone('b')).toBe(false);
+  expect(election.gone('a')).toBe(true);
+  expect(election.keep(1, 1).chosen).toBeUndefined();
+  expect(election.request('b', BLOCK, 1).chosen).toEqual({ pass: 1, choice: 2 });
+});
+
+describe('one that renews its choice and never writes', () => {
+  const END = LIMITS.saveModelMs;
+
+  /** Trainer `a` is chosen at 0, and renews in time until then. */
+  function renewed(until: number): SaveElection {
+    const election = electionOf(1);
+    election.request('a', MAX_BLOCK, 0);
+    for (let now = 0; now < until; now += MAX_BLOCK / 2) {
+      const again = now % MAX_BLOCK === 0 ? election.keep(1, now) : election.request('a', MAX_BLOCK, now);
+      expect(again.chosen).toEqual({ pass: 1, choice: 1 });
+      expect(election.overdue(now)).toBeUndefined();
+    }
+    return election;
+  }
+
+  it('keeps the choice for so long and no longer', () => {
+    const election = renewed(END);
+    expect(election.nextDeadline()).toBe(END);
+    expect(election.request('b', BLOCK, END - 1).chosen).toBeUndefined();
+    expect(election.keep(1, END).chosen).toBeUndefined();
+    expect(election.isWanted(END)).toBe(true);
+    expect(election.request('b', BLOCK, END).chosen).toEqual({ pass: 1, choice: 2 });
+  });
+
+  it('lets another one go first', () => {
+    const election = renewed(END);
+    expect(election.overdue(END)).toEqual({ trainer: 'a', pass: 1, choice: 1, blockMs: MAX_BLOCK });
+    expect(election.overdue(END)).toBeUndefined();
+    expect(election.request('a', MAX_BLOCK, END + MAX_BLOCK - 1).chosen).toBeUndefined();
+    expect(election.request('b', BLOCK, END + MAX_BLOCK - 1).chosen).toEqual({ pass: 1, choice: 2 });
+  });
+
+  it('is chosen again only by a new number', () => {
+    expect(renewed(END).request('a', MAX_BLOCK, END).chosen).toEqual({ pass: 1, choice: 2 });
+  });
+
+  it('is chosen again when no other one asks', () => {
+    const election = renewed(END);
+    election.overdue(END);
+    expect(election.request('a', MAX_BLOCK, END + MAX_BLOCK).chosen).toEqual({ pass: 1, choice: 2 });
+  });
+
+  it('may have written the model all the same', () => {
+    const election = renewed(END);
+    election.overdue(END);
+    expect(election.wrote(1, 1)).toBe(true);
+    expect(election.isWanted(END)).toBe(false);
+  });
+});
+
+it('a stored block time is bounded too', () => {
+  const first = electionOf(1);
+  first.request('a', BLOCK, 0);
+  const state = first.state();
+  const second = electionOf(1, { ...state, chosen: { ...state.chosen!, blockMs: 1_000 * MAX_BLOCK } });
+  expect(second.nextDeadline()).toBe(MAX_BLOCK);
 });
 
 describe('the model after the last pass', () => {

@@ -1,9 +1,13 @@
 /** The store of a job under test, as a stranger reads it: its keys, how far the tasks are, and waiting for either. */
 import { onTestFinished } from 'vitest';
+import { StoredJoinToken } from '../../src/cluster/job/join-token.ts';
 import { createBitmap } from '../../src/core/bitmap.ts';
 import { createClock } from '../../src/host/clock.ts';
+import { createHost } from '../../src/host/host.ts';
+import type { Network } from '../../src/protocol/messages/channel.ts';
+import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import { follow } from '../../src/store/follow.ts';
-import { defaultChroot } from '../../src/store/keys.ts';
+import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { type RetryOptions, retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
 import type { KeyValue, Store } from '../../src/store/store.ts';
@@ -29,6 +33,13 @@ export class JobStore {
 
   get url(): string {
     return this.#store.url;
+  }
+
+  /** Of a process that knows the job's join token. */
+  network(): Network {
+    const host = createHost({ logLevel: 'error', logFormat: 'text' });
+    const keys = keysOf(this.#chroot);
+    return createWebSocketNetwork({ ...host, joinToken: new StoredJoinToken({ ...host, store: this.#store, keys }) });
   }
 
   async entries(): Promise<Entries> {

@@ -3,9 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { isPaddletError } from '../../src/base/errors.ts';
-import { createHost } from '../../src/host/host.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
-import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import { whyNoEtcd } from '../etcd-server.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
@@ -48,7 +46,7 @@ async function askPosition(
   address: string,
 ): Promise<{ channel: Channel; ask: () => Promise<unknown> }> {
   const { id: job, batchPlanId } = jobSchema.parse(JSON.parse((await store.get('/job'))!.value));
-  const channel = createWebSocketNetwork(createHost({ logLevel: 'error', logFormat: 'text' })).connect(address);
+  const channel = store.network().connect(address);
   onTestFinished(() => channel.close());
   const header = { type: 'position' as const, job, batchPlanId, tasks: [{ pass: 0, task: 0 }] };
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };

@@ -21,7 +21,7 @@ export interface JobRun {
 }
 
 /** The command line of `run`, the same each time. */
-export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json'];
+export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json', '--expose-metrics'];
 
 /**
  * Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles, for faults that must

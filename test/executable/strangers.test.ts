@@ -1,5 +1,6 @@
 /** Whatever arrives on a role's port, the role lives on and the job ends exact. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -97,6 +98,13 @@ test('random bytes and lengths of 3 GB on the port of every role, in mid-run: al
       );
     }),
   );
+  const token = (await store.get('/token'))!.value;
+  const shown = place.alive().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+  const described = JSON.stringify(await place.json('status', '--dir', JOB_FOLDER));
+  const job = (await store.get('/job'))!.value;
+  const health = await Promise.all(before.map(async ({ address }) => (await fetch(`http://${address}/readyz`)).text()));
+  expect(before.length).toBe(health.length);
+  expect([...shown, described, job, ...health].filter((text) => text.includes(token))).toEqual([]);
   await expectMidRun(store);
   const after = await liveProcesses(place, ROLES);
   const named = ({ role, pid, address }: (typeof after)[number]): string => `${role} ${pid} ${address}`;
@@ -104,4 +112,5 @@ test('random bytes and lengths of 3 GB on the port of every role, in mid-run: al
 
   await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
   expect(running.err).not.toContain('restarting it');
+  expect(place.logs()).not.toContain(token);
 });

@@ -5,7 +5,7 @@ const registry = createMetricsRegistry({ role: 'pserver', index: '3' });
 
 test('alive is not ready', async () => {
   let now: Readiness = { ready: false, reason: 'waits for pserver 1' };
-  const answer = createHealth({ role: 'pserver', isReady: () => now, registry });
+  const answer = createHealth({ role: 'pserver', isReady: () => now, registry, exposeMetrics: true });
   expect((await answer('/healthz'))?.status).toBe(200);
   const waiting = await answer('/readyz?verbose');
   expect(waiting?.status).toBe(503);
@@ -19,13 +19,28 @@ test('alive is not ready', async () => {
 });
 
 test('metrics in the text format of Prometheus, labelled', async () => {
-  const answer = await createHealth({ role: 'pserver', isReady: () => ({ ready: true }), registry })('/metrics');
+  const answer = await createHealth({
+    role: 'pserver',
+    isReady: () => ({ ready: true }),
+    registry,
+    exposeMetrics: true,
+  })('/metrics');
   expect(answer?.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
   expect(answer?.body).toMatch(/^process_resident_memory_bytes\{role="pserver",index="3"\} \d+$/m);
 });
 
 test('anything else does not exist', async () => {
   expect(
-    await createHealth({ role: 'master', isReady: () => ({ ready: true }), registry })('/etc/passwd'),
+    await createHealth({ role: 'master', isReady: () => ({ ready: true }), registry, exposeMetrics: true })(
+      '/etc/passwd',
+    ),
   ).toBeUndefined();
+});
+
+test('metrics are not for strangers unless a flag says so', async () => {
+  const isReady = () => ({ ready: true });
+  const answer = await createHealth({ role: 'master', isReady, registry, exposeMetrics: false })('/metrics?x=1');
+  expect(answer?.status).toBe(403);
+  expect(answer?.body).toContain('--expose-metrics');
+  expect(answer?.body).not.toContain('process_');
 });

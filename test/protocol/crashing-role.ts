@@ -1,5 +1,6 @@
 /** A process whose request handler has a bug; prints its port. */
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
+import { testToken } from './join.ts';
 
 const silent = () => {};
 const network = createWebSocketNetwork({
@@ -11,6 +12,7 @@ const network = createWebSocketNetwork({
       return () => clearTimeout(timer);
     },
   },
+  joinToken: testToken,
   random: { uuid: () => crypto.randomUUID(), fraction: () => 0 },
   log: { debug: silent, info: silent, warn: silent, error: silent },
 });

@@ -12,6 +12,7 @@ import type {
 } from '../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../src/protocol/websocket/network.ts';
 import type { WebSocketNetworkOptions } from '../../src/protocol/websocket/wire-options.ts';
+import { testToken } from './join.ts';
 
 /** Time moves only when the test says so. */
 export class ManualClock implements Clock {
@@ -125,6 +126,7 @@ export async function rig(options: RigOptions): Promise<Rig> {
   const network = createWebSocketNetwork({
     clock: realClock,
     random: fixedRandom,
+    joinToken: testToken,
     onBug: (error) => bugs.push(error),
     ...options,
     log,

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { decodeFrame, encodeFrame, type Frame } from '../../src/protocol/frames/frame.ts';
 import { SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
+import { answerTo } from './join.ts';
 import { numbered } from './rig.ts';
 
 export async function rawTcp(port: number): Promise<Socket> {
@@ -38,6 +39,32 @@ export const upgradeTo = (port: number): string =>
     '\r\n',
   ].join('\r\n');
 
+/** A connection that has joined, on which the test speaks WebSocket itself. */
+export async function joinedTcp(port: number): Promise<Socket> {
+  const socket = await rawTcp(port);
+  let got = Buffer.alloc(0);
+  /** The payload of the next message; those of joining are short. */
+  const message = async (): Promise<Buffer> => {
+    for (;;) {
+      const start = got.indexOf('\r\n\r\n') + 4;
+      const end = start + 2 + (got[start + 1] ?? 0);
+      if (start > 3 && got.length >= end) {
+        const payload = got.subarray(start + 2, end);
+        got = Buffer.concat([Buffer.from('\r\n\r\n'), got.subarray(end)]);
+        return payload;
+      }
+      const [chunk] = await once(socket, 'data');
+      got = Buffer.concat([got, chunk]);
+    }
+  };
+  socket.write(upgradeTo(port));
+  const proof = answerTo(await message(), `127.0.0.1:${port}`);
+  // Final and binary; a mask of zeros changes nothing.
+  socket.write(Buffer.concat([Buffer.from([0x82, 0xfe, proof.length >> 8, proof.length & 255, 0, 0, 0, 0]), proof]));
+  await message();
+  return socket;
+}
+
 export interface RawWebSocket {
   readonly ws: WebSocket;
   readonly frames: Frame[];
@@ -48,14 +75,26 @@ export interface RawWebSocket {
   send(bytes: Uint8Array): void;
 }
 
-export async function rawWebSocket(port: number, options: { autoPong?: boolean } = {}): Promise<RawWebSocket> {
+/** A connection that has joined, unless told otherwise; `frames` come after that. */
+export async function rawWebSocket(
+  port: number,
+  { joins = true, ...options }: { autoPong?: boolean; joins?: boolean } = {},
+): Promise<RawWebSocket> {
   const ws = new WebSocket(`ws://127.0.0.1:${port}/`, SUBPROTOCOL, { perMessageDeflate: false, ...options });
   ws.on('error', () => {});
   onTestFinished(() => ws.terminate());
   const frames: Frame[] = [];
-  ws.on('message', (data) => frames.push(decodeFrame(data as Buffer)));
+  const take = (data: unknown): void => void frames.push(decodeFrame(data as Buffer));
   const closed = once(ws, 'close').then(([code, reason]) => ({ code: code as number, reason: String(reason) }));
-  await once(ws, 'open');
+  if (joins) {
+    const [challenge] = await once(ws, 'message');
+    ws.send(answerTo(challenge, `127.0.0.1:${port}`));
+    await once(ws, 'message');
+    ws.on('message', take);
+  } else {
+    ws.on('message', take);
+    await once(ws, 'open');
+  }
   return {
     ws,
     frames,

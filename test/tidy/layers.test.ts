@@ -33,7 +33,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   core: { tasks: [], rounds: [], shard: [] },
   store: { etcd: [], sqlite: [] },
-  protocol: { messages: [], frames: ['messages'], websocket: ['frames', 'messages'] },
+  protocol: {
+    messages: [],
+    frames: ['messages'],
+    join: ['frames', 'messages'],
+    websocket: ['frames', 'join', 'messages'],
+  },
   checkpoint: {
     file: [],
     registry: ['file'],
@@ -61,6 +66,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     run: ['base'],
     status: ['base'],
     stop: ['base'],
+    token: ['base'],
   },
 };
 

@@ -11,6 +11,7 @@ import { createLinear } from '../../src/model/lr.ts';
 import type { Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
 import { createSoftmax } from '../../src/model/softmax.ts';
 import { encodeFrame } from '../../src/protocol/frames/frame.ts';
+import { proofOf } from '../../src/protocol/join/proof.ts';
 import { shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
 import { goldenFrames } from '../protocol/golden-frames.ts';
 
@@ -139,7 +140,37 @@ function frames() {
   });
 }
 
-export const vectors: Readonly<Record<string, () => unknown>> = { shards, shuffle, rounds, pushes, models, frames };
+/** The three frames of joining, and the proofs in them. */
+function joining() {
+  const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+  const counting = (from: number): Uint8Array => Uint8Array.from({ length: 32 }, (_, i) => from + i);
+  const [token, clientNonce, serverNonce, host] = [counting(0), counting(64), counting(128), '10.0.0.5:8001'];
+  const meeting = { clientNonce, serverNonce, host };
+  const [clientProof, serverProof] = [proofOf(token, 'client', meeting), proofOf(token, 'server', meeting)];
+  const frame = (header: object): string =>
+    hex(Buffer.concat(encodeFrame({ kind: 'join', requestId: 0, header, segments: [] }).buffers));
+  return {
+    token: hex(token),
+    host,
+    clientNonce: hex(clientNonce),
+    serverNonce: hex(serverNonce),
+    clientProof: hex(clientProof),
+    serverProof: hex(serverProof),
+    challenge: frame({ type: 'challenge', nonce: serverNonce }),
+    proof: frame({ type: 'proof', nonce: clientNonce, proof: clientProof }),
+    welcome: frame({ type: 'welcome', proof: serverProof }),
+  };
+}
+
+export const vectors: Readonly<Record<string, () => unknown>> = {
+  shards,
+  shuffle,
+  rounds,
+  pushes,
+  models,
+  frames,
+  joining,
+};
 
 /** One value a line at the second level: readable, and small in a diff. */
 export function textOf(value: unknown): string {

@@ -69,6 +69,20 @@ def check_worked_example(frame):
     check(protocol.encode_frame(protocol.REQUEST, 258, header, segments).hex(), frame.hex(), 'the worked example')
 
 
+def check_join(vectors):
+    token, client, server = (bytes.fromhex(vectors[name]) for name in ('token', 'clientNonce', 'serverNonce'))
+    proofs = {who: protocol.proof_of(token, who, client, server, vectors['host']) for who in ('client', 'server')}
+    check(proofs['client'].hex(), vectors['clientProof'], 'proof of the client')
+    check(proofs['server'].hex(), vectors['serverProof'], 'proof of the role')
+    for name, header in {
+        'challenge': {'type': 'challenge', 'nonce': server},
+        'proof': {'type': 'proof', 'nonce': client, 'proof': proofs['client']},
+        'welcome': {'type': 'welcome', 'proof': proofs['server']},
+    }.items():
+        decoded = protocol.decode_frame(bytes.fromhex(vectors[name]))
+        check(decoded, (protocol.JOIN, 0, header, []), f'the frame of the {name}')
+
+
 def check(actual, expected, what):
     if actual != expected:
         raise AssertionError(f'{what}: {actual} instead of {expected}')
@@ -88,7 +102,8 @@ def main(golden):
     check_pushes(read('pushes.json'))
     check_model(read('models.json'))
     check_frames(golden / 'frames')
-    print('the vectors of shards, shuffle, pushes, models and frames hold')
+    check_join(read('joining.json'))
+    print('the vectors of shards, shuffle, pushes, models, frames and joining hold')
 
 
 if __name__ == '__main__':

@@ -186,7 +186,11 @@ class Cluster:
     def _peer(self, address):
         peer = self._peers.get(address)
         if peer is None or peer.is_lost:
-            peer = self._peers[address] = Peer(address)
+            # Read for each connection: it may have been changed.
+            token = self._store.get(f'{self._chroot}/token')
+            if token is None:
+                raise Failure('NotReady', 'the job has no join token')
+            peer = self._peers[address] = Peer(address, bytes.fromhex(token.value))
         return peer
 
 

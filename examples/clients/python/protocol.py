@@ -1,5 +1,7 @@
 """Frames, errors and requests of the protocol (docs/protocol.md)."""
+import hmac
 import itertools
+import os
 import queue
 import struct
 import threading
@@ -11,12 +13,13 @@ from websocket import Closed, Refused, WebSocket
 SUBPROTOCOL = 'paddlet.v3'
 HEAD = struct.Struct('<4sBBHIIII')
 MAGIC, VERSION = b'PDLT', 3
-REQUEST, REPLY, ERROR = 1, 2, 3
+REQUEST, REPLY, ERROR, JOIN = 1, 2, 3, 4
+TOKEN_BYTES = NONCE_BYTES = 32
 ANSWER_SECONDS = 120
 
 # What a trainer does about a code; all others are fatal.
 RETRY = {'ConnectionLost', 'RequestTimeout', 'Overloaded', 'NotReady', 'Suspended', 'StoreUnavailable'}
-MOVED = {'Draining', 'WrongRole', 'StalePlacement', 'WrongShard'}
+MOVED = {'Draining', 'WrongRole', 'StalePlacement', 'WrongShard', 'JoinRefused'}
 DROP = {'AttemptNotLive', 'PassBefore', 'PassAfter'}
 
 
@@ -48,7 +51,7 @@ def decode_frame(frame):
     if len(frame) < HEAD.size:
         raise ValueError('a frame shorter than its head')
     magic, version, kind, reserved, request, header_bytes, count, whole = HEAD.unpack_from(frame)
-    if magic != MAGIC or version != VERSION or reserved != 0 or whole != len(frame) or kind not in (1, 2, 3):
+    if magic != MAGIC or version != VERSION or reserved != 0 or whole != len(frame) or kind not in (REQUEST, REPLY, ERROR, JOIN):
         raise ValueError('not a frame of this version')
     begin = HEAD.size + 4 * count
     if count > 4096 or header_bytes > 1 << 20 or begin + header_bytes > whole:
@@ -98,13 +101,13 @@ class Answer:
 class Peer:
     """One connection to a role. A thread of its own receives, so pings are answered whatever the trainer does."""
 
-    def __init__(self, address):
+    def __init__(self, address, token):
         self.address = address
         self.is_lost = False
         self._answers = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._socket = open_socket(address)
+        self._socket = open_socket(address, token)
         threading.Thread(target=self._receive, daemon=True).start()
 
     def send(self, header, segments=()):
@@ -149,7 +152,45 @@ class Peer:
             answer.settle(Failure('ConnectionLost', f'{self.address}: {why}'))
 
 
-def open_socket(address):
+def open_socket(address, token):
+    """A connection to a role, once both ends have proved that they know the join token."""
+    socket = connect(address)
+    try:
+        join(socket, address, token)
+    except (OSError, Closed, ValueError, cbor2.CBORDecodeError) as error:
+        socket.close()
+        raise Failure('ConnectionLost', f'{address}: {error}') from None
+    except Failure:
+        socket.close()
+        raise
+    return socket
+
+
+def proof_of(token, who, client_nonce, server_nonce, host):
+    label = {'client': b'paddlet.v3 client', 'server': b'paddlet.v3 server'}[who]
+    return hmac.new(token, label + client_nonce + server_nonce + host.encode(), 'sha256').digest()
+
+
+def join(socket, address, token):
+    server_nonce = receive_join(socket, 'challenge')['nonce']
+    nonce = os.urandom(NONCE_BYTES)
+    proof = proof_of(token, 'client', nonce, server_nonce, address)
+    socket.send(encode_frame(JOIN, 0, {'type': 'proof', 'nonce': nonce, 'proof': proof}))
+    answer = receive_join(socket, 'welcome')['proof']
+    if not hmac.compare_digest(answer, proof_of(token, 'server', nonce, server_nonce, address)):
+        raise Failure('JoinRefused', f'{address} does not know the join token')
+
+
+def receive_join(socket, kind):
+    frame_kind, _, header, _ = decode_frame(socket.receive())
+    if frame_kind == ERROR:
+        raise failure_of(header)
+    if frame_kind != JOIN or header['type'] != kind:
+        raise ValueError(f'no {kind}')
+    return header
+
+
+def connect(address):
     try:
         return WebSocket(address, SUBPROTOCOL)
     except Refused as error:

@@ -134,5 +134,5 @@ function followMaster(context: ClusterContext, onFatal: (error: Error) => void):
 const isTransient = (error: unknown): error is PaddletError =>
   isPaddletError(error) &&
   (error.action === 'retry' ||
-    isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob') ||
+    isPaddletError(error, 'Draining', 'WrongRole', 'WrongJob', 'JoinRefused') ||
     isPeerOfOtherVersion(error));

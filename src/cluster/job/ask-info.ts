@@ -7,7 +7,10 @@ const ANSWER_WITHIN_MS = 2_000;
 
 export type InfoAnswer =
   | { readonly kind: 'info'; readonly info: RoleInfo }
-  /** It answered, with what this version does not understand. `error` says what; its message has no subject. */
+  /**
+   * It answered, with what this version does not understand, or refused this process. `error` says what; its message
+   * has no subject.
+   */
   | { readonly kind: 'notUnderstood'; readonly error: PaddletError }
   /** No answer in time: the process is starting, dead or busy. */
   | { readonly kind: 'none' };
@@ -19,12 +22,17 @@ export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): P
     return { kind: 'info', info: parseRoleInfo(reply.header.info) };
   } catch (error) {
     if (!isPaddletError(error)) throw error;
+    if (error.code === 'JoinRefused') return { kind: 'notUnderstood', error: refusedText(error) };
     // `Interrupted`: the channel was closed while it waited.
     if (error.action !== 'fatal' || error.code === 'Interrupted') return { kind: 'none' };
     const message = `answered with something this version does not understand: ${error.message}`;
     return { kind: 'notUnderstood', error: new PaddletError(error.code, message, { cause: error }) };
   }
 }
+
+/** A process is there: of another job, or of this one before the job is published. */
+const refusedText = (error: PaddletError): PaddletError =>
+  new PaddletError('JoinRefused', `did not accept this process: ${error.message}`, { cause: error });
 
 /** The same, on a connection of its own. */
 export async function askInfoAt(network: Network, address: string, timeoutMs?: number): Promise<InfoAnswer> {

@@ -1,7 +1,7 @@
 /** The live pservers of a job, for commands that send them requests. */
 import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { jobNetwork } from './job-network.ts';
 import type { JobInStore } from './with-job.ts';
 
 export interface LiveCluster {
@@ -13,7 +13,7 @@ export interface LiveCluster {
 /** `onFatal` is told when the store cannot be followed any more. */
 export function openLiveCluster(job: JobInStore, onFatal: (error: Error) => void): LiveCluster {
   const { host, store, keys, record } = job;
-  const context = { host, store, keys, network: createWebSocketNetwork(host) };
+  const context = { host, store, keys, network: jobNetwork(host, store, keys) };
   const view = followPlacement(context, record.job.cluster, onFatal);
   const group = createPserverGroup(context, record, view);
   const close = (): void => {

@@ -3,16 +3,18 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
+import type { Cancel, Host } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
+import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { reportingLog } from '../../host/reports.ts';
+import type { JoinToken } from '../../protocol/join/token.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
-import { keysOf } from '../../store/keys.ts';
+import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
@@ -20,7 +22,16 @@ import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts
 import { PaddletCommand } from './paddlet-command.ts';
 import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
+/** Of what starts roles. */
+export const exposeFlags = {
+  'expose-metrics': Flags.boolean({
+    env: 'PADDLET_EXPOSE_METRICS',
+    description: 'Answer GET /metrics to everyone who can reach the port, without the join token.',
+  }),
+};
+
 export const roleFlags = {
+  ...exposeFlags,
   listen: Flags.string({
     default: DEFAULT_LISTEN,
     helpValue: 'HOST:PORT',
@@ -53,6 +64,7 @@ export interface RoleFlags extends WhereFlags, CredentialFlags {
   readonly advertise?: string | undefined;
   readonly 'allow-host': readonly string[];
   readonly 'allow-origin': readonly string[];
+  readonly 'expose-metrics': boolean;
 }
 
 export abstract class RoleCommand<T extends typeof Command> extends PaddletCommand<T> {
@@ -66,15 +78,20 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     const host = { ...plain, log: reportingLog(plain.log) };
     const stop = this.stopSignal(host);
     let store: Store | undefined;
+    let stopFollowing: Cancel = () => {};
     try {
       store = await openOrRetry(options, host, stop);
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
-      return await run(makeContext(role, options.flags, { host, store, chroot, stop }));
+      const keys = keysOf(chroot);
+      const joinToken = new StoredJoinToken({ ...host, store, keys });
+      stopFollowing = joinToken.follow();
+      return await run(makeContext(role, options.flags, { host, store, keys, joinToken, stop }));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
     } finally {
+      stopFollowing();
       await store?.close();
     }
   }
@@ -97,20 +114,20 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: { host: Host; store: Store; chroot: string; stop: AbortSignal },
+  parts: { host: Host; store: Store; keys: Keys; joinToken: JoinToken; stop: AbortSignal },
 ): RoleContext {
-  const { host, store, chroot, stop } = parts;
+  const { host, store, keys, joinToken, stop } = parts;
   const registry = createMetricsRegistry({ role });
   return {
     host,
     store,
-    keys: keysOf(chroot),
-    network: createWebSocketNetwork(host),
+    keys,
+    network: createWebSocketNetwork({ ...host, joinToken }),
     listen: flags.listen,
     advertise: flags.advertise,
     allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
     registry,
-    health: (isReady) => createHealth({ role, isReady, registry }),
+    health: (isReady) => createHealth({ role, isReady, registry, exposeMetrics: flags['expose-metrics'] }),
     stop,
     troubles: createTroubles(),
     hostName: hostname(),

@@ -23,7 +23,7 @@ pserver lacks, in sync mode the rounds since an older cut, on all pservers. File
   override async execute(): Promise<void> {
     const { index } = this.flags;
     const host = this.host('checkpoint');
-    await withJob({ flags: this.flags, host, signal: this.interruption() }, async (job) => {
+    await withJob({ flags: this.flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
       const files = await job.retryStore(() => forgetFiles(job.store, job.keys, index));
       this.output({ job: job.record.job.name, index, files }, () =>
         files.length === 0

@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { createMasterClient } from '../../cluster/client/master-client.ts';
 import { allSettledOrThrow } from '../../cluster/client/pserver-group.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
 import type { OpenJob } from '../base/with-job.ts';
@@ -74,7 +74,7 @@ async function saveFiles(job: OpenJob, { signal, timeoutMs, onFatal }: SaveOptio
 
 async function saveCut({ host, store, keys, record }: OpenJob, options: SaveOptions): Promise<Saved> {
   const { signal, timeoutMs, onFatal } = options;
-  const master = createMasterClient({ host, store, keys, network: createWebSocketNetwork(host) }, onFatal);
+  const master = createMasterClient({ host, store, keys, network: jobNetwork(host, store, keys) }, onFatal);
   try {
     const header = { type: 'checkpoint' as const, job: record.id, batchPlanId: record.batchPlanId, final: false };
     const reply = await master.request({ header }, { timeoutMs, signal });

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { freeDiskBytes, machine } from '../../host/machine.ts';
+import { NO_JOIN_TOKEN } from '../../protocol/join/token.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { SHARD_ACTION } from '../../tensor/parameters.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
@@ -66,7 +67,7 @@ function kernels(): { status: 'ok'; detail: string } {
 /** Opens a port as a role does and asks it over HTTP. */
 async function network(host: Host): Promise<{ status: 'ok'; detail: string }> {
   const { clock, random, log } = host;
-  const server = await createWebSocketNetwork({ clock, random, log }).listen({
+  const server = await createWebSocketNetwork({ clock, random, log, joinToken: NO_JOIN_TOKEN }).listen({
     listen: '127.0.0.1:0',
     handler: () => {
       throw new PaddletError('WrongRole', 'this is paddlet doctor');

@@ -7,13 +7,13 @@ import type { PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
 import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { launch } from '../../roles/launcher/launcher.ts';
 import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
 import type { Progress } from '../base/waiting.ts';
@@ -86,11 +86,11 @@ export function showProgress(run: ClusterRun, progress: Progress, onLine: (line:
   const shown = new RunProgress({ ...host, progress, onLine });
   const watched = { ...host, store, keys };
   const cancels = [
-    watchMaster({ ...watched, network: createWebSocketNetwork(host), onProgress: (info) => shown.heard(info) }),
+    watchMaster({ ...watched, network: jobNetwork(host, store, keys), onProgress: (info) => shown.heard(info) }),
     watchHealth({
       ...watched,
       // That a process does not answer is shown: failed connections need no log lines.
-      network: createWebSocketNetwork({ ...host, log: QUIET_LOG }),
+      network: jobNetwork({ ...host, log: QUIET_LOG }, store, keys),
       needs: loaded.job.cluster,
       hasAdvanced: () => shown.hasAdvanced(),
       onWaiting: (waitingFor) => shown.waits(waitingFor),

@@ -6,7 +6,6 @@ import { readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
 import { refuseChangedData } from '../../roles/master/publish-job.ts';
 import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
@@ -18,7 +17,9 @@ import { askYesNo, canAsk } from '../base/ask.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { exitCodeOf } from '../base/errors.ts';
 import { embeddedStore, jobFolder } from '../base/find-store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { resultText } from '../base/result-text.ts';
+import { exposeFlags } from '../base/role-command.ts';
 import { credentialArguments, storeCredentials } from '../base/store-credentials.ts';
 import { cacheFlags, dataFlags, jobFlags, PaddletCommand, setFlags } from '../base-command.ts';
 import { attach, checkAttachable, failureOf } from './attach.ts';
@@ -57,6 +58,7 @@ the result; with a higher training.passes it continues the job. One run works in
     ...dataFlags,
     ...cacheFlags,
     ...setFlags,
+    ...exposeFlags,
     fresh: Flags.boolean({
       description:
         'Delete an earlier run of this job with its checkpoints, and start over. Asks if it is not finished.',
@@ -197,7 +199,9 @@ the result; with a higher training.passes it continues the job. One run works in
   }
 
   private childFlags({ url, keys, folder, loaded }: ClusterRun) {
+    const exposed = this.flags['expose-metrics'] ? ['--expose-metrics'] : [];
     const common = [
+      ...exposed,
       '--store',
       url,
       '--chroot',
@@ -247,7 +251,7 @@ async function readResult({ host, store, keys, stop }: ClusterRun) {
 
 const resetOptions = ({ host, store, keys, folder, loaded, stop }: ClusterRun): ResetOptions => ({
   ...{ ...host, store, keys, signal: stop },
-  network: createWebSocketNetwork(host),
+  network: jobNetwork(host, store, keys),
   folder: join(folder, 'checkpoints'),
   leaseTtlMs: loaded.job.cluster.leaseTtlMs,
 });

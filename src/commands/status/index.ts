@@ -3,13 +3,13 @@ import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/er
 import type { Host } from '../../base/seams.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
-import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, waitForChroot } from '../base/find-store.ts';
+import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { unknownJob } from '../base/with-job.ts';
@@ -57,7 +57,7 @@ trainer are working, with --wait done when the job has ended; then the exit code
       const { store, ask } = opened;
       const keys = await this.findJob(host, ask, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
-      const network = createWebSocketNetwork({ ...host, log: QUIET_LOG });
+      const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
       const status = await retryUntilAnswered(ask, () => showJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
       const json = statusJson(status, host.clock.wallSeconds());

@@ -12,9 +12,16 @@
  *
  * Trainers are admitted in the order in which they ask. One that holds values never waits, and neither does one alone,
  * so no two wait for each other. A holder that disconnects or says that it holds nothing counts no more; one that is
- * silent too long while others wait expires. Pure: time is an argument.
+ * silent too long while others wait expires.
+ *
+ * A holder renews its hold with each pull. So that none can renew for ever without a push, all holders expire when a
+ * pull waits and the version has not changed for several times that long. Such a holder pulls without a hold until a
+ * push of it is applied: only that push may be staler than the bound. Pure: time is an argument.
  */
 import { assert } from '../../base/assert.ts';
+
+/** All holders expire after so many times `patienceMs` without a new version. */
+const STANDSTILL_PATIENCES = 4;
 
 export interface GateOptions {
   readonly bound: number;
@@ -44,7 +51,8 @@ export type GateEvent =
 export type GateEffect =
   /** `askLater`: not admitted in time; the trainer asks again. */
   | { readonly type: 'admit' | 'askLater'; readonly request: number }
-  | { readonly type: 'expired'; readonly holder: number };
+  /** It pushed nothing for so long, and is not waited for. */
+  | { readonly type: 'expired'; readonly holder: number; readonly silentMs: number };
 
 interface Holder {
   readonly version: number;
@@ -62,7 +70,12 @@ interface Waiting extends PullRequested {
 export class StalenessGate {
   readonly #options: GateOptions;
   readonly #holders = new Map<number, Holder>();
+  /** They expired in a standstill, and no push of them has been applied since. */
+  readonly #barred = new Set<number>();
   #queue: Waiting[] = [];
+  #version = -1;
+  /** When the version changed, or a trainer that waited was admitted. */
+  #movedMs = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -71,22 +84,28 @@ export class StalenessGate {
   /** `version` is the pserver's after the event; `now` in milliseconds. */
   step(event: GateEvent, version: number, now: number): GateEffect[] {
     const effects: GateEffect[] = [];
+    const hasMoved = version !== this.#version;
+    this.#version = version;
+    if (hasMoved) this.#movedMs = now;
     switch (event.type) {
       case 'ask':
         assert(event.pushes >= 0, 'pushes are counted');
         effects.push(...this.#ask(event, version, now));
         break;
       case 'pushed':
+        // A push that was dropped as a duplicate changes nothing.
+        if (hasMoved) this.#barred.delete(event.holder);
         this.#pushed(event.holder, version, now);
         break;
       case 'disconnected':
         this.#holders.delete(event.holder);
+        this.#barred.delete(event.holder);
         effects.push(...this.#dropRequests(event.holder));
         break;
       case 'tick':
         break;
     }
-    effects.push(...this.#expireSilent(now), ...this.#admitNext(version, now));
+    effects.push(...this.#expireSilent(now), ...this.#expireAll(now), ...this.#admitNext(version, now));
     return effects;
   }
 
@@ -94,7 +113,8 @@ export class StalenessGate {
     if (this.#queue.length === 0) return undefined;
     const { patienceMs, answerWithinMs } = this.#options;
     const expiries = [...this.#holders.values()].map(({ lastHeardMs }) => lastHeardMs + patienceMs);
-    return Math.min(...expiries, ...this.#queue.map(({ askedAtMs }) => askedAtMs + answerWithinMs));
+    const answers = this.#queue.map(({ askedAtMs }) => askedAtMs + answerWithinMs);
+    return Math.min(this.#movedMs + STANDSTILL_PATIENCES * patienceMs, ...expiries, ...answers);
   }
 
   waiting(): number {
@@ -139,6 +159,7 @@ export class StalenessGate {
   #ask(asking: PullRequested, version: number, now: number): GateEffect[] {
     const effects = this.#dropRequests(asking.holder);
     const { since, pushes } = asking;
+    if (this.#barred.has(asking.holder)) return [...effects, { type: 'admit', request: asking.request }];
     if (since !== undefined || pushes === 0) {
       return [...effects, this.#admit(asking, Math.min(version, since ?? version), now)];
     }
@@ -160,7 +181,17 @@ export class StalenessGate {
     const { patienceMs } = this.#options;
     const silent = [...this.#holders].filter(([, { lastHeardMs }]) => now - lastHeardMs >= patienceMs);
     for (const [holder] of silent) this.#holders.delete(holder);
-    return silent.map(([holder]) => ({ type: 'expired', holder }));
+    return silent.map(([holder]) => ({ type: 'expired', holder, silentMs: patienceMs }));
+  }
+
+  /** Ends a standstill. A holder that came during it does not prolong it: one trainer may have many connections. */
+  #expireAll(now: number): GateEffect[] {
+    const silentMs = STANDSTILL_PATIENCES * this.#options.patienceMs;
+    if (this.#queue.length === 0 || now - this.#movedMs < silentMs) return [];
+    const all = [...this.#holders.keys()];
+    this.#holders.clear();
+    for (const holder of all) this.#barred.add(holder);
+    return all.map((holder) => ({ type: 'expired', holder, silentMs }));
   }
 
   #admitNext(version: number, now: number): GateEffect[] {
@@ -168,6 +199,7 @@ export class StalenessGate {
     const effects: GateEffect[] = [];
     for (let first = this.#queue[0]; first !== undefined && this.#fits(first, version); first = this.#queue[0]) {
       this.#queue.shift();
+      this.#movedMs = now;
       effects.push(this.#admit(first, version, now));
     }
     const isLate = ({ askedAtMs }: Waiting): boolean => now - askedAtMs >= answerWithinMs;

@@ -37,6 +37,8 @@ export interface FrameReceiverOptions {
 
 export class FrameReceiver implements MessageSink {
   readonly #options: FrameReceiverOptions;
+  #handlers: FrameHandlers;
+  #limits: FrameLimits;
   #state: 'head' | 'payload' | 'skip' | 'refused' = 'head';
   /** The start of a head that came in pieces. */
   #gathered: Buffer = Buffer.alloc(PREAMBLE_BYTES);
@@ -51,6 +53,14 @@ export class FrameReceiver implements MessageSink {
 
   constructor(options: FrameReceiverOptions) {
     this.#options = options;
+    this.#handlers = options.handlers;
+    this.#limits = options.limits;
+  }
+
+  /** For the frames after this one. */
+  handOver(handlers: FrameHandlers, limits: FrameLimits): void {
+    this.#handlers = handlers;
+    this.#limits = limits;
   }
 
   begin(isBinary: boolean): void {
@@ -109,7 +119,7 @@ export class FrameReceiver implements MessageSink {
     if (this.#landing !== undefined) checkPadding(head, this.#landing.bytes());
     const frame = receivedFrame(head, this.#landing);
     this.#landing = undefined;
-    this.#options.handlers.onFrame(frame);
+    this.#handlers.onFrame(frame);
   }
 
   #failed(error: unknown): void {
@@ -119,7 +129,7 @@ export class FrameReceiver implements MessageSink {
 
   #refuse(error: PaddletError): void {
     this.abort();
-    this.#options.handlers.onBadFrame(error);
+    this.#handlers.onBadFrame(error);
   }
 
   #tooShort(byteLength: number): PaddletError {
@@ -132,7 +142,7 @@ export class FrameReceiver implements MessageSink {
   #readHead(bytes: Uint8Array): Uint8Array {
     let wanted = this.#preamble?.payloadAt ?? PREAMBLE_BYTES;
     if (this.#gatheredBytes === 0 && bytes.length >= wanted) {
-      this.#preamble = decodePreamble(bytes, this.#options.limits);
+      this.#preamble = decodePreamble(bytes, this.#limits);
       wanted = this.#preamble.payloadAt;
       if (bytes.length >= wanted) return this.#headRead(bytes, bytes.subarray(wanted));
     }
@@ -141,7 +151,7 @@ export class FrameReceiver implements MessageSink {
     const rest = bytes.subarray(piece.length);
     if (this.#gatheredBytes < wanted) return rest;
     if (this.#preamble !== undefined) return this.#headRead(this.#gathered, rest);
-    this.#preamble = decodePreamble(this.#gathered, this.#options.limits);
+    this.#preamble = decodePreamble(this.#gathered, this.#limits);
     return this.#preamble.payloadAt === wanted ? this.#headRead(this.#gathered, rest) : this.#readHead(rest);
   }
 
@@ -163,7 +173,7 @@ export class FrameReceiver implements MessageSink {
     if (this.#gathered.length > 64 * 1024) this.#gathered = Buffer.alloc(PREAMBLE_BYTES);
     this.#state = 'payload';
     if (head.payloadBytes === 0) return rest;
-    const place = this.#options.handlers.place(head);
+    const place = this.#handlers.place(head);
     if (place === 'skip') {
       this.#state = 'skip';
       return rest;

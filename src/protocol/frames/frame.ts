@@ -19,7 +19,12 @@ export const FRAME_VERSION = 3;
 export const PREAMBLE_BYTES = 24;
 
 const MAGIC = 0x544c_4450; // 'PDLT' read as little-endian u32
-const KIND_NAMES: Readonly<Record<number, FrameKind>> = { 1: 'request', 2: 'reply', 3: 'error' };
+const KIND_NAMES: Readonly<Record<number, FrameKind>> = {
+  1: 'request',
+  2: 'reply',
+  3: 'error',
+  4: 'join',
+};
 
 export interface FrameLimits {
   readonly frameBytes: number;
@@ -29,7 +34,7 @@ export interface FrameLimits {
 
 export interface Frame {
   readonly kind: FrameKind;
-  /** u32; 0 is for errors that concern the connection and no request. */
+  /** u32; 0 is for frames of joining, and for errors that concern the connection and no request. */
   readonly requestId: number;
   readonly header: unknown;
   readonly segments: readonly Uint8Array[];
@@ -153,7 +158,9 @@ export function decodePreamble(bytes: Uint8Array, limits: FrameLimits = LIMITS):
   const requestId = u32At(bytes, 8);
   const kind = KIND_NAMES[bytes[5]!];
   if (kind === undefined) throw bad('kind', `kind ${bytes[5]} is unknown`, requestId);
-  if (requestId === 0 && kind !== 'error') throw bad('request id', `a ${kind} has none`, requestId);
+  if (requestId === 0 && (kind === 'request' || kind === 'reply')) {
+    throw bad('request id', `0 is not of a ${kind}`, requestId);
+  }
   if ((bytes[6]! | bytes[7]!) !== 0) throw bad('reserved', 'reserved bytes are not zero', requestId);
   const headerBytes = u32At(bytes, 12);
   const segmentCount = u32At(bytes, 16);

@@ -52,8 +52,10 @@ export interface LinkHandlers extends FrameHandlers {
 }
 
 export interface Link {
-  /** Begins to receive. Until then no handler is called. */
+  /** Begins to receive, if it has not. Until then no handler is called. */
   start(): void;
+  /** From now on frames go to these handlers, and may be as large as the connection's limits allow. */
+  handOver(handlers: LinkHandlers): void;
   /** False once either side has sent a close frame. */
   readonly isOpen: boolean;
   readonly bytesRead: number;
@@ -69,7 +71,7 @@ export interface Link {
   terminate(): void;
 }
 
-/** Begins to use a connection whose handshake is done. */
+/** Begins to use a connection whose handshake is done; until it is handed over, under the limits of joining. */
 export type OpenLink = (handlers: LinkHandlers) => Link;
 
 /** A frame as its owner gets it; `landing` holds the payload, undefined when there is none. */

@@ -1,12 +1,13 @@
 /**
- * One connection of a client, from the handshake to its end: sends requests, matches answers by request id, and bounds
- * what is unanswered. It never comes back; `src/protocol/websocket/channel.ts` makes the next one.
+ * One connection of a client, from the handshake and joining to its end: sends requests, matches answers by request id,
+ * and bounds what is unanswered. It never comes back; `src/protocol/websocket/channel.ts` makes the next one.
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import { bad, type FrameHead } from '../frames/frame.ts';
 import { type EncodedFrame, FrameSender } from '../frames/frame-sender.ts';
 import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
+import { ClientJoin } from '../join/client-join.ts';
 import type { ReplyHeader } from '../messages/all-messages.ts';
 import type { LandingAllocator, Received } from '../messages/channel.ts';
 import { fromErrorHeader } from '../messages/error-header.ts';
@@ -46,6 +47,7 @@ export class ClientConnection {
   readonly #landing: LandingAllocator | undefined;
   readonly #events: ConnectionEvents;
   readonly #giveUp: () => void;
+  #joining: ClientJoin | undefined;
   #link: Link | undefined;
   readonly #unanswered = new Map<number, Call>();
   #unansweredBytes = 0;
@@ -65,11 +67,8 @@ export class ClientConnection {
     const { connectTimeoutMs } = wire.timing;
     this.#stopTimer = wire.clock.after(connectTimeoutMs, () => this.end(`no handshake in ${connectTimeoutMs} ms`));
     this.#giveUp = dial(wire, address, {
-      onOpen: (open) => this.#open(open),
-      onFailed: (reason, refusal) => {
-        this.#refusal = refusal;
-        this.end(reason);
-      },
+      onOpen: (open) => this.#join(open),
+      onFailed: (reason, refusal) => this.#failed(reason, refusal),
     });
   }
 
@@ -108,6 +107,7 @@ export class ClientConnection {
   end(reason: string): void {
     this.#reason ??= reason;
     this.#giveUp();
+    this.#joining?.cancel();
     this.#link?.terminate();
     this.#finish(this.#reason);
   }
@@ -122,6 +122,25 @@ export class ClientConnection {
     this.#link!.close(1000, '');
     this.#stopLiveness();
     this.#stopTimer = this.#wire.clock.after(this.#wire.timing.closeTimeoutMs, () => this.end('closed by this side'));
+  }
+
+  #join(open: OpenLink): void {
+    this.#joining = new ClientJoin({
+      open,
+      token: this.#wire.joinToken,
+      address: this.#address,
+      onJoined: (joined) => {
+        this.#joining = undefined;
+        this.#open(joined);
+      },
+      onFailed: (reason, refusal) => this.#failed(reason, refusal),
+      onBug: this.#wire.onBug,
+    });
+  }
+
+  #failed(reason: string, refusal: PaddletError | undefined): void {
+    this.#refusal = refusal;
+    this.end(reason);
   }
 
   #open(open: OpenLink): void {

@@ -58,6 +58,8 @@ function dialOnce(wire: Wire, address: string, target: Target, events: DialEvent
     perMessageDeflate: false,
     maxPayload: wire.limits.frameBytes,
     followRedirects: false,
+    // As it is written: proofs of the join token cover it.
+    headers: { host: address },
     generateMask: (mask) => (ws.protocol === ZERO_MASK_SUBPROTOCOL ? mask.fill(0) : randomFillSync(mask)),
     createConnection: () => {
       dialed = wire.receive === 'direct' ? dialDirect(target) : dialPlain(target);

@@ -20,6 +20,7 @@ export interface ReaderOptions {
 
 export class WebSocketReader {
   readonly #options: ReaderOptions;
+  #maxMessageBytes: number;
   /** The start of a header that was cut. */
   readonly #cutHeader = Buffer.alloc(LONGEST_HEADER_BYTES);
   #cutBytes = 0;
@@ -40,6 +41,12 @@ export class WebSocketReader {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+    this.#maxMessageBytes = options.maxMessageBytes;
+  }
+
+  /** For the messages after this one. */
+  allow(maxMessageBytes: number): void {
+    this.#maxMessageBytes = maxMessageBytes;
   }
 
   /** Takes bytes, which it may change: they are unmasked in place. */
@@ -156,7 +163,7 @@ export class WebSocketReader {
       violated(isContinuation ? 'nothing to continue' : 'a message inside a message');
     }
     const before = isContinuation ? this.#messageBytes : 0;
-    if (before + payloadBytes > this.#options.maxMessageBytes) {
+    if (before + payloadBytes > this.#maxMessageBytes) {
       throw new Violation(CLOSE.tooLarge, 'a message over the limit');
     }
   }

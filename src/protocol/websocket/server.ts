@@ -1,4 +1,7 @@
-/** One port of a role: WebSocket connections of subprotocol `paddlet.v3`, and plain HTTP for probes and metrics. */
+/**
+ * One port of a role: WebSocket connections of subprotocol `paddlet.v3`, for processes that know the job's join token,
+ * and plain HTTP for probes and metrics.
+ */
 import { createServer, type Server as HttpServer, type IncomingMessage } from 'node:http';
 import {
   type AddressInfo,
@@ -9,6 +12,8 @@ import {
 import { WebSocketServer } from 'ws';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
+import type { OpenLink } from '../frames/link.ts';
+import { ServerJoin } from '../join/server-join.ts';
 import type { ListenOptions, Server } from '../messages/channel.ts';
 import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
 import { type CallerRefusal, CallerRules } from './callers.ts';
@@ -17,6 +22,7 @@ import { answerHttp } from './http-answers.ts';
 import { RefusalLog } from './refusal-log.ts';
 import { ServerSession } from './server-session.ts';
 import { claimUnixSocket, sweepUnixSockets } from './unix-socket.ts';
+import { type Unjoined, UnjoinedConnections } from './unjoined.ts';
 import { offeredVersions, refusalBody, SUBPROTOCOL } from './version.ts';
 import type { Wire } from './wire-options.ts';
 
@@ -41,8 +47,8 @@ class WebSocketRoleServer implements Server {
   #unix: SocketServer | undefined;
   readonly #unixSockets = new WeakSet<Socket>();
   #unixConnections = 0;
-  /** Connections that are no sessions yet, of either protocol. */
-  readonly #sockets = new Set<Socket>();
+  /** By the sockets that they came on. */
+  readonly #unjoined: UnjoinedConnections<Socket>;
   #closing: Promise<void> | undefined;
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
@@ -52,6 +58,10 @@ class WebSocketRoleServer implements Server {
     this.#options = options;
     this.#callers = new CallerRules([host, options.advertise ?? host], options.allow ?? { hosts: [], origins: [] });
     this.#refusals = new RefusalLog(wire);
+    this.#unjoined = new UnjoinedConnections(wire.clock, {
+      timeoutMs: wire.timing.unjoinedTimeoutMs,
+      limit: wire.limits.unjoinedConnections,
+    });
     this.#upgrades = new WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
@@ -60,9 +70,9 @@ class WebSocketRoleServer implements Server {
       handleProtocols: (offered, { socket }) =>
         chooseSubprotocol(wire, offered, this.#isLocal(socket as Socket)) ?? false,
     });
-    // Node's own time limits are off: `#limitHandshake` has one for everything before the first whole request.
+    // Node's own time limits are off: `#unjoined` has one for everything before the first whole request.
     this.#http = createServer({ headersTimeout: 0, requestTimeout: 0, connectionsCheckingInterval: 2 ** 30 });
-    this.#http.maxConnections = wire.limits.connectionsPerRole + SPARE_CONNECTIONS;
+    this.#http.maxConnections = wire.limits.connectionsPerRole + wire.limits.unjoinedConnections + SPARE_CONNECTIONS;
     this.#http.on('connection', (socket: Socket) => this.#accept(socket));
     this.#http.on('request', (request, response) => {
       const refusal = this.#refusalOf(request, false);
@@ -123,25 +133,22 @@ class WebSocketRoleServer implements Server {
       this.#http.close(() => void unixClosed.then(resolve));
       for (const session of [...this.#sessions]) session.drain();
       // What has not become a session has nothing running; a probe that is being answered loses little.
-      for (const socket of this.#sockets) socket.destroySoon();
+      this.#unjoined.endAll();
     });
     return this.#closing;
   }
 
-  /** A connection has to bring one whole HTTP request in time, slowly dripping bytes or not. */
+  /** A connection has to bring one whole HTTP request, or to join, in time, slowly dripping bytes or not. */
   #accept(socket: Socket): void {
-    this.#sockets.add(socket);
+    const plain: Unjoined = { cut: () => void socket.destroy(), end: () => void socket.destroySoon() };
+    if (!this.#unjoined.add(socket, plain)) {
+      const { unjoinedConnections: limit } = this.#wire.limits;
+      this.#refusals.warn('connection cut: too many have not joined', { limit });
+    }
     // Even when the session reads another socket made of its handle: the answer to a handshake can fail late. 'close'
     // follows.
     socket.on('error', () => {});
-    const { handshakeTimeoutMs } = this.#wire.timing;
-    const stop = this.#wire.clock.after(handshakeTimeoutMs, () => {
-      if (this.#sockets.has(socket)) socket.destroy();
-    });
-    socket.once('close', () => {
-      stop();
-      this.#sockets.delete(socket);
-    });
+    socket.once('close', () => this.#unjoined.remove(socket));
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
@@ -165,8 +172,7 @@ class WebSocketRoleServer implements Server {
       refuse(socket, 503, 'Service Unavailable', 'closing\n');
       return;
     }
-    if (this.#sessions.size >= this.#wire.limits.connectionsPerRole) {
-      this.#refusals.warn('connection refused: too many', { limit: this.#wire.limits.connectionsPerRole });
+    if (this.#isFull()) {
       refuse(socket, 503, 'Service Unavailable', 'too many connections\n');
       return;
     }
@@ -174,12 +180,42 @@ class WebSocketRoleServer implements Server {
     const remote = this.#nameOf(socket);
     accept(this.#wire, this.#upgrades, { request, socket, head }, (open) => {
       socket.off('error', onError);
-      this.#sockets.delete(socket);
-      const { handler, landing } = this.#options;
-      const session = new ServerSession(this.#wire, open, remote, { handler, landing });
-      this.#sessions.add(session);
-      session.onClosed(() => this.#sessions.delete(session));
+      this.#join(open, { socket, remote, host: request.headers.host ?? '' });
     });
+  }
+
+  #join(open: OpenLink, { socket, remote, host }: { socket: Socket; remote: string; host: string }): void {
+    const cut = (): void => joining.cut();
+    const joining = new ServerJoin({
+      open,
+      host,
+      token: this.#wire.joinToken,
+      onBug: this.#wire.onBug,
+      onJoined: (joined) => {
+        this.#unjoined.remove(socket);
+        if (this.#isFull()) cut();
+        else this.#begin(joined, remote);
+      },
+      onRefused: (error) => {
+        this.#refusals.warn(`connection refused: ${error.code}: ${error.message}`, { remoteAddress: remote });
+        this.#wire.clock.after(this.#wire.timing.closeTimeoutMs, cut);
+      },
+    });
+    this.#unjoined.change(socket, { cut, end: cut });
+  }
+
+  #begin(open: OpenLink, remote: string): void {
+    const { handler, landing } = this.#options;
+    const session = new ServerSession(this.#wire, open, remote, { handler, landing });
+    this.#sessions.add(session);
+    session.onClosed(() => this.#sessions.delete(session));
+  }
+
+  #isFull(): boolean {
+    const { connectionsPerRole: limit } = this.#wire.limits;
+    if (this.#sessions.size < limit) return false;
+    this.#refusals.warn('connection refused: too many', { limit });
+    return true;
   }
 
   /** Why the caller is refused, before anything else of the request counts. */

@@ -8,6 +8,7 @@ import type { FrameLimits } from '../frames/frame.ts';
 import { FrameReceiver } from '../frames/frame-receiver.ts';
 import type { LandingPool } from '../frames/landing-pool.ts';
 import type { Link, LinkHandlers } from '../frames/link.ts';
+import { JOIN_LIMITS } from '../join/frames.ts';
 import {
   applyMask,
   CLOSE,
@@ -34,6 +35,7 @@ export interface SocketLinkOptions {
   readonly side: 'client' | 'server';
   /** A client's frames carry masks of zeros, as the server has agreed. */
   readonly zeroMask: boolean;
+  /** After joining. */
   readonly limits: FrameLimits;
   readonly pool: LandingPool;
   /** Takes the socket over. */
@@ -44,12 +46,13 @@ const ZERO_MASK = new Uint8Array(4);
 
 export class SocketLink implements Link {
   readonly #options: SocketLinkOptions;
-  readonly #handlers: LinkHandlers;
+  #handlers: LinkHandlers;
   readonly #frames: FrameReceiver;
   readonly #reader: WebSocketReader;
   readonly #reads: Reads;
   readonly #socket: Socket;
   readonly #outbox: Outbox;
+  #isStarted = false;
   #closeSent = false;
   #closeReceived: CloseFrame | undefined;
   #ended = false;
@@ -61,14 +64,14 @@ export class SocketLink implements Link {
     this.#handlers = handlers;
     this.#frames = new FrameReceiver({
       handlers,
-      limits: options.limits,
+      limits: JOIN_LIMITS,
       pool: options.pool,
       canRedirect: () => this.#reads.canRedirect,
       onMoved: () => this.#reads.moved(),
     });
     this.#reader = new WebSocketReader({
       side: options.side,
-      maxMessageBytes: options.limits.frameBytes,
+      maxMessageBytes: JOIN_LIMITS.frameBytes,
       sink: this.#frames,
       onControl: (opcode, payload) => this.#receiveControl(opcode, payload),
     });
@@ -84,7 +87,16 @@ export class SocketLink implements Link {
   }
 
   start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
     this.#reads.start();
+  }
+
+  handOver(handlers: LinkHandlers): void {
+    const { limits } = this.#options;
+    this.#handlers = handlers;
+    this.#frames.handOver(handlers, limits);
+    this.#reader.allow(limits.frameBytes);
   }
 
   get isOpen(): boolean {

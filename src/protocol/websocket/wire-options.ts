@@ -8,6 +8,7 @@ import { LIMITS } from '../../base/limits.ts';
 import type { Clock, Log, Random } from '../../base/seams.ts';
 import type { FrameLimits } from '../frames/frame.ts';
 import { LandingPool } from '../frames/landing-pool.ts';
+import type { JoinToken } from '../join/token.ts';
 import type { RequestHeader } from '../messages/all-messages.ts';
 import type { LivenessOptions } from './liveness.ts';
 
@@ -28,14 +29,15 @@ export interface WireLimits extends FrameLimits {
   readonly requestsWaiting: number;
   readonly sendQueueBytes: number;
   readonly connectionsPerRole: number;
+  readonly unjoinedConnections: number;
 }
 
 export interface WireTiming extends LivenessOptions {
-  /** Client: TCP and WebSocket handshake together. */
+  /** Client: TCP, WebSocket handshake and joining together. */
   readonly connectTimeoutMs: number;
-  /** Server: from the TCP connection to a whole HTTP request. */
-  readonly handshakeTimeoutMs: number;
-  /** Server: from the handshake to the first whole frame. */
+  /** Server: from the TCP connection to the end of joining, or of a whole HTTP request. */
+  readonly unjoinedTimeoutMs: number;
+  /** Server: from joining to the first whole frame. */
   readonly firstFrameTimeoutMs: number;
   readonly backoff: Backoff;
   /** Server, on close: for running requests to end. */
@@ -63,6 +65,8 @@ export interface WebSocketNetworkOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+  /** What both ends of every connection prove to know. */
+  readonly joinToken: JoinToken;
   readonly masking?: Masking;
   /**
    * Gets what a handler threw that is no PaddletError. The default throws it out of the event loop: the process dies.
@@ -85,7 +89,7 @@ export interface Wire extends Required<Omit<WebSocketNetworkOptions, 'limits' | 
 
 const DEFAULT_TIMING: WireTiming = {
   connectTimeoutMs: 5_000,
-  handshakeTimeoutMs: 10_000,
+  unjoinedTimeoutMs: LIMITS.unjoinedMs,
   firstFrameTimeoutMs: 10_000,
   pingIntervalMs: 3_000,
   missedPings: 3,
@@ -107,6 +111,7 @@ export function resolveWire(options: WebSocketNetworkOptions): Wire {
     clock: options.clock,
     log: options.log,
     random: options.random,
+    joinToken: options.joinToken,
     masking: options.masking ?? 'auto',
     onBug: options.onBug ?? crash,
     receive: options.receive ?? choice('PADDLET_RECEIVE', RECEIVE, 'direct'),

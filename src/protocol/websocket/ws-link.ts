@@ -19,6 +19,7 @@ import {
 import { freedOnce } from '../frames/landing.ts';
 import type { LandingPool } from '../frames/landing-pool.ts';
 import { type Link, type LinkHandlers, type Place, receivedFrame } from '../frames/link.ts';
+import { JOIN_LIMITS } from '../join/frames.ts';
 import type { Landing } from '../messages/channel.ts';
 
 /** Up to here one copy is cheaper than several writes. */
@@ -32,25 +33,42 @@ const FRAGMENT_BYTES = 256 * 1024;
 export class WsLink implements Link {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
-  readonly #handlers: LinkHandlers;
-  readonly #limits: FrameLimits;
+  #handlers: LinkHandlers;
+  readonly #fullLimits: FrameLimits;
+  #limits = JOIN_LIMITS;
+  #isStarted = false;
   readonly #pool: LandingPool;
   #refused = false;
+  #guard: (() => void) | undefined;
 
   /** `socket` is the one under `ws`: only for corking and counting. */
   constructor(ws: WebSocket, socket: Socket, handlers: LinkHandlers, limits: FrameLimits, pool: LandingPool) {
     this.#ws = ws;
     this.#socket = socket;
     this.#handlers = handlers;
-    this.#limits = limits;
+    this.#fullLimits = limits;
     this.#pool = pool;
   }
 
   start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    // `ws` would collect a whole message of a stranger, up to the limit of frames.
+    const before = this.#socket.bytesRead;
+    this.#guard = () => {
+      if (this.#socket.bytesRead - before > JOIN_LIMITS.frameBytes) this.#ws.terminate();
+    };
+    this.#socket.on('data', this.#guard);
     this.#ws.binaryType = 'fragments';
     this.#ws.on('message', (data, isBinary) => this.#receive(data as Buffer[], isBinary));
     this.#ws.on('error', (error) => this.#handlers.onViolation(error.message));
     this.#ws.on('close', (code, reason) => this.#handlers.onClosed(code, reason.toString('utf8')));
+  }
+
+  handOver(handlers: LinkHandlers): void {
+    this.#handlers = handlers;
+    this.#limits = this.#fullLimits;
+    if (this.#guard !== undefined) this.#socket.off('data', this.#guard);
   }
 
   get isOpen(): boolean {

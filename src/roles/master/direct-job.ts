@@ -61,6 +61,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   const tellAll = (event: TrainerEvent): void => {
     training.tell(event);
     shown.state?.evaluation?.service.tell(event);
+    saves?.tell(event);
   };
   const trainers = followTrainers(context, record, {
     onRoster: (list) => tellAll({ type: 'roster', trainers: list }),
@@ -115,6 +116,9 @@ async function openSavesOf(work: JobWork, training: TaskTraining | LaneTraining)
       training.wake();
     },
   };
-  const { passes } = work.record.job.training;
-  return openSaves({ context, fence, passes, ended: training.passesEnded(), stopSignal, changed: wake, onFatal });
+  const { training: trainingOf, cluster } = work.record.job;
+  const { passes } = trainingOf;
+  const { leaseTtlMs } = cluster;
+  const ended = training.passesEnded();
+  return openSaves({ context, fence, passes, ended, leaseTtlMs, stopSignal, changed: wake, onFatal });
 }

@@ -5,6 +5,7 @@ import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { Job } from '../../job/schema.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
@@ -43,6 +44,7 @@ export async function publishJob(options: PublishOptions): Promise<{ record: Job
       if: [{ key: keys.job, createRevision: 0n }],
       then: [
         { put: keys.job, value },
+        { put: keys.token, value: newJoinToken(context.host.random) },
         // Not under a lease: it outlives every process.
         { put: keys.psDesired, value: String(job.cluster.pservers) },
         { put: keys.passesDesired, value: String(job.training.passes) },

@@ -4,14 +4,16 @@
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { Signal } from '../../cluster/waiting.ts';
-import { createSaveElection, type SaveAnswer, type SaveElection } from '../../core/save-election.ts';
+import { createSaveElection, type SaveAnswer, type SavedChoice, type SaveElection } from '../../core/save-election.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { TrainerEvent } from './training.ts';
 
 const count = z.int().min(0);
 const positive = z.int().min(1);
@@ -20,6 +22,9 @@ const electionSchema = z.strictObject({
   choices: count,
   chosen: z.strictObject({ trainer: z.string(), pass: positive, choice: positive, blockMs: positive }).optional(),
 });
+
+/** A block time may be so long for any `cluster.leaseTtl`. */
+const BLOCK_MS = 60_000;
 
 /** So many failures to write one model, for example on full disks, fail the job. */
 const FATAL_FAILURES = 5;
@@ -36,6 +41,7 @@ export interface Saves {
   trained(): void;
   /** It is not, after all. */
   overtaken(): void;
+  tell(event: TrainerEvent): void;
   /** A trainer that asks now would be chosen. */
   isWanted(): boolean;
   isSaved(pass: number): boolean;
@@ -49,6 +55,8 @@ export interface SavesOptions {
   readonly passes: number;
   /** So many have ended. */
   readonly ended: number;
+  /** Of the job. */
+  readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
   /** Notified when trainers that wait are to be told, and when a model is saved. */
   readonly changed: Signal;
@@ -56,28 +64,35 @@ export interface SavesOptions {
 }
 
 export async function openSaves(options: SavesOptions): Promise<Saves> {
-  const { context, stopSignal, passes, ended } = options;
+  const { context, stopSignal, passes, ended, leaseTtlMs } = options;
   const key = context.keys.modelSave;
   const entry = await retryStore(context, () => context.store.get(key), stopSignal);
   const from = entry && parseStoreValue(electionSchema, key, entry.value);
   const at = context.host.clock.monotonicMs();
-  return new StoredSaves(options, createSaveElection({ from, passes, ended, at }));
+  const maxBlockMs = Math.max(BLOCK_MS, 4 * leaseTtlMs);
+  return new StoredSaves(options, createSaveElection({ from, passes, ended, at, maxBlockMs }), maxBlockMs);
 }
 
 class StoredSaves implements Saves {
   readonly #options: SavesOptions;
   readonly #election: SaveElection;
+  readonly #maxBlockMs: number;
   #cancelTimer: Cancel = () => {};
   #failures = 0;
   #stored: Promise<void> = Promise.resolve();
 
-  constructor(options: SavesOptions, election: SaveElection) {
+  constructor(options: SavesOptions, election: SaveElection, maxBlockMs: number) {
     this.#options = options;
     this.#election = election;
+    this.#maxBlockMs = maxBlockMs;
   }
 
   async request({ trainer, blockMs, choice }: SaveRequest): Promise<SaveAnswer['chosen']> {
+    if (blockMs > this.#maxBlockMs) {
+      throw new PaddletError('BadMessage', `blockMs is ${blockMs}: this job allows up to ${this.#maxBlockMs}`);
+    }
     const { clock, log } = this.#options.context.host;
+    await this.#failOverdue();
     const now = clock.monotonicMs();
     const answer =
       choice === undefined ? this.#election.request(trainer, blockMs, now) : this.#election.keep(choice, now);
@@ -111,6 +126,14 @@ class StoredSaves implements Saves {
     this.#election.overtaken();
   }
 
+  tell(event: TrainerEvent): void {
+    const trainer = this.#election.state().chosen?.trainer;
+    if (trainer === undefined || !isGone(trainer, event)) return;
+    // Not stored: the next master does not see this trainer either.
+    this.#election.gone(trainer);
+    this.#options.changed.notify();
+  }
+
   isWanted(): boolean {
     return this.#election.isWanted(this.#options.context.host.clock.monotonicMs());
   }
@@ -140,7 +163,16 @@ class StoredSaves implements Saves {
     this.#cancelTimer();
     const due = this.#election.nextDeadline();
     if (due === undefined) return;
-    this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonicMs()), () => this.#options.changed.notify());
+    this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonicMs()), () => {
+      this.#failOverdue().catch(this.#options.onFatal);
+      this.#options.changed.notify();
+    });
+  }
+
+  async #failOverdue(): Promise<void> {
+    const overdue = this.#election.overdue(this.#options.context.host.clock.monotonicMs());
+    if (overdue === undefined) return;
+    await this.#countFailure(overdue, `it was not written within ${LIMITS.saveModelMs / 3_600_000} hours`);
   }
 
   async #written({ pass, choice }: SaveOutcome, path: string): Promise<void> {
@@ -152,8 +184,11 @@ class StoredSaves implements Saves {
     this.#options.changed.notify();
   }
 
-  async #failed({ trainer, pass, choice }: SaveOutcome, error: string): Promise<void> {
-    if (!this.#election.failed(choice)) return;
+  async #failed(outcome: SaveOutcome, error: string): Promise<void> {
+    if (this.#election.failed(outcome.choice)) await this.#countFailure(outcome, error);
+  }
+
+  async #countFailure({ trainer, pass }: Pick<SavedChoice, 'trainer' | 'pass'>, error: string): Promise<void> {
     this.#failures += 1;
     const { context, onFatal, changed } = this.#options;
     context.host.log.error(`trainer ${trainer} could not save the model after pass ${pass}: ${error}`);
@@ -167,4 +202,9 @@ class StoredSaves implements Saves {
     await this.#store();
     changed.notify();
   }
+}
+
+function isGone(trainer: string, event: TrainerEvent): boolean {
+  if (event.type === 'gone') return event.trainer === trainer;
+  return event.type === 'roster' && !event.trainers.includes(trainer);
 }

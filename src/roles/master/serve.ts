@@ -45,7 +45,9 @@ async function answer(state: MasterState, request: Received<RequestHeader>, sess
     case 'progress':
       return answerTasks(state, request as Received<TaskRequest>, session);
     case 'requestSaveModel': {
-      const chosen = await state.saves?.request(header);
+      // One without a registration could not be seen to die.
+      const isLive = state.trainers.addresses.has(header.trainer);
+      const chosen = isLive ? await state.saves?.request(header) : undefined;
       return { header: { type: 'requestSaveModel', ...(chosen === undefined ? {} : { chosen }) } };
     }
     case 'savedModel': {

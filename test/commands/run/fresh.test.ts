@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
 import { createHost } from '../../../src/host/host.ts';
+import { NO_JOIN_TOKEN } from '../../../src/protocol/join/token.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
@@ -50,7 +51,11 @@ test('a job that somebody works on is refused, and nothing is removed', async ()
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
   await put(store, keys.job, '{}');
-  const master = await createWebSocketNetwork(createHost({ logLevel: 'error', logFormat: 'text' })).listen({
+  const master = await createWebSocketNetwork({
+    ...createHost({ logLevel: 'error', logFormat: 'text' }),
+    // As before it has published the job: then the command has no token either.
+    joinToken: NO_JOIN_TOKEN,
+  }).listen({
     listen: '127.0.0.1:0',
     handler: () => ({ header: { type: 'info', info: {} } }),
     http: async () => undefined,

@@ -237,4 +237,82 @@ describe('the gate', () => {
     expect(gate.step({ type: 'tick' }, 0, 10 + ANSWER)).toEqual([{ type: 'askLater', request: 3 }]);
     expect(gate.waiting()).toBe(0);
   });
+
+  describe('in a standstill', () => {
+    const STANDSTILL = 4 * PATIENCE;
+
+    /** Trainer 1 renews its hold and pushes nothing; trainer 2 asks whenever it is sent away. */
+    class Standstill {
+      readonly gate = new StalenessGate({ bound: 0, patienceMs: PATIENCE, answerWithinMs: PATIENCE });
+      version = 0;
+      now = 0;
+      #requests = 0;
+
+      ask(holder: number, since?: number): GateEffect[] {
+        this.#requests += 1;
+        const request = this.#requests;
+        return this.gate.step({ type: 'ask', holder, request, pushes: 1, since }, this.version, this.now);
+      }
+
+      /** Pushes of this trainer; a duplicate changes no version. */
+      pushed(holder: number, isDuplicate = false): GateEffect[] {
+        if (!isDuplicate) this.version += 1;
+        return this.gate.step({ type: 'pushed', holder }, this.version, this.now);
+      }
+
+      /** Until trainer 2 is admitted. `renew` is called more often than the patience of the gate ends. */
+      untilAdmitted(renew: (round: number) => void): number {
+        const start = this.now;
+        for (let round = 0; round < 100; round++) {
+          if (this.ask(2).some(({ type }) => type === 'admit')) return this.now - start;
+          this.now += PATIENCE / 2;
+          renew(round);
+        }
+        throw new Error('trainer 2 is delayed for good');
+      }
+    }
+
+    it('does not wait for good for one that renews its hold and pushes nothing', () => {
+      const rig = new Standstill();
+      rig.ask(1);
+      expect(rig.untilAdmitted(() => rig.ask(1, 0))).toBe(STANDSTILL);
+    });
+
+    it('nor for one that comes back by other connections', () => {
+      const rig = new Standstill();
+      rig.ask(1);
+      expect(rig.untilAdmitted((round) => rig.ask(10 + round, 0))).toBe(STANDSTILL);
+    });
+
+    it('lets it pull, without a hold until a push of it is applied', () => {
+      const rig = new Standstill();
+      rig.ask(1);
+      rig.untilAdmitted(() => rig.ask(1, 0));
+      rig.pushed(2);
+      expect(rig.ask(1, 0)).toMatchObject([{ type: 'admit' }]);
+      rig.pushed(1, true);
+      expect(rig.ask(1, 0)).toMatchObject([{ type: 'admit' }]);
+      rig.ask(2);
+      expect(rig.gate.holders()).toBe(1);
+      rig.pushed(1);
+      rig.ask(1, 0);
+      expect(rig.gate.holders()).toBe(2);
+    });
+
+    it('waits on while the version changes', () => {
+      const rig = new Standstill();
+      rig.ask(1);
+      rig.now = STANDSTILL - 1;
+      rig.ask(1, 0);
+      rig.pushed(3);
+      rig.now += STANDSTILL - 1;
+      expect(rig.ask(1, 0)).toMatchObject([{ type: 'admit' }]);
+      expect(rig.ask(2)).toEqual([]);
+      rig.now += 1;
+      expect(rig.gate.step({ type: 'tick' }, rig.version, rig.now)).toMatchObject([
+        { type: 'expired', holder: 1, silentMs: STANDSTILL },
+        { type: 'admit' },
+      ]);
+    });
+  });
 });

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Channel } from '../../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { testToken } from '../join.ts';
 import { relayTo } from '../proxy.ts';
 import {
   applied,
@@ -41,6 +42,7 @@ describeOnEveryPath('lost connections', () => {
     const network = createWebSocketNetwork({
       clock: realClock,
       random: fixedRandom,
+      joinToken: testToken,
       log,
       limits: { requestsInFlight: 2 },
       timing: { backoff: { firstMs: 1, capMs: 5 } },
@@ -67,6 +69,7 @@ describeOnEveryPath('lost connections', () => {
     const network = createWebSocketNetwork({
       clock: realClock,
       random: fixedRandom,
+      joinToken: testToken,
       log: first.log,
       timing: { backoff: { firstMs: 1, capMs: 5 } },
     });
@@ -94,7 +97,9 @@ describeOnEveryPath('lost connections', () => {
       },
     });
     const relay = await relayTo(server.port);
-    const channel = createWebSocketNetwork({ clock, random: fixedRandom, log }).connect(relay.address);
+    const channel = createWebSocketNetwork({ clock, random: fixedRandom, joinToken: testToken, log }).connect(
+      relay.address,
+    );
     const lost = channel.request(numbered(1), { timeoutMs: 1e9 });
     await seen(1);
     relay.freeze();
@@ -136,7 +141,7 @@ describeOnEveryPath('time limits', () => {
     const { address, server } = await rig({ handler: () => applied });
     await server.close();
     const log = new MemoryLog();
-    const channel = createWebSocketNetwork({ clock, random: fixedRandom, log }).connect(address);
+    const channel = createWebSocketNetwork({ clock, random: fixedRandom, joinToken: testToken, log }).connect(address);
     const request = channel.request(numbered(1), { timeoutMs: 10 });
     const failed = expect(request).rejects.toMatchObject({
       code: 'RequestTimeout',
@@ -174,7 +179,13 @@ describeOnEveryPath('time limits', () => {
     const clock = new ManualClock();
     const { server, log } = await rig({ ...throughRelay, handler: () => applied });
     const relay = await relayTo(server.port);
-    const network = createWebSocketNetwork({ clock, random: fixedRandom, log, timing: { pingIntervalMs: 1e12 } });
+    const network = createWebSocketNetwork({
+      clock,
+      random: fixedRandom,
+      joinToken: testToken,
+      log,
+      timing: { pingIntervalMs: 1e12 },
+    });
     const channel = network.connect(relay.address);
     await channel.request(numbered(1), { timeoutMs: 1 });
     relay.freeze();

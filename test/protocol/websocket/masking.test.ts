@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL } from '../../../src/protocol/websocket/version.ts';
 import type { Masking } from '../../../src/protocol/websocket/wire-options.ts';
+import { testToken } from '../join.ts';
 import { describeOnEveryPath, fixedRandom, info, infoReply, realClock, rig, throughRelay } from '../rig.ts';
 
 /** The mask of the first frame that a client with `masking` sends to a server with `agreed`. */
@@ -21,7 +22,7 @@ async function firstMask(masking: Masking, agreed: Masking): Promise<number[]> {
   }).listen(0, '127.0.0.1');
   await once(tap, 'listening');
   onTestFinished(() => void tap.close());
-  const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log, masking });
+  const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, joinToken: testToken, log, masking });
   const channel = network.connect(`127.0.0.1:${(tap.address() as AddressInfo).port}`);
   (await channel.request(info, { timeoutMs: 30_000 })).free();
   channel.close();

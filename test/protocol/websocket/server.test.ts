@@ -4,6 +4,7 @@ import { WebSocket } from 'ws';
 import type { RequestHandler } from '../../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { SUBPROTOCOL } from '../../../src/protocol/websocket/version.ts';
+import { testToken } from '../join.ts';
 import { describeOnEveryPath, fixedRandom, ManualClock, MemoryLog, realClock, rig } from '../rig.ts';
 import { everythingFrom, frameBytes, rawTcp, rawWebSocket, upgradeTo } from '../stranger.ts';
 
@@ -33,7 +34,7 @@ describeOnEveryPath('HTTP on the same port', () => {
 describeOnEveryPath('listening', () => {
   it('says which port is in use, and what to do', async () => {
     const { address, log } = await rig({ handler });
-    const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log });
+    const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, joinToken: testToken, log });
     await expect(network.listen({ listen: address, handler, http })).rejects.toMatchObject({
       code: 'PortInUse',
       message: expect.stringContaining(address),
@@ -42,7 +43,12 @@ describeOnEveryPath('listening', () => {
   });
 
   it('refuses addresses that are not of this machine, or no addresses', async () => {
-    const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log: new MemoryLog() });
+    const network = createWebSocketNetwork({
+      clock: realClock,
+      random: fixedRandom,
+      joinToken: testToken,
+      log: new MemoryLog(),
+    });
     await expect(network.listen({ listen: '192.0.2.1:0', handler, http })).rejects.toMatchObject({ code: 'Usage' });
     await expect(network.listen({ listen: 'nowhere', handler, http })).rejects.toMatchObject({ code: 'Usage' });
     expect(() => network.connect('127.0.0.1:0')).toThrowError(expect.objectContaining({ code: 'Usage' }));
@@ -50,9 +56,12 @@ describeOnEveryPath('listening', () => {
 
   it('works over IPv6', async () => {
     const { server, log } = await rig({ handler, listen: '[::1]:0' });
-    const channel = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log }).connect(
-      `[::1]:${server.port}`,
-    );
+    const channel = createWebSocketNetwork({
+      clock: realClock,
+      random: fixedRandom,
+      joinToken: testToken,
+      log,
+    }).connect(`[::1]:${server.port}`);
     await channel.request({ header: { type: 'info' } }, { timeoutMs: 30_000 });
     channel.close();
   });

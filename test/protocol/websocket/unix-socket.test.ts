@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { RequestHandler } from '../../../src/protocol/messages/channel.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { claimUnixSocket, unixSocketOf } from '../../../src/protocol/websocket/unix-socket.ts';
+import { testToken } from '../join.ts';
 import { fixedRandom, info, MemoryLog, type RigOptions, realClock, rig } from '../rig.ts';
 import { upgradeTo } from '../stranger.ts';
 
@@ -70,7 +71,13 @@ describe('Unix sockets', () => {
     expect(without.path()).toBeUndefined();
     expect(await without.cameBy()).toBe('tcp');
     const { address, log, cameBy } = await role();
-    const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log, unixSockets: false });
+    const network = createWebSocketNetwork({
+      clock: realClock,
+      random: fixedRandom,
+      joinToken: testToken,
+      log,
+      unixSockets: false,
+    });
     const channel = network.connect(address);
     expect(await cameBy(channel)).toBe('tcp');
     channel.close();
@@ -168,7 +175,7 @@ describe('what networks are told by the environment', () => {
     ['PADDLET_UNIX_SOCKETS', 'yes'],
   ])('is refused when it is nonsense: %s=%s', (variable, value) => {
     vi.stubEnv(variable, value);
-    const options = { clock: realClock, random: fixedRandom, log: new MemoryLog() };
+    const options = { clock: realClock, random: fixedRandom, joinToken: testToken, log: new MemoryLog() };
     expect(() => createWebSocketNetwork(options)).toThrowError(expect.objectContaining({ code: 'Usage' }));
   });
 });

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import { testToken } from '../join.ts';
 import { describeOnEveryPath, fixedRandom, info, infoReply, MemoryLog, realClock, rig } from '../rig.ts';
 
 const answer = (body: string, length = body.length): string =>
@@ -35,7 +36,13 @@ async function refusing(text: string): Promise<{ readonly address: string; reado
 
 function client(address: string) {
   const timing = { backoff: { firstMs: 1, capMs: 1 } };
-  const network = createWebSocketNetwork({ clock: realClock, random: fixedRandom, log: new MemoryLog(), timing });
+  const network = createWebSocketNetwork({
+    clock: realClock,
+    random: fixedRandom,
+    joinToken: testToken,
+    log: new MemoryLog(),
+    timing,
+  });
   const channel = network.connect(address);
   onTestFinished(() => channel.close());
   return channel;

@@ -1,9 +1,11 @@
 /** The choice of who saves the model is in the store before any trainer is told. */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { LIMITS } from '../../../src/base/limits.ts';
 import { createSignal } from '../../../src/cluster/waiting.ts';
 import { openSaves, type Saves } from '../../../src/roles/master/saves.ts';
 import { aStore, Master, settled, stateOf } from './tasks/service-rig.ts';
 
+const LEASE_TTL_MS = 20_000;
 const ASK = { trainer: 'a', blockMs: 1_000 };
 
 let master: Master;
@@ -17,6 +19,7 @@ async function open(ended: number): Promise<Saves> {
     fence,
     passes: 5,
     ended,
+    leaseTtlMs: LEASE_TTL_MS,
     stopSignal: stopSignal.signal,
     changed: createSignal(),
     onFatal,
@@ -60,4 +63,54 @@ it('the next master goes on numbering where this one was', async () => {
   expect(await next.request({ ...ASK, trainer: 'b' })).toEqual({ pass: 2, choice: 2 });
   expect(await next.request({ ...ASK, choice: 1 })).toBeUndefined();
   expect(master.ends).toEqual([]);
+});
+
+it('refuses a block time that a master would wait too long for', async () => {
+  const longest = 4 * LEASE_TTL_MS;
+  await expect(saves.request({ ...ASK, blockMs: longest + 1 })).rejects.toMatchObject({ code: 'BadMessage' });
+  expect(await saves.request({ ...ASK, blockMs: longest })).toEqual({ pass: 1, choice: 1 });
+});
+
+it.each([
+  { type: 'gone', trainer: 'a' },
+  { type: 'roster', trainers: ['b'] },
+] as const)('forgets a chosen trainer that is registered no more: $type', async (event) => {
+  await saves.request(ASK);
+  saves.tell({ type: 'gone', trainer: 'b' });
+  saves.tell({ type: 'roster', trainers: ['a', 'b'] });
+  expect(await saves.request({ ...ASK, trainer: 'b' })).toBeUndefined();
+  saves.tell(event);
+  expect(saves.isWanted()).toBe(true);
+  expect(await saves.request({ ...ASK, trainer: 'b' })).toEqual({ pass: 1, choice: 2 });
+});
+
+describe('a trainer that renews its choice and never writes', () => {
+  /** Renews until its time is over. */
+  async function renewAll(trainer: string): Promise<void> {
+    const blockMs = 4 * LEASE_TTL_MS;
+    let chosen = await saves.request({ trainer, blockMs });
+    expect(chosen).toBeDefined();
+    for (let ms = 0; ms < LIMITS.saveModelMs; ms += blockMs / 2) {
+      await master.clock.advance(blockMs / 2);
+      chosen = await saves.request({ trainer, blockMs, choice: chosen?.choice ?? 0 });
+    }
+    expect(chosen).toBeUndefined();
+  }
+
+  it('lets another one save', async () => {
+    await renewAll('a');
+    expect(saves.isWanted()).toBe(true);
+    expect(await saves.request(ASK)).toBeUndefined();
+    expect(await saves.request({ ...ASK, trainer: 'b' })).toEqual({ pass: 1, choice: 2 });
+    expect(master.ends).toEqual([]);
+  });
+
+  it('fails the job when no other one does, as if it reported a failure', async () => {
+    for (let round = 0; round < 5; round++) {
+      expect(master.ends).toEqual([]);
+      await renewAll('a');
+      await master.clock.advance(4 * LEASE_TTL_MS);
+    }
+    expect(master.ends).toMatchObject([{ code: 'ModelNotSaved' }]);
+  });
 });

@@ -578,4 +578,5 @@ export const HOT_HEADERS: Readonly<Record<FrameKind, readonly HotHeader[]>> = {
     { type: 'pushLane', opening: OPENING.pushLane, write: writePushLaneReply, read: readPushLaneReply },
   ],
   error: [],
+  join: [],
 };

@@ -115,7 +115,7 @@ function createGateKeeper({ clock, log, version, patienceMs, metrics }: Stalenes
 
   function carryOut(effect: GateEffect, nowMs: number): void {
     if (effect.type === 'expired') {
-      log.warn(`trainer ${names.get(effect.holder)} has pushed nothing for ${patienceMs} ms: not waiting for it`);
+      log.warn(`trainer ${names.get(effect.holder)} has pushed nothing for ${effect.silentMs} ms: not waiting for it`);
       return;
     }
     const pull = waiting.get(effect.request);
