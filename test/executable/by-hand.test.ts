@@ -16,6 +16,8 @@ const ADDRESS = /^127\.0\.0\.1:\d+$/;
 const now = z.number().min(1.7e9).max(1e10);
 
 const schemas = {
+  job: z.object({ id: z.uuid() }),
+  trainer: z.strictObject({ address: z.string().regex(ADDRESS), job: z.uuid() }),
   pserver: z.strictObject({
     id: z.int(),
     instance: z.string().regex(/127\.0\.0\.1:\d+$/),
@@ -72,10 +74,11 @@ function expectLivingKeys(entries: Entries): void {
   expect(trainers).toHaveLength(2);
   for (const key of trainers) {
     expect(z.uuid().safeParse(key.slice('/trainer/'.length)).success).toBe(true);
-    expect(entries.get(key)?.value).toMatch(ADDRESS);
+    expect(schemas.trainer.parse(json(entries, key)).job).toBe(schemas.job.parse(json(entries, '/job')).id);
   }
   // What belongs to a process hangs on its lease, and nothing else does: /ps_desired outlives who wrote it.
-  expect(leased(entries).sort()).toEqual(['/master/addr', '/master/lock', '/ps/0', '/ps/1', ...trainers].sort());
+  const masters = ['/master/addr', '/master/lock', '/master/secret'];
+  expect(leased(entries).sort()).toEqual([...masters, '/ps/0', '/ps/1', ...trainers].sort());
 }
 
 describe.skipIf(reason !== undefined)(`a cluster by hand on etcd${reason === undefined ? '' : ` (${reason})`}`, () => {
