@@ -6,7 +6,7 @@
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued mutations chaos-etcd chaos-sqlite sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued mutations chaos-etcd chaos-sqlite hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -36,6 +36,7 @@ run_step() {
       run_chaos --store etcd
       ;;
     chaos-sqlite) run_chaos --store sqlite ;;
+    hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'

@@ -43,7 +43,7 @@ function partsOf(drawer: RequestDrawer, spec: ParameterSpec, parts: Parts, withG
   return segments;
 }
 
-/** Small, so that the model stays as good as it was; now and then not a number at all. */
+/** Small, so that the model stays as good as it was; sometimes not a number at all. */
 function gradients(drawer: RequestDrawer, floats: number): Uint8Array {
   const value = drawer.below(20) === 0 ? Number.NaN : 1e-9;
   return new Uint8Array(new Float32Array(floats).fill(value).buffer);
