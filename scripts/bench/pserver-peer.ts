@@ -37,9 +37,9 @@ const ENDLESS = createPushPlan({
 
 async function serve(spec: ParameterSpec): Promise<void> {
   const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
-  const heads = Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1, revision: 1n }));
-  for (const { shard } of heads) parameters.addShard(shard);
-  const shards = new OwnedShards({ spec, shards: SHARDS, tasks: TASKS }, heads, {
+  const heads = Array.from({ length: SHARDS }, (_, unit) => ({ unit, epoch: 1, led: 1 }));
+  for (const { unit } of heads) parameters.addShard(unit);
+  const shards = new OwnedShards({ spec, shards: SHARDS, units: SHARDS, tasks: TASKS }, heads, {
     ...{ parameters, ledgers: new Map(), seqs: new Map() },
   });
   const serving = createServing({

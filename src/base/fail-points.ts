@@ -21,7 +21,7 @@ export const FAIL_POINTS = {
   'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
   'pserver.rounds-loaded': 'sync mode: the parameters are loaded, no shard is taken',
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
-  'pserver.shard-taken': 'the head of one more shard names this pserver',
+  'heads.changed': 'a transaction on the heads of units is answered, nothing acts on it',
   'pserver.shards-taken': 'all heads name it, and it does not serve yet',
   'pserver.opened': 'the loaded file is marked as outdated, nothing is applied',
   'push.received': 'a push is about to be judged',

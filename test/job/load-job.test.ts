@@ -52,7 +52,10 @@ describe('a valid job', () => {
       tables: {},
       blocks: {},
       training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
-      cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
+      cluster: {
+        ...{ pservers: 1, minPservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512 },
+        leaseTtlMs: 5000,
+      },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
       checkpoint: { keep: 1, intervalMs: 600_000 },
       hooks: { before: [], after: [] },
@@ -240,6 +243,26 @@ describe('errors name place, field and what was meant', () => {
       'fewer shards than pservers',
       `${SMALL}cluster: { pservers: 3, shards: 2 }\n`,
       'job.yaml:4:22: cluster.pservers: 2 shards cannot be spread over 3 pservers: expected at least as many',
+    ],
+    [
+      'fewer pservers than the fewest',
+      `${SMALL}cluster: { pservers: 2, minPservers: 3 }\n`,
+      'job.yaml:4:22: cluster.pservers: expected at least minPservers (3)',
+    ],
+    [
+      'more pservers than the most',
+      `${SMALL}cluster: { pservers: 3, maxPservers: 2 }\n`,
+      'job.yaml:4:22: cluster.pservers: expected at most maxPservers (2)',
+    ],
+    [
+      'more units than shards',
+      `${SMALL}cluster: { shards: 4, units: 5 }\n`,
+      'job.yaml:4:30: cluster.units: expected at most shards (4)',
+    ],
+    [
+      'more pservers than units, some day',
+      `${SMALL}cluster: { units: 4, maxPservers: 5 }\n`,
+      'job.yaml:4:35: cluster.maxPservers: expected at most units (4)',
     ],
     [
       'softmax on sparse records',

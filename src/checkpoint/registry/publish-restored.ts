@@ -2,9 +2,9 @@
  * Makes restored files the job's checkpoints, in one transaction that requires that no pserver is alive: a pserver that
  * starts sees all of it or nothing.
  *
- * The heads of the shards (one key each, thousands of them) do not fit into one transaction and stay as they are.
+ * The heads of the units may be too many for one transaction and stay as they are.
  * Instead, `/restored` says: a head that was written before this key counts as one of owner (index, token), where
- * `index` is that of the file with the shard, and `token` was never the token of an owner.
+ * `index` is that of the file with the unit, and `token` was never the token of an owner.
  */
 import * as z from 'zod';
 import { pause } from '../../base/backoff.ts';
@@ -23,7 +23,7 @@ import type { StoreAccess } from './publish.ts';
 export const restoredSchema = z.object({
   /** Fencing token that the files carry. */
   token: z.string().regex(/^\d{1,20}$/),
-  /** Pservers that the shards were distributed to: shard s is in the file of index `plannedPrimary(s, pservers)`. */
+  /** Pservers that the units were distributed to: unit u is in the file of index `plannedPrimary(u, pservers)`. */
   pservers: z.int().min(1).max(LIMITS.pservers),
   /** The highest epoch in the files. */
   epoch: z.int().min(0),

@@ -1,4 +1,4 @@
-/** The head of a shard: who holds it. One key per shard; each change is one small transaction (DESIGN §7). */
+/** The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (DESIGN §7). */
 import * as z from 'zod';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 
@@ -10,8 +10,10 @@ const ownerSchema = z.strictObject({ index: count, token });
 export type Owner = z.infer<typeof ownerSchema>;
 
 const headSchema = z.strictObject({
-  /** Raised by each change of primary. */
+  /** Raised by 1 with each change of the head. */
   epoch: z.int().min(1),
+  /** The epoch with which this primary began to lead. */
+  led: z.int().min(1),
   primary: ownerSchema,
   inSync: z.array(ownerSchema).min(1),
 });
@@ -21,13 +23,8 @@ export const parseHead = (key: string, value: string): Head => parseStoreValue(h
 
 export const sameOwner = (a: Owner, b: Owner): boolean => a.index === b.index && a.token === b.token;
 
-/** The seed's `/pshards/<shard>/<replica>` value. Times in seconds since 1970. */
-export interface ReplicaRecord {
-  readonly id: number;
-  readonly shardid: number;
-  readonly created: number;
-  readonly modified: number;
-  readonly status: 'master' | 'backup';
-  readonly pserver: number;
-  readonly epoch: number;
+/** The head with which `owner` begins to lead, alone. */
+export function takenBy(owner: Owner, before: Pick<Head, 'epoch'> | undefined): Head {
+  const epoch = (before?.epoch ?? 0) + 1;
+  return { epoch, led: epoch, primary: owner, inSync: [owner] };
 }

@@ -4,18 +4,16 @@
  */
 import { assert } from '../../base/assert.ts';
 import type { ShardMoment } from '../../checkpoint/file/capture.ts';
-import { type PlacementStamp, stampOf } from '../../core/placement.ts';
+import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
+import { type Grouping, shardsOfUnits, unitOf } from '../../core/units/units.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { type ParameterMemoryStats, type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
-/** A shard's head as this pserver wrote it when it took the shard. */
-export interface OwnedHead {
-  readonly shard: number;
+/** A unit's head as this pserver wrote it. */
+export interface OwnedHead extends LedUnit {
   readonly epoch: number;
-  /** Of the store, when the head was written. */
-  readonly revision: bigint;
 }
 
 /** What was loaded into the shards. */
@@ -29,10 +27,8 @@ export interface ShardState {
 }
 
 /** What the shards are shards of. */
-export interface ShardedJob {
+export interface ShardedJob extends Grouping {
   readonly spec: ParameterSpec;
-  /** Shards of the job. */
-  readonly shards: number;
   /** Tasks of a pass. */
   readonly tasks: number;
 }
@@ -54,9 +50,9 @@ export class OwnedShards {
 
   constructor(job: ShardedJob, heads: Iterable<OwnedHead>, state: ShardState) {
     this.#job = job;
-    this.#heads = new Map([...heads].map((head) => [head.shard, head]));
-    this.#numbers = [...this.#heads.keys()].sort((a, b) => a - b);
-    this.#stamp = stampOf([...this.#heads.values()].map(({ revision }) => revision));
+    this.#heads = new Map([...heads].map((head) => [head.unit, head]));
+    this.#numbers = shardsOfUnits(this.#heads.keys(), job);
+    this.#stamp = stampOf(this.#heads.values(), job);
     this.#applyToAll = this.#actionsOf(SHARD_ACTION.apply);
     this.parameters = state.parameters;
     this.ledgers = createShardLedgers(job.tasks, this.#numbers, state.ledgers);
@@ -71,6 +67,11 @@ export class OwnedShards {
   }
 
   /** Ascending. */
+  get units(): readonly number[] {
+    return [...this.#heads.keys()].sort((a, b) => a - b);
+  }
+
+  /** Of the shards, ascending. */
   get numbers(): readonly number[] {
     return this.#numbers;
   }
@@ -89,7 +90,9 @@ export class OwnedShards {
   get blocks(): readonly Uint32Array[] {
     this.#blocks ??= this.#job.spec.dense.map((dense) => {
       const shardOfBlock = [...blockShards(dense, this.#job.shards)];
-      return Uint32Array.from(shardOfBlock.flatMap((shard, block) => (this.#heads.has(shard) ? [block] : [])));
+      return Uint32Array.from(
+        shardOfBlock.flatMap((shard, block) => (this.#headOf(shard) === undefined ? [] : [block])),
+      );
     });
     return this.#blocks;
   }
@@ -113,13 +116,17 @@ export class OwnedShards {
 
   /** The position of a shard at the instant of the call, for a checkpoint. */
   momentOf(shard: number): ShardMoment {
-    const head = this.#heads.get(shard);
+    const head = this.#headOf(shard);
     assert(head !== undefined, `shard ${shard} is owned`);
     return { shard, epoch: head.epoch, seq: this.#seqs[shard]!, ledger: this.ledgers.encode(shard) };
   }
 
-  stats(): ParameterMemoryStats & { readonly shards: number } {
-    return { ...this.parameters.stats(), shards: this.#numbers.length };
+  stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
+    return { ...this.parameters.stats(), units: this.#heads.size, shards: this.#numbers.length };
+  }
+
+  #headOf(shard: number): OwnedHead | undefined {
+    return this.#heads.get(unitOf(shard, this.#job.units));
   }
 
   #actionsOf(owned: number): Uint8Array {

@@ -1,5 +1,6 @@
 /** The one owner of a pserver's shards: what it tells requests and checkpoints. */
 import { expect, it } from 'vitest';
+import { stampOf } from '../../../src/core/placement.ts';
 import { createLedger } from '../../../src/core/shard/ledger.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import { blockCount, blockShards } from '../../../src/tensor/blocks.ts';
@@ -8,12 +9,11 @@ import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 import { makeParameters, NORMAL } from '../../tensor/fixture.ts';
 
 const SPEC: ParameterSpec = { dense: [{ name: 'w', shape: [400_000], initializer: NORMAL }], sparse: [] };
-const JOB = { spec: SPEC, shards: 5, tasks: 3 };
-/** Not in the order of the shards, as they are taken at the same time. */
+/** Unit 0 has shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2. */
+const JOB = { spec: SPEC, shards: 5, units: 3, tasks: 3 };
 const HEADS = [
-  { shard: 4, epoch: 7, revision: 30n },
-  { shard: 1, epoch: 2, revision: 31n },
-  { shard: 2, epoch: 1, revision: 29n },
+  { unit: 2, epoch: 1, led: 1 },
+  { unit: 1, epoch: 7, led: 2 },
 ];
 const { absent, apply, skip } = SHARD_ACTION;
 
@@ -26,11 +26,12 @@ const stateOf = (
   ledgers: new Map(ledgers),
 });
 
-it('names the set by the highest revision and the count', () => {
+it('names the set by its units, since when each is led, and the count of their shards', () => {
   const shards = new OwnedShards(JOB, HEADS, stateOf([]));
   expect(shards.numbers).toEqual([1, 2, 4]);
-  expect(shards.stamp).toEqual({ revision: '31', shards: 3 });
-  expect(shards.stats()).toMatchObject({ shards: 3, bytes: shards.parameters.stats().bytes });
+  expect(shards.units).toEqual([1, 2]);
+  expect(shards.stamp).toEqual(stampOf(HEADS, JOB));
+  expect(shards.stats()).toMatchObject({ units: 2, shards: 3, bytes: shards.parameters.stats().bytes });
 });
 
 it('applies an update to all owned shards or to some, and refuses the others', () => {
@@ -58,7 +59,7 @@ it('counts from where the shards were loaded, and tells checkpoints the position
   shards.advance(undefined);
   shards.advance([1]);
   expect(shards.version).toBe(14);
-  expect(shards.momentOf(1)).toEqual({ shard: 1, epoch: 2, seq: 12, ledger: createLedger(JOB.tasks).encode() });
+  expect(shards.momentOf(1)).toEqual({ shard: 1, epoch: 7, seq: 12, ledger: createLedger(JOB.tasks).encode() });
   expect(shards.momentOf(2)).toMatchObject({ epoch: 1, seq: 1 });
   expect(shards.momentOf(4)).toEqual({ shard: 4, epoch: 7, seq: 13, ledger: ledger.encode() });
   expect(() => shards.momentOf(3)).toThrow('shard 3 is owned');
@@ -86,5 +87,5 @@ it('keeps the heads in another state of the shards, and the old state as it was'
   expect(after.stamp).toEqual(before.stamp);
   expect(after.parameters).toBe(other.parameters);
   expect(after.momentOf(4)).toMatchObject({ epoch: 7, seq: 4 });
-  expect(before.momentOf(1)).toMatchObject({ epoch: 2, seq: 10 });
+  expect(before.momentOf(1)).toMatchObject({ epoch: 7, seq: 10 });
 });

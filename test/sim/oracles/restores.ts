@@ -7,7 +7,7 @@ import { isPaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import type { CheckpointEntry } from '../../../src/checkpoint/registry/entry.ts';
 import { generationsOf, isClean } from '../../../src/checkpoint/registry/entry.ts';
-import { plannedShards } from '../../../src/core/placement.ts';
+import { plannedUnits } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
 
@@ -35,8 +35,8 @@ export function restores(world: World): Oracle {
   };
 
   const ownersOf = (index: number): Set<string> => {
-    const shards = plannedShards(index, world.pservers, world.shards);
-    const heads = shards.map((shard) => world.get(keys.head(shard)));
+    const units = plannedUnits(index, world.pservers, world.units);
+    const heads = units.map((unit) => world.get(keys.head(unit)));
     return new Set(heads.map((head) => (head === undefined ? '' : tokenIn(head.value))));
   };
 
@@ -64,7 +64,7 @@ export function restores(world: World): Oracle {
     world.violated(`${process.name} raised the ${what} although the last state of its shards was saved`);
   }
 
-  function tookShard({ process, key, before }: Written): void {
+  function tookUnit({ process, key, before }: Written): void {
     if (before === undefined || claims.get(process)?.hasRaised === true) return;
     const index = indexOf(process);
     const token = tokenIn(before.value);
@@ -105,7 +105,7 @@ export function restores(world: World): Oracle {
       if (key === keys.ps(index)) claimed(written);
       else if (key === keys.recovery) raised(process, 'recovery number');
       else if (key === keys.cut) raised(process, 'timeline');
-      else if (key.startsWith(keys.headsPrefix)) tookShard(written);
+      else if (key.startsWith(keys.headsPrefix)) tookUnit(written);
       else if (key.startsWith(keys.partingPrefix)) {
         const { timeline } = JSON.parse(value) as CheckpointEntry;
         savedBy(index, key.slice(keys.partingPrefix.length), Number(timeline));

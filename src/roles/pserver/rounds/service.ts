@@ -11,12 +11,13 @@ import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
+import { shardsOfUnits } from '../../../core/units/units.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
+import { formerOwners, readPlannedHeads, takeUnits } from '../take-units.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
@@ -26,23 +27,27 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
   const { cluster, training } = record.job;
   const { shards, pservers } = cluster;
+  const { units } = record;
   const { seed } = training;
   const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, shards });
+  const heads = await readPlannedHeads(context, { index, pservers, units });
   const loading: LoadRoundsOptions = {
     ...{ context, fence, index, folder, waitSignal: stopSignal, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
-    shards: heads.map(({ shard }) => shard),
+    shards: shardsOfUnits(
+      heads.map(({ unit }) => unit),
+      { shards, units },
+    ),
     makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const loaded = await loadAtStart(loading, formerOwners(heads, me), cut);
   failPoint('pserver.rounds-loaded');
-  const taken = await takeShards(context, fence, me, heads);
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads);
   await sweepOrphans(options, loaded.files);
-  context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
-  const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, loaded);
+  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, taken, loaded);
+  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   const whole = { ...options, batches: roundPlanOf(record) };
   return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
 }
@@ -112,7 +117,8 @@ class RoundService implements ShardService {
 
   stats(): ReturnType<OwnedShards['stats']> {
     const { shards } = this.#state;
-    return this.#isGoingBack ? { rows: 0, bytes: 0, reservedBytes: 0, shards: shards.numbers.length } : shards.stats();
+    const stats = shards.stats();
+    return this.#isGoingBack ? { ...stats, rows: 0, bytes: 0, reservedBytes: 0 } : stats;
   }
 
   info(): ShardsInfo {

@@ -10,15 +10,18 @@ import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
 import { type Generation, generationsOf } from '../../../checkpoint/registry/entry.ts';
 import { type Owner, sameOwner } from '../../../cluster/placement/heads.ts';
+import { shardsOfUnit } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import { type LastState, lastState } from '../files/last-state.ts';
 import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
-import { formerOwners, type PlannedHead } from '../take-shards.ts';
+import { formerOwners, type PlannedHead } from '../take-units.ts';
 
 export interface LoadShardsOptions extends FileWait {
   readonly me: Owner;
   readonly heads: readonly PlannedHead[];
+  /** Of the job. */
+  readonly units: number;
   readonly expected: ExpectedJob;
   readonly into: Parameters;
   /** What shards without a state take over from another job. */
@@ -48,22 +51,25 @@ export interface FilledShards extends LoadedShards {
 }
 
 export async function loadShards(options: LoadShardsOptions): Promise<FilledShards> {
-  const { heads, me, into, context } = options;
+  const { heads, me, into, context, units, expected } = options;
+  const shardsOf = (unit: number): number[] => shardsOfUnit(unit, { units, shards: expected.shards });
   const owners = formerOwners(heads, me);
   const parts: LoadedShards[] = [];
   for (const owner of owners) {
     const shards = heads
       .filter(({ head }) => head !== undefined && sameOwner(head.primary, owner))
-      .map(({ shard }) => shard);
+      .flatMap(({ unit }) => shardsOf(unit));
     parts.push(await loadFrom(options, owner, shards));
   }
   // A shard that its former owner took but never saved is lost as well.
   const initial: number[] = [];
-  for (const { shard, head } of heads) {
-    if (into.hasShard(shard)) continue;
-    if (head !== undefined) context.host.log.debug(`shard ${shard} starts from its initial values`);
-    into.addShard(shard);
-    initial.push(shard);
+  for (const { unit, head } of heads) {
+    const absent = shardsOf(unit).filter((shard) => !into.hasShard(shard));
+    if (head !== undefined && absent.length > 0) {
+      context.host.log.debug(`${absent.length} shards of unit ${unit} start from their initial values`);
+    }
+    for (const shard of absent) into.addShard(shard);
+    initial.push(...absent);
   }
   return {
     warm: await warmUp(options, initial),

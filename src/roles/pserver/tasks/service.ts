@@ -13,7 +13,7 @@ import { sweepOrphans } from '../files/sweep.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { readPlannedHeads, takeShards } from '../take-shards.ts';
+import { readPlannedHeads, takeUnits } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 import type { StalenessCounts } from './staleness.ts';
 
@@ -25,13 +25,14 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const { context, record, spec, index, fence, folder } = options;
   const { cluster, training, checkpoint } = record.job;
   const { shards, pservers } = cluster;
+  const { units } = record;
   const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, shards });
+  const heads = await readPlannedHeads(context, { index, pservers, units });
   const parameters = createParameters({ spec, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { warmStart } = record;
   const loaded = await loadShards({
-    ...{ context, index, me, heads, folder, expected, into: parameters, warmStart },
+    ...{ context, index, me, heads, units, folder, expected, into: parameters, warmStart },
     ...{ waitSignal: options.stopSignal, onWaiting: options.onWaiting },
   });
   failPoint('pserver.loaded');
@@ -41,10 +42,10 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   for (const snapshot of loaded.partings) {
     await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
   }
-  const taken = await takeShards(context, fence, me, heads);
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads);
   await sweepOrphans(options, loaded.files);
-  const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, { ...loaded, parameters });
-  context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
+  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, taken, { ...loaded, parameters });
+  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   return new TaskService(options, { shards: owned, loaded, raised });
 }
 

@@ -56,9 +56,13 @@ export class RoundsRig {
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
   constructor({ spec, parameters, held, shards, lanes, tasks, version = 0 }: RigOptions) {
-    const heads = held.map((shard) => ({ shard, epoch: 1, revision: 1n }));
+    const heads = held.map((unit) => ({ unit, epoch: 1, led: 1 }));
     const seqs = new Map(held.map((shard) => [shard, version]));
-    const owned = new OwnedShards({ spec, shards, tasks }, heads, { parameters, ledgers: new Map(), seqs });
+    const owned = new OwnedShards({ spec, shards, units: shards, tasks }, heads, {
+      parameters,
+      ledgers: new Map(),
+      seqs,
+    });
     this.ledger = owned.ledgers;
     this.rounds = new Rounds({
       clock: this.clock,
