@@ -245,26 +245,6 @@ describe('errors name place, field and what was meant', () => {
       'job.yaml:4:22: cluster.pservers: 2 shards cannot be spread over 3 pservers: expected at least as many',
     ],
     [
-      'fewer pservers than the fewest',
-      `${SMALL}cluster: { pservers: 2, minPservers: 3 }\n`,
-      'job.yaml:4:22: cluster.pservers: expected at least minPservers (3)',
-    ],
-    [
-      'more pservers than the most',
-      `${SMALL}cluster: { pservers: 3, maxPservers: 2 }\n`,
-      'job.yaml:4:22: cluster.pservers: expected at most maxPservers (2)',
-    ],
-    [
-      'more units than shards',
-      `${SMALL}cluster: { shards: 4, units: 5 }\n`,
-      'job.yaml:4:30: cluster.units: expected at most shards (4)',
-    ],
-    [
-      'more pservers than units, some day',
-      `${SMALL}cluster: { units: 4, maxPservers: 5 }\n`,
-      'job.yaml:4:35: cluster.maxPservers: expected at most units (4)',
-    ],
-    [
       'softmax on sparse records',
       SMALL.replace('lr }', 'softmax }'),
       'job.yaml:3:16: model.type: softmax needs dense inputs: expected data.format idx, not libsvm',
