@@ -7,6 +7,7 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
+import { groupingOf } from '../../cluster/job/job-plan.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -14,11 +15,14 @@ import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
+import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
+import { readRestored } from './files/restored.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
+import { watchOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
 import { createHandler } from './serve.ts';
@@ -50,6 +54,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let recoveries: RecoveryView | undefined;
   let cuts: CutView | undefined;
   let master: MasterSecret | undefined;
+  let view: PlacementView | undefined;
   const fatal = new AbortController();
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
@@ -58,6 +63,9 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     try {
       await watch.known;
       waitingFor = 'an index';
+      view = followPlacement(context, groupingOf(record), onFatal);
+      const seen = view;
+      await seen.changed.until(() => seen.isLoaded() || undefined, AbortSignal.any([watch.stopSignal, fatal.signal]));
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
@@ -65,7 +73,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
         lease,
         address: listening.address,
         wanted: options.index,
-        desired: record.job.cluster.pservers,
+        desired: () => seen.desired()!,
+        desiredChanged: seen.changed,
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });
@@ -84,7 +93,13 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const onWaiting = (what = 'its shards'): void => {
         waitingFor = what;
       };
-      const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
+      const orphans = watchOrphans({
+        ...{ clock: context.host.clock, view, index: claimed.index },
+        restored: await readRestored(context),
+        boundMs: ORPHAN_LEASES * record.job.cluster.leaseTtlMs,
+      });
+      await seen.changed.until(() => seen.isLive(claimed.index, claimed.fence.token) || undefined, stopSignal);
+      const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -105,10 +120,14 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     cuts?.cancel();
     master?.cancel();
     await service?.stopSaving();
+    view?.cancel();
     await lease?.release();
     await listening.server.close();
   }
 }
+
+/** So many lease times a pserver is waited for that should take units before another one takes them. */
+const ORPHAN_LEASES = 2;
 
 const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
   role: 'pserver',
@@ -118,7 +137,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'metrics' | 'master' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
@@ -134,7 +153,7 @@ async function startService(owned: OwnedIndex, options: StartOptions): Promise<S
     const own = { ...options, context, record, index, fence, lease, spec };
     return await (cuts === undefined ? startTaskService(own) : startRoundService({ ...own, cuts }));
   } catch (error) {
-    if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
+    if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);
     }
     throw error;
