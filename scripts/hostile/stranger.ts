@@ -6,7 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { ClusterContext } from '../../src/cluster/context.ts';
+import { placedJob } from '../../src/cluster/job/job-plan.ts';
 import type { JobRecord } from '../../src/cluster/job/job-record.ts';
+import { parseHead } from '../../src/cluster/placement/heads.ts';
+import { type LedUnit, stampOf } from '../../src/core/placement.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import type { RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
@@ -54,7 +57,7 @@ export async function runStranger(options: StrangerOptions): Promise<void> {
     await Promise.all(
       Array.from({ length: IN_FLIGHT }, async (_, number) => {
         for (let sent = 0; !signal.aborted; sent++) {
-          if (number === 0 && sent % READ_EVERY === 0) await readStore(context, known);
+          if (number === 0 && sent % READ_EVERY === 0) await readStore(context, record, known);
           await sendOne({ ...options, known, drawer, channels });
         }
       }),
@@ -77,10 +80,20 @@ interface Sending extends StrangerOptions {
   readonly channels: Map<string, Channel>;
 }
 
-async function sendOne({ context, spec, known, drawer, channels, types, answered, signal }: Sending): Promise<void> {
+async function sendOne({
+  context,
+  record,
+  spec,
+  known,
+  drawer,
+  channels,
+  types,
+  answered,
+  signal,
+}: Sending): Promise<void> {
   const header = drawer.draw(types);
   const address = addressFor(header.type, drawer, known);
-  if (address === undefined) return readStore(context, known);
+  if (address === undefined) return readStore(context, record, known);
   const channel = channels.get(address) ?? context.network.connect(address);
   channels.set(address, channel);
   try {
@@ -106,22 +119,18 @@ function addressFor(type: string, drawer: RequestDrawer, known: KnownValues): st
 }
 
 /** Addresses, trainers, stamps and numbers, as any client of the store sees them. */
-async function readStore({ store, keys }: ClusterContext, known: KnownValues): Promise<void> {
+async function readStore({ store, keys }: ClusterContext, record: JobRecord, known: KnownValues): Promise<void> {
   const { entries } = await store.range({ prefix: `${keys.chroot}/` });
-  const revisions = new Map<string, { revision: bigint; shards: number }>();
-  for (const { key, value, modRevision } of entries) {
+  const led = new Map<number, LedUnit[]>();
+  for (const { key, value } of entries) {
     if (key === keys.masterAddr) known.note('masterAddress', value);
     if (key.startsWith(keys.psPrefix)) known.note('pserverAddress', value);
     if (key.startsWith(keys.trainersPrefix)) known.note('trainer', key.slice(keys.trainersPrefix.length));
     if (key === keys.recovery) known.note('recovery', Number(value));
     if (!key.startsWith(keys.headsPrefix)) continue;
-    const { primary } = JSON.parse(value) as { primary: { index: number } };
-    const at = revisions.get(String(primary.index)) ?? { revision: 0n, shards: 0 };
-    if (modRevision > at.revision) at.revision = modRevision;
-    at.shards += 1;
-    revisions.set(String(primary.index), at);
+    const head = parseHead(key, value);
+    const unit = { unit: Number(key.slice(keys.headsPrefix.length)), led: head.led };
+    led.set(head.primary.index, [...(led.get(head.primary.index) ?? []), unit]);
   }
-  for (const { revision, shards } of revisions.values()) {
-    known.note('placement', { revision: String(revision), shards });
-  }
+  for (const units of led.values()) known.note('placement', stampOf(units, placedJob(record)));
 }

@@ -92,10 +92,8 @@ export const LIMITS = {
   storeTxnBytes: 1_540_000,
 
   shards: 65_536,
-  /**
-   * Shards that a pserver takes at a time: enough transactions to share the store's syncs, few enough not to crowd it.
-   */
-  shardsTakenAtOnce: 64,
+  /** Groups of shards that move together; each has a key in the store. */
+  units: 4096,
   pservers: 1024,
   passes: 1_000_000,
   trainers: 4096,

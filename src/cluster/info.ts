@@ -67,12 +67,13 @@ const servingFields = {
   state: z.literal('working'),
   ...processFields,
   index: count,
+  units: count,
   shards: count,
   rows: count,
   /** In use by rows, blocks and indexes; and reserved by the kernels. */
   bytes: count,
   reservedBytes: count,
-  /** Highest revision among the head keys of its shards, and their number. */
+  /** Digest of the units that it leads, and the number of their shards. */
   placement: z.strictObject({ revision: z.string(), shards: count }),
   /** False while the store has not renewed the lease in time: then nothing is served. */
   held: z.boolean(),

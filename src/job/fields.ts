@@ -203,6 +203,10 @@ export const trainingFields = {
 
 export const clusterCounts = {
   pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
+  minPservers: countOf(1, LIMITS.pservers).default(1).describe('Fewest pservers that the job may be resized to.'),
+  maxPservers: countOf(1, LIMITS.pservers)
+    .optional()
+    .describe('Most pservers that the job may be resized to. Default: `pservers`.'),
   trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
   minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
   maxTrainers: countOf(1, LIMITS.trainers)
@@ -211,6 +215,9 @@ export const clusterCounts = {
   shards: countOf(1, LIMITS.shards)
     .default(512)
     .describe('Parts that the parameters are partitioned into; fixed for the life of the job.'),
+  units: countOf(1, LIMITS.units)
+    .optional()
+    .describe('Groups of shards that live and move together. Default: 64, or 4 times `maxPservers` if that is more.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')

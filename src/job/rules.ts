@@ -2,6 +2,7 @@
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
+import { maxPserversOf } from './cluster-sizes.ts';
 import type { JobFile } from './schema.ts';
 
 export interface RuleBroken {
@@ -24,16 +25,30 @@ export function brokenRules(file: JobFile): RuleBroken[] {
 }
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
-  const { shards, pservers, trainers, minTrainers, maxTrainers } = cluster;
+  const { shards, pservers, trainers, minTrainers, maxTrainers, minPservers } = cluster;
+  const maxPservers = maxPserversOf(cluster);
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
   if (shards < pservers) {
     refuse('pservers', `${shards} shards cannot be spread over ${pservers} pservers: expected at least as many`);
   }
+  if (pservers < minPservers) refuse('pservers', `expected at least minPservers (${minPservers})`);
+  else if (pservers > maxPservers) refuse('pservers', `expected at most maxPservers (${maxPservers})`);
+  if (shards >= pservers) broken.push(...unitRules(cluster, maxPservers));
   if (minTrainers > maxTrainers) refuse('minTrainers', `expected at most maxTrainers (${maxTrainers})`);
   else if (trainers < minTrainers) refuse('trainers', `expected at least minTrainers (${minTrainers})`);
   else if (trainers > maxTrainers) refuse('trainers', `expected at most maxTrainers (${maxTrainers})`);
   return broken;
+}
+
+/** Each pserver can have a unit, and each unit has a shard. */
+function unitRules({ units, shards }: JobFile['cluster'], maxPservers: number): RuleBroken[] {
+  if (units !== undefined && units > shards) {
+    return [{ path: ['cluster', 'units'], message: `expected at most shards (${shards})` }];
+  }
+  if (maxPservers <= (units ?? shards)) return [];
+  const most = units === undefined ? `shards (${shards})` : `units (${units})`;
+  return [{ path: ['cluster', 'maxPservers'], message: `expected at most ${most}` }];
 }
 
 const countOf = (paths: string | string[] | undefined): number =>

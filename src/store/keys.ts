@@ -48,9 +48,9 @@ export interface Keys {
   readonly pserversPrefix: string;
   pserver(index: number): string;
   readonly clusterStatus: string;
-  /** The head of a shard: {epoch, primary, inSync}, owners named by (index, token). */
+  /** The head of a unit of shards: {epoch, led, primary, inSync}, owners named by (index, token). */
   readonly headsPrefix: string;
-  head(shard: number): string;
+  head(unit: number): string;
   replica(shard: number, replica: number): string;
   readonly replicasPrefix: string;
   readonly trainersPrefix: string;
@@ -102,7 +102,7 @@ export function keysOf(chroot: string): Keys {
     pserver: (index) => at(`pservers/${index}`),
     clusterStatus: at('pserver_cluster_status'),
     headsPrefix: at('heads/'),
-    head: (shard) => at(`heads/${shard}`),
+    head: (unit) => at(`heads/${unit}`),
     replica: (shard, replica) => at(`pshards/${shard}/${replica}`),
     replicasPrefix: at('pshards/'),
     trainersPrefix: at('trainer/'),

@@ -1,5 +1,6 @@
 /** Initializers as kernels take them: a kind, two numbers, a key. */
-import { fnv1a64, mix64 } from './shard-hash.ts';
+import { mix64 } from '../base/mix64.ts';
+import { fnv1a64 } from './shard-hash.ts';
 import type { Initializer } from './spec.ts';
 
 export interface KernelInitializer {

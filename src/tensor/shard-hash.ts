@@ -5,22 +5,15 @@
  *   hash           = mix64(id XOR nameHash(name)), with a row's id or a block's number as `id`
  *   shard          = floor((hash >> 32) × shards / 2^32)
  *
- * mix64 is the finalizer of splitmix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", 2014);
  * FNV-1a is Fowler, Noll & Vo's. These are the plain forms; kernels do the same to whole batches, and a test compares
  * them.
  */
 import { assert } from '../base/assert.ts';
+import { mix64 } from '../base/mix64.ts';
 
 const MASK_64 = 0xffff_ffff_ffff_ffffn;
 const FNV_OFFSET = 0xcbf2_9ce4_8422_2325n;
 const FNV_PRIME = 0x100_0000_01b3n;
-
-export function mix64(value: bigint): bigint {
-  let x = value & MASK_64;
-  x = ((x ^ (x >> 30n)) * 0xbf58_476d_1ce4_e5b9n) & MASK_64;
-  x = ((x ^ (x >> 27n)) * 0x94d0_49bb_1331_11ebn) & MASK_64;
-  return x ^ (x >> 31n);
-}
 
 export function fnv1a64(text: string): bigint {
   let hash = FNV_OFFSET;

@@ -35,6 +35,7 @@ const SHARDS = {
   ...PROCESS,
   role: 'pserver' as const,
   state: 'working' as const,
+  units: 2,
   shards: 4,
   rows: 30,
   bytes: 2_500_000,

@@ -42,6 +42,7 @@ async function setUp() {
       version: JOB_RECORD_VERSION,
       id: '6f8d2c1a-0000-4000-8000-00000000000a',
       created: 1,
+      units: 8,
       dataDir: folder,
       batchPlanId: batchPlanId(job, digest),
     },

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plannedPrimary, plannedShards, sameStamp, stampOf } from '../../src/core/placement.ts';
+import { type LedUnit, plannedPrimary, plannedUnits, sameStamp, stampOf } from '../../src/core/placement.ts';
 
 describe('a plan', () => {
-  it('gives each shard to one pserver, and to each as many as to any other, within one', () => {
+  it('gives each unit to one pserver, and to each as many as to any other, within one', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 600 }), (pservers, shards) => {
-        const all = Array.from({ length: pservers }, (_, index) => plannedShards(index, pservers, shards));
-        expect(all.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: shards }, (_, shard) => shard));
+      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 600 }), (pservers, units) => {
+        const all = Array.from({ length: pservers }, (_, index) => plannedUnits(index, pservers, units));
+        expect(all.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: units }, (_, unit) => unit));
         const sizes = all.map((mine) => mine.length);
         expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
         all.forEach((mine, index) => {
-          for (const shard of mine) expect(plannedPrimary(shard, pservers)).toBe(index);
+          for (const unit of mine) expect(plannedPrimary(unit, pservers)).toBe(index);
         });
       }),
     );
@@ -19,32 +19,28 @@ describe('a plan', () => {
 });
 
 describe('a stamp', () => {
-  const SHARDS = 6;
-  const changes = fc.array(fc.record({ shard: fc.nat(SHARDS - 1), isMine: fc.boolean(), inOne: fc.boolean() }), {
-    maxLength: 40,
-  });
+  const JOB = { units: 6, shards: 20 };
+  const changes = fc.array(fc.record({ unit: fc.nat(JOB.units - 1), isMine: fc.boolean() }), { maxLength: 40 });
+  const textOf = (led: readonly LedUnit[]): string => JSON.stringify(stampOf(led, JOB));
 
-  it('of a set of shards is never that of another set, as long as revisions grow', () => {
+  it('of a set of units is never that of another set, nor of the same units since another epoch', () => {
     fc.assert(
       fc.property(changes, (history) => {
-        /** Shard → revision of its head, of the shards that are mine. */
-        const mine = new Map<number, bigint>();
+        const mine = new Map<number, LedUnit>();
         const seen = new Map<string, string>();
-        let revision = 1n;
+        const epochs = new Map<number, number>();
         const check = (): void => {
-          const { revision: highest, shards } = stampOf(mine.values());
-          const set = JSON.stringify([...mine].map(([shard, head]) => [shard, String(head)]).sort());
-          const stamp = `${highest}/${shards}`;
+          const set = JSON.stringify([...mine.values()].sort((a, b) => a.unit - b.unit));
+          const stamp = textOf([...mine.values()]);
           expect(seen.get(stamp) ?? set).toBe(set);
           seen.set(stamp, set);
         };
         check();
-        for (const { shard, isMine, inOne } of history) {
-          // Several heads can change in one transaction, that is under one revision.
-          if (!inOne) revision += 1n;
-          if (inOne && [...mine.values()].includes(revision)) continue;
-          if (isMine) mine.set(shard, revision);
-          else mine.delete(shard);
+        for (const { unit, isMine } of history) {
+          const led = (epochs.get(unit) ?? 0) + 1;
+          epochs.set(unit, led);
+          if (isMine) mine.set(unit, { unit, led });
+          else mine.delete(unit);
           check();
         }
       }),
@@ -52,13 +48,17 @@ describe('a stamp', () => {
   });
 
   it('is the same for the same set, in whatever order', () => {
-    expect(sameStamp(stampOf([3n, 9n, 5n]), stampOf([9n, 5n, 3n]))).toBe(true);
-    expect(sameStamp(stampOf([3n, 9n]), stampOf([9n]))).toBe(false);
-    expect(sameStamp(stampOf([3n, 8n]), stampOf([3n, 9n]))).toBe(false);
-    expect(stampOf([])).toEqual({ revision: '0', shards: 0 });
+    const led = [3, 0, 5].map((unit) => ({ unit, led: unit + 1 }));
+    expect(sameStamp(stampOf(led, JOB), stampOf(led.toReversed(), JOB))).toBe(true);
+    expect(sameStamp(stampOf(led, JOB), stampOf(led.slice(1), JOB))).toBe(false);
+    expect(stampOf(led, JOB).shards).toBe(4 + 3 + 3);
+    expect(stampOf([], JOB)).toEqual({ revision: '0', shards: 0 });
   });
 
-  it('holds revisions beyond what a number can', () => {
-    expect(stampOf([2n ** 63n - 2n, 2n ** 63n - 1n]).revision).toBe('9223372036854775807');
+  it('is a number of 64 bits, whatever the epochs are', () => {
+    const led = Array.from({ length: JOB.units }, (_, unit) => ({ unit, led: Number.MAX_SAFE_INTEGER - unit }));
+    const { revision } = stampOf(led, JOB);
+    expect(BigInt(revision)).toBeLessThan(2n ** 64n);
+    expect(BigInt(revision)).toBeGreaterThan(2n ** 53n);
   });
 });

@@ -58,9 +58,10 @@ test('a pserver dies at each step of a push, and of its own start', async () => 
   const others = ['pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
   const master = hand.start('master');
   for (const step of ['received', 'applied', 'advanced']) await hand.diesAt('pserver 0', `push.${step}:kill@40`);
-  for (const step of ['claimed', 'loaded', 'recovery-raised', 'shard-taken', 'shards-taken']) {
-    await hand.diesAt('pserver 0', `pserver.${step}:kill@${step === 'shard-taken' ? 2 : 1}`);
+  for (const step of ['pserver.claimed', 'pserver.loaded', 'pserver.recovery-raised']) {
+    await hand.diesAt('pserver 0', `${step}:kill@1`);
   }
+  for (const step of ['heads.changed', 'pserver.shards-taken']) await hand.diesAt('pserver 0', `${step}:kill@1`);
   const stopped = hand.start('pserver 0');
   await stopped.said(/checkpoint .* published/);
   stopped.kill('SIGTERM');

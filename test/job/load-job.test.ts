@@ -52,7 +52,10 @@ describe('a valid job', () => {
       tables: {},
       blocks: {},
       training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
-      cluster: { pservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512, leaseTtlMs: 5000 },
+      cluster: {
+        ...{ pservers: 1, minPservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512 },
+        leaseTtlMs: 5000,
+      },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },
       checkpoint: { keep: 1, intervalMs: 600_000 },
       hooks: { before: [], after: [] },

@@ -44,7 +44,7 @@ export const OWNERSHIP: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/service.ts',
     find: '  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     replace:
-      '  if (!loaded.exact) await takeShards(context, fence, me, heads);\n  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
+      '  if (!loaded.exact) await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);\n  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     schedules: { mode: 'async' },
   },
   {
@@ -67,6 +67,20 @@ export const OWNERSHIP: readonly Mutation[] = [
     find: 'const raised = await raiseTimeline(options.context, options.fence, rolledBack);\n  return loadCut(options, raised.cut);',
     replace: 'return loadCut(options, cut);',
     schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'a head changes only as it was read',
+    file: 'src/cluster/placement/change-heads.ts',
+    find: 'if: [...also, ...changes.map(({ unit, modRevision }) => ({ key: keys.head(unit), modRevision }))],',
+    replace: 'if: [...also],',
+    tests: ['test/cluster/placement/change-heads.test.ts'],
+  },
+  {
+    rule: 'a stamp follows the units that a pserver leads, and since when',
+    file: 'src/core/placement.ts',
+    find: 'mix64(mix64(BigInt(unit)) + BigInt(since))',
+    replace: 'mix64(mix64(BigInt(unit)) + BigInt(since - since))',
+    tests: ['test/core/placement.test.ts'],
   },
   {
     rule: 'a pserver refuses a request that is meant for another one',

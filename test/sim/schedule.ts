@@ -112,7 +112,7 @@ function worldOf({ store, witness, supervisors }: Cluster, { mode, shape, worklo
   return {
     mode,
     keys: KEYS,
-    ...{ pservers: shape.pservers, shards: shape.shards, keep: workload.job.checkpoint.keep },
+    ...{ pservers: shape.pservers, shards: shape.shards, units: shape.units, keep: workload.job.checkpoint.keep },
     get: (key) => store.data.get(key),
     keyNames: () => store.data.range({ prefix: KEYS.chroot }).entries.map(({ key }) => key),
     filesOf: (index) => machineOf(index).disk.names(`${CHECKPOINTS_DIR}/${index}`),

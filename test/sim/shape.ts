@@ -5,6 +5,8 @@ export interface ClusterShape {
   readonly pservers: number;
   readonly trainers: number;
   readonly shards: number;
+  /** Groups that the shards move in. */
+  readonly units: number;
   /** Every operation of a pserver's disk takes so many times longer. */
   readonly diskSlowness: number;
   /** Each shard of a file is captured and written by itself, so that updates come in between. */
@@ -16,6 +18,7 @@ export const SMALL: ClusterShape = {
   pservers: 2,
   trainers: 3,
   shards: 6,
+  units: 4,
   diskSlowness: 1,
   isCapturedByShard: false,
 };
@@ -27,10 +30,13 @@ const TRAINERS = [1, 2, 2, 3, 3, 3, 4, 6] as const;
 export function drawShape(seed: number): ClusterShape {
   const dice = createDice(seed, 'shape');
   const pservers = dice.pick(PSERVERS);
+  const trainers = dice.pick(TRAINERS);
+  const shards = pservers + dice.whole(0, 5);
   return {
     pservers,
-    trainers: dice.pick(TRAINERS),
-    shards: pservers + dice.whole(0, 5),
+    trainers,
+    shards,
+    units: createDice(seed, 'units').whole(pservers, shards),
     diskSlowness: dice.pick([1, 1, 8, 40]),
     isCapturedByShard: dice.chance(0.6),
   };

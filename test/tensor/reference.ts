@@ -3,10 +3,11 @@
  * must give the same bits.
  */
 
+import { mix64 } from '../../src/base/mix64.ts';
 import { xavierBound } from '../../src/tensor/initializer.ts';
 import { cos, log, sin } from '../../src/tensor/math.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
-import { fnv1a64, mix64 } from '../../src/tensor/shard-hash.ts';
+import { fnv1a64 } from '../../src/tensor/shard-hash.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
 
 const f = Math.fround;

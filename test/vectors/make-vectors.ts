@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stampOf } from '../../src/core/placement.ts';
 import { createRoundPlan } from '../../src/core/rounds/plan.ts';
 import { shuffled } from '../../src/core/shuffle.ts';
 import { createFactorizationMachine } from '../../src/model/fm.ts';
@@ -31,6 +32,17 @@ function shards() {
     return { parameter: 'W', block, shards: 512, shard: shardOfBlock('W', block, 512) };
   });
   return { rows, blocks };
+}
+
+function stamps() {
+  const cases = [
+    { units: 4, shards: 8, led: [{ unit: 0, led: 1 }] },
+    { units: 4, shards: 8, led: [{ unit: 0, led: 2 }] },
+    { units: 3, shards: 8, led: [0, 2].map((unit) => ({ unit, led: 1 })) },
+    { units: 64, shards: 512, led: [63, 7, 21].map((unit) => ({ unit, led: 2 ** 40 + unit })) },
+    { units: 1, shards: 1, led: [] },
+  ];
+  return cases.map((one) => ({ ...one, stamp: stampOf(one.led, one) }));
 }
 
 function shuffle() {
@@ -164,6 +176,7 @@ function joining() {
 
 export const vectors: Readonly<Record<string, () => unknown>> = {
   shards,
+  stamps,
   shuffle,
   rounds,
   pushes,

@@ -17,6 +17,14 @@ def check_shards(vectors):
         check(model.shard_of(model.name_hash(case['parameter']), case['block'], case['shards']), case['shard'], case)
 
 
+def check_stamps(vectors):
+    for case in vectors:
+        led = [(one['unit'], one['led']) for one in case['led']]
+        check(str(model.stamp_revision(led)), case['stamp']['revision'], case)
+        shards = sum(len(range(unit, case['shards'], case['units'])) for unit, _ in led)
+        check(shards, case['stamp']['shards'], case)
+
+
 def check_shuffle(vectors):
     for case in vectors:
         check(model.shuffled(case['tasks'], case['seed'], case['pass']), case['order'], case)
@@ -98,12 +106,13 @@ def main(golden):
         return json.loads((golden / 'vectors' / name).read_text())
 
     check_shards(read('shards.json'))
+    check_stamps(read('stamps.json'))
     check_shuffle(read('shuffle.json'))
     check_pushes(read('pushes.json'))
     check_model(read('models.json'))
     check_frames(golden / 'frames')
     check_join(read('joining.json'))
-    print('the vectors of shards, shuffle, pushes, models, frames and joining hold')
+    print('the vectors of shards, stamps, shuffle, pushes, models, frames and joining hold')
 
 
 if __name__ == '__main__':

@@ -6,7 +6,7 @@ import struct
 import time
 from collections import namedtuple
 
-from model import name_hash, shard_of
+from model import name_hash, shard_of, stamp_revision
 from protocol import MOVED, RETRY, Failure, Peer
 
 # Number 0 of the dense parameters of `lr` is the bias, one block; number 0 of its tables is `w`.
@@ -26,25 +26,24 @@ class JobOver(Exception):
 class Placement:
     """Which pserver holds which shard, read at one revision of the store."""
 
-    def __init__(self, heads, claims, shards):
-        self.owners, self._stamps, self.addresses = [], {}, {}
-        for shard in range(shards):
-            self._add(heads.get(str(shard)), claims)
+    def __init__(self, heads, claims, units, shards):
+        self.owners, self._led, self.addresses = [0] * shards, {}, {}
+        for unit in range(units):
+            self._add(unit, heads.get(str(unit)), claims, range(unit, shards, units))
 
     def stamp(self, index):
-        revision, shards = self._stamps[index]
-        return {'revision': str(revision), 'shards': shards}
+        return {'revision': str(stamp_revision(self._led[index])), 'shards': self.owners.count(index)}
 
-    def _add(self, head, claims):
-        primary = json.loads(head.value)['primary'] if head else None
-        claim = claims.get(str(primary['index'])) if primary else None
-        if claim is None or primary['token'] != str(claim.created):
-            raise Failure('NotReady', 'a shard has no live pserver')
-        index = primary['index']
-        revision, shards = self._stamps.get(index, (0, 0))
-        self._stamps[index] = max(revision, head.modified), shards + 1
+    def _add(self, unit, head, claims, shards):
+        head = json.loads(head.value) if head else None
+        claim = claims.get(str(head['primary']['index'])) if head else None
+        if claim is None or head['primary']['token'] != str(claim.created):
+            raise Failure('NotReady', 'a unit of shards has no live pserver')
+        index = head['primary']['index']
+        self._led.setdefault(index, []).append((unit, head['led']))
         self.addresses[index] = claim.value
-        self.owners.append(index)
+        for shard in shards:
+            self.owners[shard] = index
 
 
 class Cluster:
@@ -53,7 +52,7 @@ class Cluster:
     def __init__(self, store, chroot, facts):
         self._store, self._chroot = store, chroot
         self._common = {'job': facts['id'], 'batchPlanId': facts['batchPlanId']}
-        self._shards = facts['job']['cluster']['shards']
+        self._units, self._shards = facts['units'], facts['job']['cluster']['shards']
         # Ids come again and again, and hashing is slow in Python.
         self._shard_of_row = functools.lru_cache(1 << 20)(lambda row: shard_of(TABLE, row, self._shards))
         self._stop = store.get(f'{chroot}/stop')
@@ -155,7 +154,7 @@ class Cluster:
         """Asks all at the same time; the placement that was asked by, and what each answered."""
         if self._placement is None:
             heads, claims = self._store.under(f'{self._chroot}/heads/', f'{self._chroot}/ps/')
-            self._placement = Placement(heads, claims, self._shards)
+            self._placement = Placement(heads, claims, self._units, self._shards)
         placement, waiting = self._placement, {}
         for index, (header, segments) in requests(placement).items():
             waiting[index] = self._peer(placement.addresses[index]).send(header, segments)

@@ -47,6 +47,11 @@ def shard_of(hashed_name, number, shards):
     return (mix64(number ^ hashed_name) >> 32) * shards >> 32
 
 
+def stamp_revision(led):
+    """Names the units that a pserver leads; of each also the epoch since when."""
+    return sum(mix64(mix64(unit) + since & MASK) for unit, since in led) & MASK
+
+
 def shuffled(tasks, seed, a_pass):
     """The order of a pass's tasks. Only the master needs it in async mode; it is here to be checked."""
     state = ((seed & LOW) * 0x9e3779b1 ^ (a_pass + 1) * 0x85ebca77 ^ seed >> 32) & LOW

@@ -2,9 +2,9 @@
  * Makes restored files the job's checkpoints, in one transaction that requires that no pserver is alive: a pserver that
  * starts sees all of it or nothing.
  *
- * The heads of the shards (one key each, thousands of them) do not fit into one transaction and stay as they are.
+ * The heads of the units may be too many for one transaction and stay as they are.
  * Instead, `/restored` says: a head that was written before this key counts as one of owner (index, token), where
- * `index` is that of the file with the shard, and `token` was never the token of an owner.
+ * `index` is that of the file with the unit, and `token` was never the token of an owner.
  */
 import * as z from 'zod';
 import { pause } from '../../base/backoff.ts';
@@ -14,6 +14,7 @@ import type { Disk } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';
+import { UUID_PATTERN } from '../file/paths.ts';
 import { type Cut, filesOfCut, parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
@@ -23,10 +24,12 @@ import type { StoreAccess } from './publish.ts';
 export const restoredSchema = z.object({
   /** Fencing token that the files carry. */
   token: z.string().regex(/^\d{1,20}$/),
-  /** Pservers that the shards were distributed to: shard s is in the file of index `plannedPrimary(s, pservers)`. */
+  /** Pservers that the units were distributed to: unit u is in the file of index `plannedPrimary(u, pservers)`. */
   pservers: z.int().min(1).max(LIMITS.pservers),
   /** The highest epoch in the files. */
   epoch: z.int().min(0),
+  /** Sync mode: names of the files, by index. The state of the job is what they have, and nothing is missing. */
+  files: z.array(z.string().regex(UUID_PATTERN)).max(LIMITS.pservers).optional(),
   /** Seconds since 1970. */
   timestamp: z.number(),
 });
@@ -215,6 +218,7 @@ function restoredText({ quiet, generations, timestamp }: PublishRestoredOptions)
     token: quiet.token.toString(),
     pservers: generations.length,
     epoch: epochs.reduce((most, epoch) => Math.max(most, epoch), 0),
+    ...(generations[0]?.round === undefined ? {} : { files: generations.map(({ uuid }) => uuid) }),
     timestamp,
   };
   return JSON.stringify(restored);

@@ -5,6 +5,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import type { Clock, Disk, Random } from '../../base/seams.ts';
 import { plannedPrimary } from '../../core/placement.ts';
+import { unitOf } from '../../core/units/units.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { corrupt, makeDurableFolder, openFile, withFile } from '../file/files.ts';
@@ -55,6 +56,8 @@ export interface RestoreOptions extends ContentOptions {
   readonly set: CheckpointSet;
   readonly variables: Variables;
   readonly pservers: number;
+  /** Of the job: shards of one unit stay together. Default: each shard is one. */
+  readonly units?: number | undefined;
   /** Checkpoint folder that the new files go to. */
   readonly folder: string;
   /** That the files are written under: greater than that of any owner before, and never of a live one. */
@@ -73,27 +76,32 @@ export interface Restored {
   readonly proof: Proof;
 }
 
-const shardsFor = (shards: readonly ShardSource[], index: number, pservers: number): ShardSource[] =>
-  shards.filter(({ shard }) => plannedPrimary(shard, pservers) === index);
+type Distribution = Pick<RestoreOptions, 'pservers' | 'units'>;
+
+function shardsFor({ shards, facts }: CheckpointSet, index: number, { pservers, units }: Distribution): ShardSource[] {
+  return shards.filter(({ shard }) => plannedPrimary(unitOf(shard, units ?? facts.shards), pservers) === index);
+}
 
 export const chosenSpec = ({ dense, sparse }: TrainedSpec, variables: Variables): TrainedSpec => ({
   dense: variables.dense.map((at) => dense[at]!),
   sparse: variables.sparse.map((at) => sparse[at]!),
 });
 
-/** Throws `CheckpointMissing` when a shard is in none of the files, `Usage` for more pservers than shards. */
+/** Throws `CheckpointMissing` when a shard is in none of the files, `Usage` for more pservers than units. */
 export async function planRestore(
   set: CheckpointSet,
-  { variables, pservers }: Pick<RestoreOptions, 'variables' | 'pservers'>,
+  { variables, pservers, units }: Pick<RestoreOptions, 'variables' | 'pservers' | 'units'>,
 ): Promise<RestorePlan> {
   expectWhole(set);
-  const { facts, shards } = set;
-  if (pservers > facts.shards) {
-    throw new PaddletError('Usage', `--pservers ${pservers}: the job has only ${facts.shards} shards`);
+  const { facts } = set;
+  const most = units ?? facts.shards;
+  if (pservers > most) {
+    const what = units === undefined ? 'shards' : 'units of shards';
+    throw new PaddletError('Usage', `--pservers ${pservers}: the job has only ${most} ${what}`);
   }
   const files = [];
   for (let index = 0; index < pservers; index++) {
-    const mine = shardsFor(shards, index, pservers);
+    const mine = shardsFor(set, index, { pservers, units });
     let rows = 0;
     for (const { reader, shard } of mine) {
       for (const table of variables.sparse) rows += await reader.rowCount(shard, table);
@@ -200,8 +208,8 @@ function metaOf({ set, variables, random, clock, token, ...options }: RestoreOpt
 }
 
 async function writeFile(options: RestoreOptions, { meta, temporary }: NewFile): Promise<Generation> {
-  const { disk, set, variables, pservers, signal, onBytes } = options;
-  const shards = shardsFor(set.shards, meta.index, pservers);
+  const { disk, set, variables, signal, onBytes } = options;
+  const shards = shardsFor(set, meta.index, options);
   const watch = { ...(signal && { signal }), ...(onBytes && { onBytes }) };
   const written = await withFile(await disk.create(temporary), (file) =>
     writeResharded({ file, meta, shards, variables, ...watch }),

@@ -1,6 +1,7 @@
-/** The records of the pushes of a job, from its record in the store. */
+/** What follows from the record of a job: the records of its pushes, and what its placement is of. */
 import { createRoundPlan, type RoundPlan } from '../../core/rounds/plan.ts';
 import { createPushPlan, type PushPlan, type PushPlanOptions } from '../../core/shard/push-plan.ts';
+import type { PlacedJob } from '../placement/placement-view.ts';
 import type { JobRecord } from './job-record.ts';
 
 export const pushPlanOf = (record: JobRecord): PushPlan => createPushPlan(planOptionsOf(record));
@@ -17,4 +18,10 @@ function planOptionsOf({ train, job }: JobRecord): PushPlanOptions {
   const { recordsPerTask, maxBadRecords } = job.data;
   const { batchSize, mode, pushEvery } = job.training;
   return { records, tasks, recordsPerTask, maxBadRecords, batchSize, pushEvery: mode === 'sync' ? 1 : pushEvery };
+}
+
+/** What a placement of the job is of. */
+export function placedJob({ units, job }: Pick<JobRecord, 'units' | 'job'>): PlacedJob {
+  const { shards, pservers } = job.cluster;
+  return { shards, units, pservers };
 }

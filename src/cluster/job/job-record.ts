@@ -8,6 +8,8 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { warmPlanSchema } from '../../checkpoint/load/warm-plan.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
+import { defaultUnits } from '../../core/units/units.ts';
+import { maxPserversOf } from '../../job/cluster-sizes.ts';
 import { type Job, parseJob } from '../../job/schema.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
@@ -27,7 +29,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 3;
+export const JOB_RECORD_VERSION = 4;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),
@@ -44,6 +46,8 @@ const recordSchema = z.strictObject({
   batchPlanId: z.string(),
   train: dataFactsSchema,
   test: dataFactsSchema.optional(),
+  /** Groups of shards that live and move together: shard s is of unit s mod `units`. Fixed for the life of the job. */
+  units: z.int().min(1).max(LIMITS.units),
   /** What is loaded from another job's checkpoint, for jobs with a warm start. */
   warmStart: warmPlanSchema.optional(),
   job: z.unknown(),
@@ -69,12 +73,21 @@ export function batchPlanId(job: Job, indexDigest: string): string {
   return createHash('sha256').update(JSON.stringify(decides)).digest('hex');
 }
 
+/** Worked out once, when the job is published: a restore to more pservers leaves the units as they are. */
+export const unitsOf = ({ cluster }: Job): number =>
+  cluster.units ?? defaultUnits(cluster.shards, maxPserversOf(cluster));
+
 /** Throws `VersionMismatch` for a record of another version, `StoreValueInvalid` for one that cannot be read. */
 export function parseJobRecord(key: string, value: string): JobRecord {
   const { version } = parseStoreValue(versionSchema, key, value);
   if (version !== JOB_RECORD_VERSION) throw otherVersion(key, version);
   const record = parseStoreValue(recordSchema, key, value);
-  return { ...record, job: parseJob(record.job) };
+  const job = parseJob(record.job);
+  const { shards } = job.cluster;
+  if (record.units > shards) {
+    throw new PaddletError('StoreValueInvalid', `${key}: ${record.units} units of ${shards} shards`);
+  }
+  return { ...record, job };
 }
 
 const versionSchema = z.object({ version: count });

@@ -1,14 +1,16 @@
 /**
- * The placement as the store has it: which pserver is primary of which shard, and its address. Trainers and the master
- * follow it; it is never computed from ids (DESIGN §3).
+ * The placement as the store has it: which pserver is primary of which unit of shards, and its address. Trainers and
+ * the master follow it; it is never computed from ids (DESIGN §3).
  */
-import { type PlacementStamp, stampOf } from '../../core/placement.ts';
+import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
+import { type Grouping, shardsOfUnit } from '../../core/units/units.ts';
 import { follow } from '../../store/follow.ts';
 import { followKey } from '../../store/follow-key.ts';
+import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { ClusterContext } from '../context.ts';
 import { createSignal, type Signal } from '../waiting.ts';
-import { type Head, parseHead } from './heads.ts';
+import { parseHead } from './heads.ts';
 import { checkDesired } from './ps-desired.ts';
 
 export interface PlacedPserver {
@@ -18,12 +20,13 @@ export interface PlacedPserver {
   readonly stamp: PlacementStamp;
 }
 
-/** A placement in which every shard has a live primary. */
+/** A placement in which every unit has a live primary. */
 export interface Placement {
   /** Changes with every change of the placement. */
   readonly version: number;
   /** Shard → position in `pservers`. */
   readonly primaryOf: Int32Array;
+  /** Those that lead a unit, by ascending index. */
   readonly pservers: readonly PlacedPserver[];
 }
 
@@ -31,7 +34,7 @@ export interface PlacementView {
   readonly changed: Signal;
   /** Whether all pservers and heads have been read once. */
   isLoaded(): boolean;
-  /** The present placement, or undefined while a shard lacks a live primary. */
+  /** The present placement, or undefined while a unit lacks a live primary. */
   current(): Placement | undefined;
   /** Changes with every change that is seen of pservers and heads. */
   version(): number;
@@ -49,10 +52,16 @@ interface Mirror {
   loaded: boolean;
 }
 
+/** What a placement is of. */
+export interface PlacedJob extends Grouping {
+  /** That the job should have. */
+  readonly pservers: number;
+}
+
 /** `onFatal` also gets `Resized`: the number of pservers is no longer the one that the caller started with. */
 export function followPlacement(
   context: ClusterContext,
-  job: { shards: number; pservers: number },
+  job: PlacedJob,
   onFatal: (error: Error) => void,
 ): PlacementView {
   const { keys, store } = context;
@@ -60,7 +69,7 @@ export function followPlacement(
   const owners: Mirror = { entries: new Map(), loaded: false };
   const heads: Mirror = { entries: new Map(), loaded: false };
   let version = 0;
-  let built: { placement: Placement | undefined; missing: string } | undefined;
+  let built: Built | undefined;
 
   const mirror = (prefix: string, into: Mirror) =>
     follow(
@@ -98,7 +107,7 @@ export function followPlacement(
     followKey(store, keys.psDesired, { onValue: onDesired, onEnd: onFatal }, context.host.clock),
   ];
   const isLoaded = (): boolean => owners.loaded && heads.loaded;
-  const view = (): { placement: Placement | undefined; missing: string } => {
+  const view = (): Built => {
     if (!isLoaded()) return { placement: undefined, missing: 'the store' };
     built ??= build(context, job, owners.entries, heads.entries, version);
     return built;
@@ -109,7 +118,7 @@ export function followPlacement(
     current: () => view().placement,
     version: () => version,
     missing: () => view().missing,
-    liveIndexes: () => liveIndexes(context, job.pservers, owners.entries),
+    liveIndexes: () => liveIndexes(keys, owners.entries),
     isLive: (index, token) => !owners.loaded || owners.entries.get(keys.ps(index))?.createRevision === token,
     cancel: () => {
       for (const cancel of cancels) cancel();
@@ -117,49 +126,55 @@ export function followPlacement(
   };
 }
 
-function liveIndexes(context: ClusterContext, pservers: number, owners: ReadonlyMap<string, KeyValue>): number[] {
-  const live: number[] = [];
-  for (let index = 0; index < pservers; index++) if (owners.has(context.keys.ps(index))) live.push(index);
-  return live;
+interface Built {
+  readonly placement: Placement | undefined;
+  readonly missing: string;
+}
+
+/** A unit with a live primary. */
+interface PlacedUnit extends LedUnit {
+  /** The primary's claim. */
+  readonly owner: KeyValue;
 }
 
 function build(
-  context: ClusterContext,
-  job: { shards: number; pservers: number },
+  { keys }: ClusterContext,
+  job: PlacedJob,
   owners: ReadonlyMap<string, KeyValue>,
   heads: ReadonlyMap<string, KeyValue>,
   version: number,
-): { placement: Placement | undefined; missing: string } {
-  const live = liveIndexes(context, job.pservers, owners);
-  if (live.length < job.pservers) {
-    const absent = Array.from({ length: job.pservers }, (_, index) => index).filter((index) => !live.includes(index));
-    return {
-      placement: undefined,
-      missing: `pserver ${absent.join(', ')} (${live.length} of ${job.pservers} are running)`,
-    };
+): Built {
+  const placed: PlacedUnit[] = [];
+  for (let unit = 0; unit < job.units; unit++) {
+    const entry = heads.get(keys.head(unit));
+    const head = entry && parseHead(entry.key, entry.value);
+    const owner = head && owners.get(keys.ps(head.primary.index));
+    if (head === undefined || owner?.createRevision.toString() !== head.primary.token) continue;
+    placed.push({ unit, led: head.led, owner });
   }
-  const positions = new Map<string, number>();
-  const revisions: bigint[][] = [];
-  const placed = live.map((index, position) => {
-    const owner = owners.get(context.keys.ps(index))!;
-    positions.set(`${index}/${owner.createRevision}`, position);
-    revisions.push([]);
-    return { index, address: owner.value, token: owner.createRevision };
+  if (placed.length < job.units) {
+    return { placement: undefined, missing: missingIn(job, liveIndexes(keys, owners), job.units - placed.length) };
+  }
+  const byOwner = [...Map.groupBy(placed, ({ owner }) => owner)].map(([owner, units]) => {
+    return { index: indexIn(keys, owner.key), owner, units };
   });
-  const primaryOf = new Int32Array(job.shards).fill(-1);
-  let orphans = 0;
-  for (let shard = 0; shard < job.shards; shard++) {
-    const entry = heads.get(context.keys.head(shard));
-    const head: Head | undefined = entry === undefined ? undefined : parseHead(entry.key, entry.value);
-    const position = head && positions.get(`${head.primary.index}/${head.primary.token}`);
-    if (entry === undefined || position === undefined) {
-      orphans += 1;
-      continue;
-    }
-    primaryOf[shard] = position;
-    revisions[position]!.push(entry.modRevision);
-  }
-  if (orphans > 0) return { placement: undefined, missing: `pservers to take ${orphans} of ${job.shards} shards` };
-  const pservers = placed.map((pserver, position) => ({ ...pserver, stamp: stampOf(revisions[position]!) }));
+  byOwner.sort((a, b) => a.index - b.index);
+  const primaryOf = new Int32Array(job.shards);
+  const pservers = byOwner.map(({ index, owner, units }, position): PlacedPserver => {
+    for (const { unit } of units) for (const shard of shardsOfUnit(unit, job)) primaryOf[shard] = position;
+    return { index, address: owner.value, token: owner.createRevision, stamp: stampOf(units, job) };
+  });
   return { placement: { version, primaryOf, pservers }, missing: '' };
 }
+
+function missingIn(job: PlacedJob, live: readonly number[], orphans: number): string {
+  const absent = Array.from({ length: job.pservers }, (_, index) => index).filter((index) => !live.includes(index));
+  if (absent.length === 0) return `pservers to take ${orphans} of ${job.units} units of shards`;
+  return `pserver ${absent.join(', ')} (${live.length} of ${job.pservers} are running)`;
+}
+
+const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));
+
+/** Ascending. */
+const liveIndexes = (keys: Keys, owners: ReadonlyMap<string, KeyValue>): number[] =>
+  [...owners.keys()].map((key) => indexIn(keys, key)).sort((a, b) => a - b);

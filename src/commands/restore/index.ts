@@ -10,7 +10,7 @@ import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, varsFlags } from '../checkpoint/find-checkpoint.ts';
 import { publish } from './publish.ts';
 import { planText, restoredText } from './restore-text.ts';
-import { type RestoreRequest, type RestoreSource, withFiles, withJobFiles } from './source.ts';
+import { type Publishing, type RestoreRequest, type RestoreSource, withFiles, withJobFiles } from './source.ts';
 
 export default class RestoreCommand extends PaddletCommand<typeof RestoreCommand> {
   static override summary = 'Redistribute a checkpoint to another number of pservers';
@@ -82,14 +82,15 @@ them. Without a store it only writes files.`;
   }
 
   private async restore(request: RestoreRequest, source: RestoreSource): Promise<void> {
-    const { set, folder, publishing } = source;
+    const { set, folder, publishing, units } = source;
     const { flags } = this;
     const variables = chooseVariables(set.facts.parameters, flags.vars);
-    const plan = await planRestore(set, { variables, pservers: flags.pservers });
+    const plan = await planRestore(set, { variables, pservers: flags.pservers, units });
     if (publishing !== undefined && plan.leftOut.length > 0) {
       const message = `--vars leaves out ${plan.leftOut.join(', ')}, which the pservers of the job need`;
       throw new PaddletError('Usage', message, { hint: 'to write only some variables to files, add --no-publish' });
     }
+    if (publishing !== undefined) checkBounds(publishing, flags.pservers);
     const table = this.table.bind(this);
     const from = set.parts.map(({ path }) => path);
     const described = { job: set.facts.jobName, jobId: set.facts.jobId, from, to: folder, published: false, plan };
@@ -109,7 +110,7 @@ them. Without a store it only writes files.`;
 
   private async write(
     { host, signal }: RestoreRequest,
-    { set, folder, token, timeline }: RestoreSource,
+    { set, folder, token, timeline, units }: RestoreSource,
     variables: Variables,
     plan: RestorePlan,
   ): Promise<Restored> {
@@ -126,11 +127,19 @@ them. Without a store it only writes files.`;
       done += bytes;
       progress.update(Math.min(done, total), total, phase);
     };
-    const target = { variables, pservers, folder, token, ...(timeline === undefined ? {} : { timeline }) };
+    const target = { variables, pservers, units, folder, token, ...(timeline === undefined ? {} : { timeline }) };
     try {
       return await restoreFiles({ ...host, set, ...target, signal, onPhase, onBytes });
     } finally {
       progress.end();
     }
   }
+}
+
+/** The job could not be run with another number of pservers than its own bounds allow. */
+function checkBounds({ job }: Publishing, pservers: number): void {
+  const { minPservers, maxPservers } = job.record.job.cluster;
+  if (pservers < minPservers) throw new PaddletError('Usage', `--pservers ${pservers}: minPservers is ${minPservers}`);
+  if (maxPservers === undefined || pservers <= maxPservers) return;
+  throw new PaddletError('Usage', `--pservers ${pservers}: maxPservers is ${maxPservers}`);
 }

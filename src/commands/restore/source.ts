@@ -37,6 +37,8 @@ export interface RestoreSource {
   readonly token: bigint;
   /** Of a job in sync mode that is published to. */
   readonly timeline?: bigint;
+  /** Of a job in a store: shards of one unit stay together. */
+  readonly units?: number;
   readonly publishing?: Publishing;
 }
 
@@ -75,7 +77,7 @@ export async function withJobFiles(
       const message = `the files are of job ${jobName} (${jobId}), not of this job (${record.id})`;
       throw new PaddletError('CheckpointCorrupt', message);
     }
-    const source = { set, folder, token: quiet.token };
+    const source = { set, folder, token: quiet.token, units: record.units };
     if (!isPublishing) return act(source);
     const timeline = rounds === undefined ? {} : { timeline: BigInt(restoredTimeline(quiet, keys)) };
     return act({ ...source, ...timeline, publishing: { job, quiet } });

@@ -4,7 +4,13 @@ import { PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
-import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
+import {
+  batchPlanId,
+  JOB_RECORD_VERSION,
+  type JobRecord,
+  readJobRecord,
+  unitsOf,
+} from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import type { Job } from '../../job/schema.ts';
@@ -88,6 +94,7 @@ function makeRecord({ context, job, dataDir }: PublishOptions, data: JobData): J
     batchPlanId: batchPlanId(job, train.digest),
     train,
     ...(data.test === undefined ? {} : { test: factsOf(data.test) }),
+    units: unitsOf(job),
     job,
   };
 }

@@ -14,7 +14,7 @@ export interface PserverMetrics {
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
 export function registerPserverMetrics(
   registry: Registry,
-  stats: () => (ParameterMemoryStats & { shards: number }) | undefined,
+  stats: () => (ParameterMemoryStats & { units: number; shards: number }) | undefined,
 ): PserverMetrics {
   const pushes = new Counter({
     name: 'paddlet_pserver_pushes_total',
@@ -36,6 +36,7 @@ export function registerPserverMetrics(
   gauge(registry, 'paddlet_pserver_rows', 'Rows of sparse tables held', () => stats()?.rows);
   gauge(registry, 'paddlet_pserver_bytes', 'Bytes of parameters and optimizer state', () => stats()?.bytes);
   gauge(registry, 'paddlet_pserver_reserved_bytes', 'Bytes of kernel memory reserved', () => stats()?.reservedBytes);
+  gauge(registry, 'paddlet_pserver_units', 'Units of shards led', () => stats()?.units);
   gauge(registry, 'paddlet_pserver_shards', 'Shards held as primary', () => stats()?.shards);
   const staleness = new Histogram({
     name: 'paddlet_pserver_staleness',

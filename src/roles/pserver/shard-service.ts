@@ -41,7 +41,7 @@ export interface ShardService {
   saveParting(): Promise<unknown>;
   /** No more saves begin; resolves when none is running. */
   stopSaving(): Promise<void>;
-  stats(): ParameterMemoryStats & { readonly shards: number };
+  stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number };
   /** For `status` and `doctor`. */
   info(): ShardsInfo;
 }

@@ -9,7 +9,7 @@ import { orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
-import { readPlannedHeads } from './take-shards.ts';
+import { readPlannedHeads } from './take-units.ts';
 
 /** `fatal` aborts with the error that ends this process. */
 export async function serveUntilStopped(
@@ -144,10 +144,11 @@ async function part(
 
 /** True while no other pserver has taken all of the shards. */
 async function isNamedByHeads({ context, index, fence, record }: OwnedIndex): Promise<boolean> {
-  const { pservers, shards } = record.job.cluster;
+  const { pservers } = record.job.cluster;
+  const { units } = record;
   const me = { index, token: fence.token.toString() };
   try {
-    const heads = await readPlannedHeads(context, { index, pservers, shards });
+    const heads = await readPlannedHeads(context, { index, pservers, units });
     return heads.some(({ head }) => head !== undefined && sameOwner(head.primary, me));
   } catch (error) {
     // Stopped while the store did not answer.

@@ -1,5 +1,5 @@
 /** A job as it is in a store, for tests of what reads or changes it. */
-import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../../src/cluster/job/job-record.ts';
+import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, unitsOf } from '../../../src/cluster/job/job-record.ts';
 import type { JobResult } from '../../../src/cluster/job/job-result.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import type { Job } from '../../../src/job/schema.ts';
@@ -33,6 +33,7 @@ export const recordOf = (job: Job, id = '6f8d2c1a-0000-4000-8000-00000000000a'):
   dataDir: '/data',
   batchPlanId: batchPlanId(job, DIGEST),
   train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest: DIGEST },
+  units: unitsOf(job),
   job,
 });
 

@@ -1,9 +1,14 @@
-/** The placement is followed among a fixed number of pservers. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+/** The placement: complete when every unit has a live primary. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
+import { takenBy } from '../../../src/cluster/placement/heads.ts';
 import { followPlacement, type PlacementView } from '../../../src/cluster/placement/placement-view.ts';
+import { stampOf } from '../../../src/core/placement.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { aStore, Master } from '../../roles/master/tasks/service-rig.ts';
+
+/** Unit 0 has the shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2. */
+const JOB = { units: 3, shards: 5, pservers: 2 };
 
 let data: MemoryStoreData;
 let master: Master;
@@ -18,29 +23,92 @@ beforeEach(() => {
 });
 afterEach(() => view.cancel());
 
-const begin = (): void => {
-  view = followPlacement(master.context, { shards: 1, pservers: 2 }, (error) => ends.push(error));
+const begin = async (): Promise<void> => {
+  view = followPlacement(master.context, JOB, (error) => ends.push(error));
+  await settle();
 };
-const desire = async (pservers: number): Promise<void> => {
-  data.txn({ if: [], then: [{ put: master.context.keys.psDesired, value: String(pservers) }] });
-  await master.clock.advance(0);
+const settle = (): Promise<void> => master.clock.advance(0);
+const put = async (key: string, value: string): Promise<bigint> => {
+  const { revision } = data.txn({ if: [], then: [{ put: key, value }] });
+  await settle();
+  return revision;
 };
+const desire = (pservers: number) => put(master.context.keys.psDesired, String(pservers));
+const claim = (index: number) => put(master.context.keys.ps(index), `host:${index}`);
+const take = (unit: number, index: number, token: bigint, epoch = 1) =>
+  put(
+    master.context.keys.head(unit),
+    JSON.stringify(takenBy({ index, token: token.toString() }, { epoch: epoch - 1 })),
+  );
 
-it('ends when the job was restored to another number', async () => {
-  await desire(2);
-  begin();
-  await master.clock.advance(0);
-  await desire(2);
-  expect(ends).toEqual([]);
-  await desire(3);
-  expect(ends.map((error) => isPaddletError(error, 'Resized') && error.message)).toEqual([
-    'the job now has 3 pservers; it had 2 when this process started',
-  ]);
+describe('the number of pservers', () => {
+  it('may not change: then the follower ends', async () => {
+    await desire(2);
+    await begin();
+    await desire(2);
+    expect(ends).toEqual([]);
+    await desire(3);
+    expect(ends.map((error) => isPaddletError(error, 'Resized') && error.message)).toEqual([
+      'the job now has 3 pservers; it had 2 when this process started',
+    ]);
+  });
+
+  it('ends it at once when that was before it began to follow', async () => {
+    await desire(1);
+    await begin();
+    expect(ends).toHaveLength(1);
+  });
 });
 
-it('ends at once when that was before it began to follow', async () => {
-  await desire(1);
-  begin();
-  await master.clock.advance(0);
-  expect(ends).toHaveLength(1);
+describe('a placement', () => {
+  it('is complete when each unit has a live primary, however many pservers there are', async () => {
+    await begin();
+    expect(view.missing()).toBe('pserver 0, 1 (0 of 2 are running)');
+    const token = await claim(1);
+    expect(view.missing()).toBe('pserver 0 (1 of 2 are running)');
+    for (const unit of [0, 1, 2]) await take(unit, 1, token, 4);
+    const { pservers, primaryOf } = view.current()!;
+    expect([...primaryOf]).toEqual([0, 0, 0, 0, 0]);
+    const stamp = stampOf(
+      [0, 1, 2].map((unit) => ({ unit, led: 4 })),
+      JOB,
+    );
+    expect(pservers).toEqual([{ index: 1, address: 'host:1', token, stamp }]);
+  });
+
+  it('leads the shards of a unit to its primary, and names only pservers that lead one', async () => {
+    await begin();
+    const [first, last] = [await claim(0), await claim(3)];
+    await claim(1);
+    await take(0, 3, last);
+    await take(1, 0, first);
+    expect(view.missing()).toBe('pservers to take 1 of 3 units of shards');
+    expect(view.current()).toBeUndefined();
+    await take(2, 3, last);
+    const { pservers, primaryOf } = view.current()!;
+    expect(pservers.map(({ index }) => index)).toEqual([0, 3]);
+    expect([...primaryOf]).toEqual([1, 0, 1, 1, 0]);
+    expect(view.liveIndexes()).toEqual([0, 1, 3]);
+  });
+
+  it('has the same stamps after a change of a head that leaves its primary as it is', async () => {
+    await begin();
+    const token = await claim(0);
+    for (const unit of [0, 1, 2]) await take(unit, 0, token);
+    const before = view.current()!;
+    const me = { index: 0, token: token.toString() };
+    await put(master.context.keys.head(1), JSON.stringify({ epoch: 2, led: 1, primary: me, inSync: [me] }));
+    const after = view.current()!;
+    expect(after.version).not.toBe(before.version);
+    expect(after.pservers).toEqual(before.pservers);
+  });
+
+  it('does not believe a head of another life of that index', async () => {
+    await begin();
+    const token = await claim(0);
+    for (const unit of [0, 1, 2]) await take(unit, 0, token);
+    data.txn({ if: [], then: [{ delete: master.context.keys.ps(0) }] });
+    await claim(0);
+    expect(view.current()).toBeUndefined();
+  });
 });

@@ -22,6 +22,7 @@ const record: JobStatus['record'] = {
   dataDir: '/data',
   batchPlanId: 'b',
   train: { records: 1_000, tasks: 10, featureBound: 5, labelBound: 2, digest: 'd' },
+  units: 64,
   job,
 };
 

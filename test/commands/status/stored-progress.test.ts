@@ -20,6 +20,7 @@ training: {mode: ${mode}, passes: 4, batchSize: 10, lanes: 2}\ncluster: {pserver
     dataDir: '/data',
     batchPlanId: 'b',
     train: { records: 1_000, tasks: 10, featureBound: 5, labelBound: 2, digest: 'd' },
+    units: 64,
     job: parseJobFile('small.yaml', text),
   };
 }

@@ -28,7 +28,7 @@ const settle = (): Promise<void> => master.clock.advance(0);
 
 function keep(): void {
   const onFatal = (error: unknown): void => void master.ends.push(error);
-  const view = followPlacement(master.context, { shards: 1, pservers: PSERVERS }, onFatal);
+  const view = followPlacement(master.context, { shards: 1, units: 1, pservers: PSERVERS }, onFatal);
   cancels.push(
     view.cancel,
     keepClusterStatus(master.context, { fence: master.fence, view, pservers: PSERVERS, onFatal }),

@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client';
 import { beforeEach, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import { stampOf } from '../../../src/core/placement.ts';
 import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
@@ -11,10 +12,12 @@ import { createServing, type Serving, type ServingOptions } from '../../../src/r
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
+import { ownedHeads } from './owned-heads.ts';
 
 const SPEC = table(2);
 const JOB = { job: 'job', batchPlanId: 'plan' };
-const PLACEMENT = { revision: '5', shards: 2 };
+const HEADS = [0, 1].map((unit) => ({ unit, epoch: 1, led: 1 }));
+const PLACEMENT = stampOf(HEADS, { units: 2, shards: 2 });
 /** Three tasks of four records, pushes of two. */
 const PLAN = createPushPlan({
   ...{ records: 12, tasks: 3, recordsPerTask: 4, batchSize: 2, pushEvery: 1, maxBadRecords: 1 },
@@ -26,10 +29,9 @@ let shards: OwnedShards;
 
 beforeEach(() => {
   state = { held: true, frozen: false, applied: 0, contradictions: [] };
-  const heads = [0, 1].map((shard) => ({ shard, epoch: 1, revision: 5n }));
   const parameters = makeParameters({ spec: SPEC, shards: 2 });
-  const job = { spec: SPEC, shards: 2, tasks: 3 };
-  shards = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
+  const job = { spec: SPEC, shards: 2, units: 2, tasks: 3 };
+  shards = new OwnedShards(job, ownedHeads(HEADS), { parameters, ledgers: new Map(), seqs: new Map() });
 });
 
 const serving = (other: Partial<ServingOptions> = {}): Serving =>
@@ -86,7 +88,7 @@ it.each<[string, RequestHeader]>([
   ['WrongBatchPlan', { type: 'account', ...JOB, batchPlanId: 'another' }],
   ['WrongRole', { type: 'getPlan', ...JOB }],
   ['StalePlacement', pull({ revision: '4', shards: 2 })],
-  ['StalePlacement', pull({ revision: '5', shards: 1 })],
+  ['StalePlacement', pull({ ...PLACEMENT, shards: 1 })],
   ['PushOutOfOrder', push({ push: 1 })],
   ['BadMessage', push({ task: 3 })],
   ['BadMessage', { type: 'rounds', ...JOB, maxWaitMs: 0 }],

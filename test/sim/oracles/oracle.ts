@@ -13,6 +13,7 @@ export interface World {
   /** Of the job. */
   readonly pservers: number;
   readonly shards: number;
+  readonly units: number;
   /** Entries kept beside the newest. */
   readonly keep: number;
   get(key: string): KeyValue | undefined;

@@ -11,8 +11,8 @@ import { parseStoreValue } from '../../../core/tasks/state.ts';
 import type { KeyValue } from '../../../store/store.ts';
 
 export interface Restored {
-  /** The head that counts for a shard whose head key is `entry`. */
-  headOf(shard: number, entry: KeyValue | undefined): Head | undefined;
+  /** The head that counts for a unit whose head key is `entry`. */
+  headOf(unit: number, entry: KeyValue | undefined): Head | undefined;
 }
 
 /** To be read after the claim of an index: from then on no restore can happen. */
@@ -21,15 +21,19 @@ export async function readRestored(context: RoleContext): Promise<Restored> {
   const found = await retryStore(context, () => context.store.get(key));
   const record = found && parseStoreValue(restoredSchema, key, found.value);
   return {
-    headOf(shard, entry) {
+    headOf(unit, entry) {
       const head = entry === undefined ? undefined : parseHead(entry.key, entry.value);
       if (found === undefined || record === undefined) return head;
-      return entry !== undefined && entry.modRevision > found.modRevision ? head : restoredHead(shard, head, record);
+      return entry !== undefined && entry.modRevision > found.modRevision ? head : restoredHead(unit, head, record);
     },
   };
 }
 
-function restoredHead(shard: number, head: Head | undefined, { token, pservers, epoch }: RestoredRecord): Head {
-  const owner = { index: plannedPrimary(shard, pservers), token };
-  return { epoch: Math.max(epoch, head?.epoch ?? 0, 1), primary: owner, inSync: [owner] };
+function restoredHead(unit: number, head: Head | undefined, record: RestoredRecord): Head {
+  const { token, pservers, epoch, files } = record;
+  const owner = { index: plannedPrimary(unit, pservers), token };
+  const highest = Math.max(epoch, head?.epoch ?? 0, 1);
+  const uuid = files?.[owner.index];
+  const rest = uuid === undefined ? {} : { rest: { index: owner.index, uuid } };
+  return { epoch: highest, led: highest, primary: owner, inSync: [owner], ...rest };
 }

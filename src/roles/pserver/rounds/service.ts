@@ -11,38 +11,47 @@ import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
+import { shardsOfUnits } from '../../../core/units/units.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedHeads } from '../owned-heads.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { formerOwners, readPlannedHeads, takeShards } from '../take-shards.ts';
+import { formerUnits, readPlannedHeads, takeUnits } from '../take-units.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
 export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
 
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
-  const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
+  const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
   const { cluster, training } = record.job;
   const { shards, pservers } = cluster;
+  const { units } = record;
   const { seed } = training;
   const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, shards });
+  const heads = await readPlannedHeads(context, { index, pservers, units });
   const loading: LoadRoundsOptions = {
     ...{ context, fence, index, folder, waitSignal: stopSignal, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
-    shards: heads.map(({ shard }) => shard),
+    shards: shardsOfUnits(
+      heads.map(({ unit }) => unit),
+      { shards, units },
+    ),
     makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
-  const loaded = await loadAtStart(loading, formerOwners(heads, me), cut);
+  const loaded = await loadAtStart(loading, formerUnits(heads, me), cut);
   failPoint('pserver.rounds-loaded');
-  const taken = await takeShards(context, fence, me, heads);
+  const { rest } = loaded;
+  const rests = new Map(rest === undefined ? [] : heads.map(({ unit }) => [unit, rest]));
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, rests);
   await sweepOrphans(options, loaded.files);
-  context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
-  const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, loaded);
+  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
+  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, ownedHeads, loaded);
+  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   const whole = { ...options, batches: roundPlanOf(record) };
   return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
 }
@@ -88,7 +97,7 @@ class RoundService implements ShardService {
     this.#last ??= this.#settled()
       .then((state) => {
         state.snapshots.endRateLimit();
-        return state.save(true);
+        return state.saveLast();
       })
       .catch((error: unknown) => {
         this.#last = undefined;
@@ -112,7 +121,8 @@ class RoundService implements ShardService {
 
   stats(): ReturnType<OwnedShards['stats']> {
     const { shards } = this.#state;
-    return this.#isGoingBack ? { rows: 0, bytes: 0, reservedBytes: 0, shards: shards.numbers.length } : shards.stats();
+    const stats = shards.stats();
+    return this.#isGoingBack ? { ...stats, rows: 0, bytes: 0, reservedBytes: 0 } : stats;
   }
 
   info(): ShardsInfo {

@@ -10,10 +10,11 @@ import { type Checkpointing, createCheckpointing } from '../files/checkpointing.
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedHeads } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { readPlannedHeads, takeShards } from '../take-shards.ts';
+import { readPlannedHeads, takeUnits } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 import type { StalenessCounts } from './staleness.ts';
 
@@ -22,16 +23,17 @@ export interface TaskServiceOptions extends ShardServiceOptions {
 }
 
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
-  const { context, record, spec, index, fence, folder } = options;
+  const { context, record, spec, index, fence, folder, lease } = options;
   const { cluster, training, checkpoint } = record.job;
   const { shards, pservers } = cluster;
+  const { units } = record;
   const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, shards });
+  const heads = await readPlannedHeads(context, { index, pservers, units });
   const parameters = createParameters({ spec, seed: training.seed, shards });
   const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
   const { warmStart } = record;
   const loaded = await loadShards({
-    ...{ context, index, me, heads, folder, expected, into: parameters, warmStart },
+    ...{ context, index, me, heads, units, folder, expected, into: parameters, warmStart },
     ...{ waitSignal: options.stopSignal, onWaiting: options.onWaiting },
   });
   failPoint('pserver.loaded');
@@ -41,16 +43,18 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   for (const snapshot of loaded.partings) {
     await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
   }
-  const taken = await takeShards(context, fence, me, heads);
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);
   await sweepOrphans(options, loaded.files);
-  const owned = new OwnedShards({ spec, shards, tasks: record.train.tasks }, taken, { ...loaded, parameters });
-  context.host.log.info(`serving ${taken.length} shards as index ${index}`, { from: loaded.source });
+  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
+  const job = { spec, shards, units, tasks: record.train.tasks };
+  const owned = new OwnedShards(job, ownedHeads, { ...loaded, parameters });
+  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   return new TaskService(options, { shards: owned, loaded, raised });
 }
 
 interface StartedShards {
   readonly shards: OwnedShards;
-  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm' | 'files'>;
+  readonly loaded: Pick<FilledShards, 'warm' | 'files'>;
   /** The recovery number that this load raised, or 0. */
   readonly raised: number;
 }
@@ -85,7 +89,7 @@ class TaskService implements ShardService {
       staleness: { rule: training.staleness, patienceMs: cluster.leaseTtlMs },
       isHeld: () => lease.isHeld(),
       isFrozen: () => this.#isFrozen,
-      beforeUpdate: beforeUpdates(options, loaded.fromClean),
+      beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen: () => this.#isFrozen, onFatal }),
       checkpoint: (final) => this.#checkpoint(final),
       rounds: undefined,
       onApplied: () => {
@@ -100,8 +104,11 @@ class TaskService implements ShardService {
     this.#isFrozen = true;
   }
 
-  saveLast(): Promise<unknown> {
-    return this.#checkpointing.last();
+  /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
+  async saveLast(): Promise<CheckpointFile> {
+    const file = await this.#checkpointing.last();
+    await this.#started.shards.heads.rest({ index: this.#options.index, uuid: file.uuid });
+    return file;
   }
 
   saveParting(): Promise<unknown> {
@@ -151,7 +158,7 @@ class TaskService implements ShardService {
   #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isFrozen = true;
-    return this.#checkpointing.last();
+    return this.saveLast();
   }
 }
 

@@ -18,12 +18,11 @@ async function setUp() {
     stop: new AbortController().signal,
   } as unknown as RoleContext;
   const put = (key: string, value: object) => store.txn({ if: [], then: [{ put: key, value: JSON.stringify(value) }] });
-  const putHead = (shard: number, epoch: number) => {
+  const putHead = (unit: number, epoch: number) => {
     const owner = { index: 0, token: '4' };
-    return put(keys.head(shard), { epoch, primary: owner, inSync: [owner] });
+    return put(keys.head(unit), { epoch, led: epoch, primary: owner, inSync: [owner] });
   };
-  const headOf = async (shard: number) =>
-    (await readRestored(context)).headOf(shard, await store.get(keys.head(shard)));
+  const headOf = async (unit: number) => (await readRestored(context)).headOf(unit, await store.get(keys.head(unit)));
   return { put, putHead, headOf };
 }
 
@@ -34,15 +33,15 @@ test('without a restore a head is what its key says', async () => {
   expect(await headOf(2)).toBeUndefined();
 });
 
-test('after one, older heads and absent ones name the file with the shard, at no lower an epoch', async () => {
+test('after one, older heads and absent ones name the file with the unit, at no lower an epoch', async () => {
   const { put, putHead, headOf } = await setUp();
   await putHead(4, 9);
   await putHead(5, 2);
   await put(keys.restored, { token: '77', pservers: 3, epoch: 6, timestamp: 1 });
   await putHead(7, 3);
   const owner = (index: number) => ({ primary: { index, token: '77' }, inSync: [{ index, token: '77' }] });
-  expect(await headOf(4)).toEqual({ epoch: 9, ...owner(1) });
-  expect(await headOf(5)).toEqual({ epoch: 6, ...owner(2) });
-  expect(await headOf(6)).toEqual({ epoch: 6, ...owner(0) });
+  expect(await headOf(4)).toEqual({ epoch: 9, led: 9, ...owner(1) });
+  expect(await headOf(5)).toEqual({ epoch: 6, led: 6, ...owner(2) });
+  expect(await headOf(6)).toEqual({ epoch: 6, led: 6, ...owner(0) });
   expect(await headOf(7)).toMatchObject({ epoch: 3, primary: { index: 0, token: '4' } });
 });

@@ -1,0 +1,34 @@
+/**
+ * Units: fixed groups of shards that live and move together (DESIGN §7). A shard's unit never changes, and a unit has
+ * one head: who holds it.
+ */
+import { assert } from '../../base/assert.ts';
+
+/** A job has so many unless it says otherwise, and so many for each pserver that it may have. */
+const USUAL_UNITS = 64;
+const UNITS_A_PSERVER = 4;
+
+/** How the shards of a job are grouped. */
+export interface Grouping {
+  readonly shards: number;
+  readonly units: number;
+}
+
+/** At most one a shard. */
+export const defaultUnits = (shards: number, maxPservers: number): number =>
+  Math.min(shards, Math.max(USUAL_UNITS, UNITS_A_PSERVER * maxPservers));
+
+export const unitOf = (shard: number, units: number): number => shard % units;
+
+/** Ascending. */
+export function shardsOfUnit(unit: number, { shards, units }: Grouping): number[] {
+  assert(unit < units && units <= shards, `unit ${unit} is one of ${units}, which have ${shards} shards`);
+  return Array.from({ length: sizeOfUnit(unit, { shards, units }) }, (_, at) => unit + at * units);
+}
+
+/** How many shards a unit has. */
+export const sizeOfUnit = (unit: number, { shards, units }: Grouping): number => Math.ceil((shards - unit) / units);
+
+/** Ascending. */
+export const shardsOfUnits = (units: Iterable<number>, grouping: Grouping): number[] =>
+  [...units].flatMap((unit) => shardsOfUnit(unit, grouping)).sort((a, b) => a - b);

@@ -1,0 +1,20 @@
+/** How the numbers of pservers, units and shards of a job must relate. */
+import { expect, test } from 'vitest';
+import { parseJobFile } from '../../src/job/load-job.ts';
+
+const load = (cluster: string) =>
+  parseJobFile('job.yaml', `name: x\ndata: { train: a, format: libsvm }\nmodel: { type: lr }\ncluster: ${cluster}\n`);
+
+test.each([
+  ['{ pservers: 2, minPservers: 3 }', 'job.yaml:4:22: cluster.pservers: expected at least minPservers (3)'],
+  ['{ pservers: 3, maxPservers: 2 }', 'job.yaml:4:22: cluster.pservers: expected at most maxPservers (2)'],
+  ['{ shards: 4, units: 5 }', 'job.yaml:4:30: cluster.units: expected at most shards (4)'],
+  ['{ units: 4, maxPservers: 5 }', 'job.yaml:4:35: cluster.maxPservers: expected at most units (4)'],
+  ['{ shards: 4, maxPservers: 5 }', 'job.yaml:4:36: cluster.maxPservers: expected at most shards (4)'],
+])('%s is refused', (cluster, message) => {
+  expect(() => load(cluster)).toThrow(message);
+});
+
+test('without bounds a job may have any number of pservers for which it has units', () => {
+  expect(load('{ pservers: 4, units: 4, shards: 4 }').cluster).toMatchObject({ pservers: 4, minPservers: 1 });
+});
