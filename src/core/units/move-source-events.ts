@@ -52,7 +52,7 @@ export interface SourceState<P> {
 }
 
 /** One transaction. It does what it says when all of this is so, and nothing otherwise. */
-export interface HeadChange {
+export interface HandOver {
   readonly unit: number;
   /** The head has this epoch still. While a move is under way, this pserver makes no other change of the head. */
   readonly from: number;
@@ -111,7 +111,7 @@ export type SourceEffect<P> =
    * Send this transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment before
    * sending it.
    */
-  | { readonly type: 'propose'; readonly change: HeadChange }
+  | { readonly type: 'propose'; readonly change: HandOver }
   /** This pserver goes on leading the unit: requests that wait are judged again. */
   | { readonly type: 'abandoned'; readonly reason: string }
   /** The target leads the unit: drop it. Requests that wait go to the target. */

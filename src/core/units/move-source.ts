@@ -14,7 +14,7 @@
  */
 import { assert, unreachable } from '../../base/assert.ts';
 import { isSameMove, isSameOwner, type MoveAnswer, type MoveMessage } from './move-messages.ts';
-import type { HeadChange, SourceEffect, SourceEvent, SourceOptions, SourceState } from './move-source-events.ts';
+import type { HandOver, SourceEffect, SourceEvent, SourceOptions, SourceState } from './move-source-events.ts';
 import { MoveWindow } from './move-window.ts';
 
 export type { SourceEffect, SourceEvent, SourceOptions, SourcePhase, SourceState } from './move-source-events.ts';
@@ -227,7 +227,7 @@ export class MoveSource<P> {
 
   #propose(): void {
     const { unit, epoch, source, target } = this.#options.name;
-    const change: HeadChange = { unit, from: epoch, epoch: epoch + 1, primary: target, alive: [source, target] };
+    const change: HandOver = { unit, from: epoch, epoch: epoch + 1, primary: target, alive: [source, target] };
     this.#effects.push({ type: 'propose', change });
   }
 

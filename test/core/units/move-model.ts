@@ -2,7 +2,7 @@
  * All that can happen to the moves of one unit between two pservers (DESIGN §7): which worlds can be reached, and from
  * which of them the end can be. The pservers decide by the real machines.
  */
-import type { HeadChange } from '../../../src/core/units/move-source-events.ts';
+import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import { admits, begin, ownerOf, push, sourceTick, submitToSource, targetTick } from './move-pserver.ts';
 import {
   arrive,
@@ -46,7 +46,7 @@ function stepsFrom(world: World, shape: Shape): Step[] {
     if (to !== world) steps.push({ to, isFault });
   };
   for (const number of world.sent) add(arrive(world, number));
-  for (const late of world.late) add(land(world, JSON.parse(late) as HeadChange), true);
+  for (const late of world.late) add(land(world, JSON.parse(late) as HandOver), true);
   world.pservers.forEach(({ isUp }, index) => {
     if (isUp) addProcess(world, index, shape, add);
     else if (world.live[index] !== 0) add(expire(world, index));

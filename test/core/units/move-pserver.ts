@@ -4,7 +4,7 @@
  */
 import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../src/core/units/move-messages.ts';
 import { MoveSource, type SourceEvent, type SourceState } from '../../../src/core/units/move-source.ts';
-import type { HeadChange } from '../../../src/core/units/move-source-events.ts';
+import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import { MoveTarget, type TargetEvent, type TargetState } from '../../../src/core/units/move-target.ts';
 
 /** An update is a digit; the state of a shard is the text of those that were applied to it. */
@@ -15,7 +15,7 @@ export interface Outgoing {
   readonly machine: SourceState<Content>;
   readonly isCaughtUp: boolean;
   /** A transaction was sent and its outcome has not come. */
-  readonly proposed: HeadChange | undefined;
+  readonly proposed: HandOver | undefined;
 }
 
 export interface Owned {

@@ -2,7 +2,7 @@
  * Two pservers, a store and a network. A world is plain data; what happens makes another one, or gives the same when
  * nothing has changed.
  */
-import type { HeadChange } from '../../../src/core/units/move-source-events.ts';
+import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import type { SeenHead } from '../../../src/core/units/move-target.ts';
 import {
   decided,
@@ -112,11 +112,11 @@ export function see(world: World, index: number): World {
 
 // ---- the store
 
-const canLand = ({ head, live }: World, { from, alive }: HeadChange): boolean =>
+const canLand = ({ head, live }: World, { from, alive }: HandOver): boolean =>
   head.epoch === from && alive.every(({ index, token }) => live[index] === Number(token));
 
 /** The transaction takes effect, if it can. */
-export function land(world: World, change: HeadChange): World {
+export function land(world: World, change: HandOver): World {
   if (!canLand(world, change)) return world;
   const { primary, epoch } = change;
   if (world.live[primary.index] !== Number(primary.token)) throw new Error('the head names a token that is gone');
@@ -129,7 +129,7 @@ export function land(world: World, change: HeadChange): World {
 }
 
 /** The store answers the transaction of the source. */
-export function decide(world: World, index: number, change: HeadChange): World {
+export function decide(world: World, index: number, change: HandOver): World {
   const landed = land(world, change);
   const { primary } = world.head;
   const what = landed === world ? `failed ${primary.index} ${primary.token}` : 'succeeded';
@@ -139,13 +139,13 @@ export function decide(world: World, index: number, change: HeadChange): World {
   });
 }
 
-const keepLate = (world: World, change: HeadChange): World => ({
+const keepLate = (world: World, change: HandOver): World => ({
   ...world,
   late: union(world.late, [JSON.stringify(change)]).sort(),
 });
 
 /** The answer of the store is lost. */
-export const loseOutcome = (world: World, index: number, change: HeadChange): World =>
+export const loseOutcome = (world: World, index: number, change: HandOver): World =>
   happen(keepLate(world, change), index, 'unknown', (reaction) =>
     decided(reaction, { type: 'decided', outcome: 'unknown' }),
   );
