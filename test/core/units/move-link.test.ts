@@ -1,4 +1,4 @@
-/** Both sides, with a connection that carries messages in order until it is cut: whatever happens, the move completes. */
+/** Both sides, with a connection in order until it is cut: whatever happens, the move completes. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MoveRig, NEXT_HEAD, SHARDS } from './move-rig.ts';
