@@ -143,6 +143,20 @@ export const MOVES: readonly Mutation[] = [
     tests: TARGET_TESTS,
   },
   {
+    rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: '    this.#checkWanted(applying, push);\n',
+    replace: '',
+    tests: ['test/roles/pserver/units'],
+  },
+  {
+    rule: 'the copy of a shard has its ledger',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: 'new Map([[shard, Buffer.concat(ledger)]])',
+    replace: 'new Map()',
+    tests: ['test/roles/pserver/units'],
+  },
+  {
     rule: 'messages of a move name its epoch',
     file: MESSAGES,
     find: '  a.epoch === b.epoch &&\n',
