@@ -19,6 +19,7 @@ import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
 import { createParameters } from '../../src/tensor/wasm-parameters.ts';
+import { firstHeads } from '../../test/roles/pserver/owned-heads.ts';
 import { type Resident, resident } from './resident.ts';
 import { cpuMs, network, realClock, silent } from './wire-peer.ts';
 
@@ -37,9 +38,9 @@ const ENDLESS = createPushPlan({
 
 async function serve(spec: ParameterSpec): Promise<void> {
   const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
-  const heads = Array.from({ length: SHARDS }, (_, unit) => ({ unit, epoch: 1, led: 1 }));
-  for (const { unit } of heads) parameters.addShard(unit);
-  const shards = new OwnedShards({ spec, shards: SHARDS, units: SHARDS, tasks: TASKS }, heads, {
+  const units = Array.from({ length: SHARDS }, (_, unit) => unit);
+  for (const shard of units) parameters.addShard(shard);
+  const shards = new OwnedShards({ spec, shards: SHARDS, units: SHARDS, tasks: TASKS }, firstHeads(units), {
     ...{ parameters, ledgers: new Map(), seqs: new Map() },
   });
   const serving = createServing({

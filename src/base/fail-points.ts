@@ -23,7 +23,7 @@ export const FAIL_POINTS = {
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
   'heads.changed': 'a transaction on the heads of units is answered, nothing acts on it',
   'pserver.shards-taken': 'all heads name it, and it does not serve yet',
-  'pserver.opened': 'the loaded file is marked as outdated, nothing is applied',
+  'pserver.opened': 'no head names the loaded file as the last state, nothing is applied',
   'push.received': 'a push is about to be judged',
   'push.applied': 'the parameters have it, the ledger does not',
   'push.advanced': 'the ledger has it, no answer is given',

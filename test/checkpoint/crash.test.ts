@@ -73,7 +73,7 @@ class Machine {
     expect((await removeOrphans(options)).left).toEqual([]);
     expect((await disk.exists(FOLDER)) ? (await disk.list(FOLDER)).sort() : []).toEqual(published.sort());
     if (entry === undefined) return { number: 0, fence };
-    const outcome = await loadNewestUsable(entry, { disk, place: PLACE, expected: JOB, into: LOADED });
+    const outcome = await loadNewestUsable(generationsOf(entry), { disk, place: PLACE, expected: JOB, into: LOADED });
     expect(outcome).toMatchObject({ age: 0, complaints: [] });
     const number = Number(BigInt(`0x${entry.uuid.slice(-12)}`));
     expect(contentOf(LOADED, JOB)).toEqual(CONTENTS[number - 1]);

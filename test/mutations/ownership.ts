@@ -44,7 +44,7 @@ export const OWNERSHIP: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/service.ts',
     find: '  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     replace:
-      '  if (!loaded.exact) await takeUnits({ context, fence, grouping: { shards, units } }, me, heads);\n  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
+      '  if (!loaded.exact) await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);\n  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     schedules: { mode: 'async' },
   },
   {

@@ -11,7 +11,7 @@ import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
-import { type CheckpointEntry, type Generation, generationsOf } from '../registry/entry.ts';
+import type { Generation } from '../registry/entry.ts';
 import { eachRowPiece } from './load-rows.ts';
 
 /** What the file must have been written for. */
@@ -41,16 +41,16 @@ export interface LoadOutcome {
   /** Undefined when no generation is usable. */
   readonly loaded: LoadedCheckpoint | undefined;
   readonly generation: Generation | undefined;
-  /** 0 for the newest. */
+  /** Its place in the list. */
   readonly age: number;
-  /** What was wrong with each newer generation, naming file and part: `CheckpointMissing` or `CheckpointCorrupt`. */
+  /** What was wrong with each file before it, naming file and part: `CheckpointMissing` or `CheckpointCorrupt`. */
   readonly complaints: readonly PaddletError[];
 }
 
-/** Tries the entry's files, newest first. Throws what concerns the machine or the job, not a single file. */
-export async function loadNewestUsable(entry: CheckpointEntry, options: LoadOptions): Promise<LoadOutcome> {
+/** Tries the files, which are given best first. Throws what concerns the machine or the job, not a single file. */
+export async function loadNewestUsable(generations: readonly Generation[], options: LoadOptions): Promise<LoadOutcome> {
   const complaints: PaddletError[] = [];
-  for (const [age, generation] of generationsOf(entry).entries()) {
+  for (const [age, generation] of generations.entries()) {
     try {
       return { loaded: await loadGeneration(generation, options), generation, age, complaints };
     } catch (error) {

@@ -18,6 +18,7 @@ const generationFields = {
   rows: z.int().min(0).optional(),
   /** Of the owner that wrote it. */
   token: decimal.optional(),
+  /** Its owner applied nothing after it. Whether another has since is in the heads of the units. */
   clean: z.boolean().optional(),
   /** Of the file; its reader refuses another version than its own. */
   formatVersion: z.int().min(1).optional(),
@@ -39,8 +40,6 @@ export const entrySchema = z.object({
   keep: z.int().min(0).optional(),
   /** Newest first. */
   generations: z.array(generationSchema).max(LIMITS.checkpointGenerations).optional(),
-  /** Token of the owner that began to serve from the newest file: from then on it is no longer clean. */
-  opened: decimal.optional(),
 });
 export type CheckpointEntry = z.infer<typeof entrySchema>;
 
@@ -79,9 +78,6 @@ export function generationsOf(entry: CheckpointEntry): Generation[] {
   const { generations, ...fields } = entry;
   return [generationSchema.parse(fields), ...(generations ?? [])];
 }
-
-/** True when nothing was applied since the newest file was written. */
-export const isClean = (entry: CheckpointEntry): boolean => entry.clean === true && entry.opened === undefined;
 
 /** What is published of a file just written. */
 export function generationOf(file: CheckpointFile, meta: CheckpointMeta): Generation {

@@ -32,12 +32,13 @@ export interface ListOptions {
   readonly files: readonly FileRef[];
   /** What the store says of them. */
   readonly published?: readonly PublishedEntry[] | undefined;
+  /** Names of the files that heads of units name as the last state. */
+  readonly resting?: ReadonlySet<string> | undefined;
 }
 
-export async function listGenerations({ disk, files, published }: ListOptions): Promise<ListedGeneration[]> {
-  const opened = new Set(published?.flatMap(({ entry }) => (entry.opened === undefined ? [] : [entry.uuid])));
+export async function listGenerations({ disk, files, published, resting }: ListOptions): Promise<ListedGeneration[]> {
   const listed: ListedGeneration[] = [];
-  for (const ref of files) listed.push(await listFile(disk, ref, opened));
+  for (const ref of files) listed.push(await listFile(disk, ref, resting));
   const byIndex = Map.groupBy(listed, ({ index }) => index ?? -1);
   return [...byIndex]
     .sort(([a], [b]) => a - b)
@@ -48,7 +49,7 @@ export async function listGenerations({ disk, files, published }: ListOptions): 
     });
 }
 
-async function listFile(disk: Disk, ref: FileRef, opened: ReadonlySet<string>): Promise<ListedGeneration> {
+async function listFile(disk: Disk, ref: FileRef, resting: ReadonlySet<string> | undefined): Promise<ListedGeneration> {
   const { path, index, uuid, published } = ref;
   const known = {
     path,
@@ -78,7 +79,7 @@ async function listFile(disk: Disk, ref: FileRef, opened: ReadonlySet<string>): 
         shards: facts.shardsHere,
         createdAt: facts.createdAt,
         jobName: facts.jobName,
-        state: opened.has(facts.uuid) ? 'opened' : facts.clean ? 'clean' : 'running',
+        state: !facts.clean ? 'running' : (resting?.has(facts.uuid) ?? true) ? 'clean' : 'opened',
         complaint: undefined,
       };
     });

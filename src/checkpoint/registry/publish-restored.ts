@@ -14,6 +14,7 @@ import type { Disk } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import type { Compare, KeyValue, Op, Store } from '../../store/store.ts';
+import { UUID_PATTERN } from '../file/paths.ts';
 import { type Cut, filesOfCut, parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
@@ -27,6 +28,8 @@ export const restoredSchema = z.object({
   pservers: z.int().min(1).max(LIMITS.pservers),
   /** The highest epoch in the files. */
   epoch: z.int().min(0),
+  /** Sync mode: names of the files, by index. The state of the job is what they have, and nothing is missing. */
+  files: z.array(z.string().regex(UUID_PATTERN)).max(LIMITS.pservers).optional(),
   /** Seconds since 1970. */
   timestamp: z.number(),
 });
@@ -215,6 +218,7 @@ function restoredText({ quiet, generations, timestamp }: PublishRestoredOptions)
     token: quiet.token.toString(),
     pservers: generations.length,
     epoch: epochs.reduce((most, epoch) => Math.max(most, epoch), 0),
+    ...(generations[0]?.round === undefined ? {} : { files: generations.map(({ uuid }) => uuid) }),
     timestamp,
   };
   return JSON.stringify(restored);

@@ -35,6 +35,8 @@ export interface PublishOptions extends StoreAccess, Partial<Pick<RetentionOptio
   readonly key: string;
   readonly generation: Generation;
   readonly keep: number;
+  /** Files that heads name as the last state: they stay, whatever `keep` is. */
+  readonly stays?: ReadonlySet<string>;
   /** Sync mode: `/checkpoints/cut`. What `protectedByCut` says stays, whatever `keep` is. */
   readonly cutKey?: string;
 }
@@ -47,6 +49,8 @@ export interface Published {
   readonly complaint: string | undefined;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** Other writers of an entry are rare: a restore, another writer of this process. */
 const CONFLICT_ATTEMPTS = 10;
 
@@ -55,59 +59,34 @@ const CONFLICT_ATTEMPTS = 10;
  * is no longer the writer's, `Interrupted` when aborted.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
-  const { keep, generation, others = [], cutKey, key } = options;
+  const { keep, generation, others = [], cutKey, stays = NONE } = options;
   let dropped: readonly string[] = [];
   const { entry, complaint } = await update(options, (before, cut) => {
-    // An attempt in doubt had landed, and the entry was opened since: what it dropped stays as computed then.
+    // An attempt in doubt had landed: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
-    const stays =
-      cutKey === undefined ? new Set() : protectedByCut(parseCut(cutKey, cut).cut, [generation, ...earlier]);
-    const retention = retain(generation, earlier, { keep, others, isProtected: ({ uuid }) => stays.has(uuid) });
+    const ofCut = cutKey === undefined ? NONE : protectedByCut(parseCut(cutKey, cut).cut, [generation, ...earlier]);
+    const isProtected = ({ uuid }: Generation): boolean => ofCut.has(uuid) || stays.has(uuid);
+    const retention = retain(generation, earlier, { keep, others, isProtected });
     dropped = retention.dropped;
     return { ...generation, keep, generations: retention.kept };
   });
-  if (entry === undefined)
-    throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
   return { entry, dropped, complaint };
 }
 
-export interface OpenOptions extends StoreAccess {
+interface EntryAccess extends StoreAccess {
   readonly fence: Fence;
   readonly key: string;
 }
 
-/**
- * Notes in the entry that a pserver serves from its newest file, before it applies anything: from here on the file is
- * no longer clean. Does nothing when there is no entry, or when the newest file is this owner's own: it published that
- * since, as its last state. Throws like `publish`.
- */
-export async function markOpened(options: OpenOptions): Promise<void> {
-  const { key, fence } = options;
-  const opened = fence.token.toString();
-  const { entry, isAbsent } = await update(options, (before) =>
-    before === undefined || before.token === opened ? undefined : { ...before, opened },
-  );
-  if (entry === undefined && !isAbsent)
-    throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
-}
-
-interface Updated {
-  readonly entry: CheckpointEntry | undefined;
-  readonly complaint: string | undefined;
-  /** There was nothing to change. */
-  readonly isAbsent: boolean;
-}
-
 async function update(
-  options: OpenOptions & Pick<PublishOptions, 'cutKey'>,
-  change: (before: CheckpointEntry | undefined, cut: KeyValue | undefined) => CheckpointEntry | undefined,
-): Promise<Updated> {
+  options: PublishOptions,
+  change: (before: CheckpointEntry | undefined, cut: KeyValue | undefined) => CheckpointEntry,
+): Promise<{ readonly entry: CheckpointEntry; readonly complaint: string | undefined }> {
   const { store, key, fence } = options;
   for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
     const { before, cut } = await readSettled(options);
     const entry = change(before.entry, cut);
-    if (entry === undefined) return { entry, complaint: before.complaint, isAbsent: true };
     const value = JSON.stringify(entry);
     const answer = await settle({
       ...options,
@@ -118,9 +97,9 @@ async function update(
       // This writer is the key's only one while the fence holds, and each of its values names its own newest file.
       happened: async () => (await store.get(key))?.value === value,
     });
-    if (answer.succeeded) return { entry, complaint: before.complaint, isAbsent: false };
+    if (answer.succeeded) return { entry, complaint: before.complaint };
   }
-  return { entry: undefined, complaint: undefined, isAbsent: false };
+  throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
 }
 
 interface ReadSettled {
@@ -128,7 +107,7 @@ interface ReadSettled {
   readonly cut: KeyValue | undefined;
 }
 
-async function readSettled(options: OpenOptions & Pick<PublishOptions, 'cutKey'>): Promise<ReadSettled> {
+async function readSettled(options: PublishOptions): Promise<ReadSettled> {
   const { store, key, cutKey } = options;
   const then = [{ get: key }, ...(cutKey === undefined ? [] : [{ get: cutKey }])];
   const { result } = await settle({ ...options, run: () => store.txn({ if: [], then }), happened: async () => false });
@@ -159,7 +138,7 @@ export async function deleteDropped(
  * names it. True when it was removed.
  */
 export async function removeUnpublished(
-  options: OpenOptions & { readonly disk: Disk; readonly place: FilePlace; readonly uuid: string },
+  options: EntryAccess & { readonly disk: Disk; readonly place: FilePlace; readonly uuid: string },
 ): Promise<boolean> {
   const { disk, place, uuid, store, key } = options;
   try {

@@ -40,7 +40,7 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   for (const one of published) {
     const { index } = one;
     const entry = round === undefined ? one.entry : onlyOfRound(one.entry, round);
-    const outcome = await loadNewestUsable(entry, {
+    const outcome = await loadNewestUsable(generationsOf(entry), {
       disk: host.disk,
       place: { folder, index },
       expected,

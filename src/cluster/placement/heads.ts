@@ -1,5 +1,7 @@
 /** The head of a unit of shards: who holds it. One key a unit, changed only by `change-heads.ts` (DESIGN §7). */
 import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import { UUID_PATTERN } from '../../checkpoint/file/paths.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 
 const count = z.int().min(0);
@@ -9,6 +11,13 @@ const token = z.string().regex(/^\d{1,20}$/);
 const ownerSchema = z.strictObject({ index: count, token });
 export type Owner = z.infer<typeof ownerSchema>;
 
+const restSchema = z.strictObject({
+  /** Whose file it is. */
+  index: count.max(LIMITS.pservers - 1),
+  uuid: z.string().regex(UUID_PATTERN),
+});
+export type Rest = z.infer<typeof restSchema>;
+
 const headSchema = z.strictObject({
   /** Raised by 1 with each change of the head. */
   epoch: z.int().min(1),
@@ -16,6 +25,8 @@ const headSchema = z.strictObject({
   led: z.int().min(1),
   primary: ownerSchema,
   inSync: z.array(ownerSchema).min(1),
+  /** The file that has all that was ever applied to the unit. Gone before anything is applied after it. */
+  rest: restSchema.optional(),
 });
 export type Head = z.infer<typeof headSchema>;
 
@@ -23,8 +34,8 @@ export const parseHead = (key: string, value: string): Head => parseStoreValue(h
 
 export const sameOwner = (a: Owner, b: Owner): boolean => a.index === b.index && a.token === b.token;
 
-/** The head with which `owner` begins to lead, alone. */
-export function takenBy(owner: Owner, before: Pick<Head, 'epoch'> | undefined): Head {
+/** The head with which `owner` begins to lead, alone. `rest`: the file that it has loaded, when nothing is missing. */
+export function takenBy(owner: Owner, before: Pick<Head, 'epoch'> | undefined, rest?: Rest): Head {
   const epoch = (before?.epoch ?? 0) + 1;
-  return { epoch, led: epoch, primary: owner, inSync: [owner] };
+  return { epoch, led: epoch, primary: owner, inSync: [owner], ...(rest === undefined ? {} : { rest }) };
 }

@@ -11,6 +11,7 @@ import {
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
 import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
+import { parseHead } from '../../cluster/placement/heads.ts';
 import { type OpenJob, type WithJobOptions, withJob } from '../base/with-job.ts';
 
 export const pathArg = {
@@ -53,6 +54,8 @@ export interface FoundCheckpoint {
   readonly unfinished: readonly string[];
   /** What the store says, when the files were found by it. */
   readonly published: readonly PublishedEntry[] | undefined;
+  /** Files that have the last state of a unit, when the files were found by the store. */
+  readonly resting: ReadonlySet<string> | undefined;
   /** Of the job in the store, when the files were found by it. */
   readonly jobId: string | undefined;
 }
@@ -65,14 +68,20 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
       const folder = job.checkpointFolder;
       const files = filesOfEntries(folder, published, which);
       const from = `${job.store.url} ${job.keys.chroot}`;
-      return { from, folder, files, unfinished: [], published, jobId: job.record.id };
+      const resting = await readResting(job);
+      return { from, folder, files, unfinished: [], published, resting, jobId: job.record.id };
     });
   }
   if (flags.chroot !== undefined) throw new PaddletError('Usage', '--chroot and a path exclude each other');
   const found = await findFiles(host.disk, resolve(path));
   const files = flags.job === undefined ? found.files : await filesOfJob(host.disk, found.files, flags.job);
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `no checkpoint files in ${path}`);
-  return { ...found, files, from: resolve(path), published: undefined, jobId: undefined };
+  return { ...found, files, from: resolve(path), published: undefined, resting: undefined, jobId: undefined };
+}
+
+async function readResting({ store, keys, retryStore }: OpenJob): Promise<ReadonlySet<string>> {
+  const { entries } = await retryStore(() => store.range({ prefix: keys.headsPrefix }));
+  return new Set(entries.flatMap(({ key, value }) => parseHead(key, value).rest?.uuid ?? []));
 }
 
 /** Throws `CheckpointMissing` when the job has published none. */

@@ -24,8 +24,8 @@ loaded it and applied updates since. No state: it was written during training. R
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
-    const { files, published, from, folder, unfinished } = found;
-    const generations = await listGenerations({ disk: host.disk, files, published });
+    const { files, published, resting, from, folder, unfinished } = found;
+    const generations = await listGenerations({ disk: host.disk, files, published, resting });
     const nowSeconds = host.clock.wallSeconds();
     this.output({ from, folder, generations, unfinished }, () => {
       const columns = [

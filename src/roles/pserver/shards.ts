@@ -4,17 +4,14 @@
  */
 import { assert } from '../../base/assert.ts';
 import type { ShardMoment } from '../../checkpoint/file/capture.ts';
+import type { Head } from '../../cluster/placement/heads.ts';
 import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
 import { type Grouping, shardsOfUnits, unitOf } from '../../core/units/units.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { type ParameterMemoryStats, type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
-
-/** A unit's head as this pserver wrote it. */
-export interface OwnedHead extends LedUnit {
-  readonly epoch: number;
-}
+import type { OwnedHeads } from './owned-heads.ts';
 
 /** What was loaded into the shards. */
 export interface ShardState {
@@ -37,7 +34,7 @@ export class OwnedShards {
   readonly parameters: Parameters;
   readonly ledgers: ShardLedgers;
   readonly #job: ShardedJob;
-  readonly #heads: ReadonlyMap<number, OwnedHead>;
+  readonly heads: OwnedHeads;
   /** Updates applied, by shard number. */
   readonly #seqs: Float64Array;
   /** Updates applied to any shard. */
@@ -48,11 +45,11 @@ export class OwnedShards {
   readonly #applyToAll: Uint8Array;
   #blocks: readonly Uint32Array[] | undefined;
 
-  constructor(job: ShardedJob, heads: Iterable<OwnedHead>, state: ShardState) {
+  constructor(job: ShardedJob, heads: OwnedHeads, state: ShardState) {
     this.#job = job;
-    this.#heads = new Map([...heads].map((head) => [head.unit, head]));
-    this.#numbers = shardsOfUnits(this.#heads.keys(), job);
-    this.#stamp = stampOf(this.#heads.values(), job);
+    this.heads = heads;
+    this.#numbers = shardsOfUnits(heads.units(), job);
+    this.#stamp = stampOf(ledUnits(heads), job);
     this.#applyToAll = this.#actionsOf(SHARD_ACTION.apply);
     this.parameters = state.parameters;
     this.ledgers = createShardLedgers(job.tasks, this.#numbers, state.ledgers);
@@ -63,12 +60,7 @@ export class OwnedShards {
 
   /** The same shards under the same heads in another state, as when sync mode goes back to a cut. */
   inState(state: ShardState): OwnedShards {
-    return new OwnedShards(this.#job, this.#heads.values(), state);
-  }
-
-  /** Ascending. */
-  get units(): readonly number[] {
-    return [...this.#heads.keys()].sort((a, b) => a - b);
+    return new OwnedShards(this.#job, this.heads, state);
   }
 
   /** Of the shards, ascending. */
@@ -122,11 +114,11 @@ export class OwnedShards {
   }
 
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
-    return { ...this.parameters.stats(), units: this.#heads.size, shards: this.#numbers.length };
+    return { ...this.parameters.stats(), units: this.heads.units().length, shards: this.#numbers.length };
   }
 
-  #headOf(shard: number): OwnedHead | undefined {
-    return this.#heads.get(unitOf(shard, this.#job.units));
+  #headOf(shard: number): Head | undefined {
+    return this.heads.of(unitOf(shard, this.#job.units))?.head;
   }
 
   #actionsOf(owned: number): Uint8Array {
@@ -135,3 +127,5 @@ export class OwnedShards {
     return actions;
   }
 }
+
+const ledUnits = (heads: OwnedHeads): LedUnit[] => [...heads.all()].map(({ unit, head: { led } }) => ({ unit, led }));

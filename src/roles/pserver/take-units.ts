@@ -8,12 +8,13 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { changeHeads } from '../../cluster/placement/change-heads.ts';
-import { type Head, type Owner, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
+import { type Head, type Owner, type Rest, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
 import { type ShowReplicas, showReplicas } from '../../cluster/placement/show-replicas.ts';
 import { plannedUnits } from '../../core/placement.ts';
 import type { KeyValue } from '../../store/store.ts';
+import type { FormerState } from './files/last-state.ts';
 import { readRestored } from './files/restored.ts';
-import type { OwnedHead } from './shards.ts';
+import type { OwnedHead } from './owned-heads.ts';
 
 export interface PlannedHead {
   readonly unit: number;
@@ -37,28 +38,42 @@ export async function readPlannedHeads(
   });
 }
 
-/** Owners, other than `me`, whose state must be found before their units can be taken. */
-export function formerOwners(heads: readonly PlannedHead[], me: Owner): Owner[] {
-  const owners = new Map<string, Owner>();
-  for (const { head } of heads) {
-    if (head !== undefined && !sameOwner(head.primary, me))
-      owners.set(`${head.primary.index}/${head.primary.token}`, head.primary);
-  }
-  return [...owners.values()];
+/** Units whose last state is to be looked for in one place. */
+export interface FormerUnits extends FormerState {
+  readonly units: readonly number[];
 }
 
-/** Makes this pserver the primary of every planned unit. `ParametersLost` when another pserver changed a head. */
-export async function takeUnits(by: ShowReplicas, me: Owner, planned: readonly PlannedHead[]): Promise<OwnedHead[]> {
-  const changes = planned.map(({ unit, modRevision, head }) => ({ unit, modRevision, head: takenBy(me, head) }));
+/** Where the state of the units must be found before they can be taken; without those that `me` has taken already. */
+export function formerUnits(heads: readonly PlannedHead[], me: Owner): FormerUnits[] {
+  const owned = heads.filter(({ head }) => head !== undefined && !sameOwner(head.primary, me));
+  const byState = Map.groupBy(owned, ({ head }) => JSON.stringify([head?.primary, head?.rest]));
+  return [...byState.values()].map((alike) => {
+    const { primary, rest } = alike[0]!.head!;
+    return { primary, rest, units: alike.map(({ unit }) => unit) };
+  });
+}
+
+/**
+ * Makes this pserver the primary of every planned unit. `rests`: of units of which nothing is missing, the file that
+ * was loaded. Throws `ParametersLost` when another pserver changed a head.
+ */
+export async function takeUnits(
+  by: ShowReplicas,
+  me: Owner,
+  planned: readonly PlannedHead[],
+  rests: ReadonlyMap<number, Rest>,
+): Promise<OwnedHead[]> {
+  const changes = planned.map(({ unit, modRevision, head }) => {
+    return { unit, modRevision, head: takenBy(me, head, rests.get(unit)) };
+  });
   const changed = await changeHeads(by, changes);
-  const taken = changed.map(({ unit, head }) => {
-    // An earlier try of this process may have succeeded under another revision.
-    if (head !== undefined && sameOwner(head.primary, me)) return { unit, head };
+  const taken = changed.map(({ unit, head, modRevision }) => {
+    if (head !== undefined && sameOwner(head.primary, me)) return { unit, head, modRevision };
     throw new PaddletError('ParametersLost', `unit ${unit} of the shards was taken by another pserver`, {
       hint: 'two pservers were started for one index; start the job again with --fresh',
     });
   });
   await showReplicas(by, taken);
   failPoint('pserver.shards-taken');
-  return taken.map(({ unit, head: { epoch, led } }) => ({ unit, epoch, led }));
+  return taken;
 }

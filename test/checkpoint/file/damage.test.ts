@@ -6,7 +6,12 @@ import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header.ts';
 import { digestFile } from '../../../src/checkpoint/file/scan.ts';
 import { type LoadOptions, loadGeneration, loadNewestUsable } from '../../../src/checkpoint/load/load.ts';
-import { type CheckpointEntry, type Generation, parseEntry } from '../../../src/checkpoint/registry/entry.ts';
+import {
+  type CheckpointEntry,
+  type Generation,
+  generationsOf,
+  parseEntry,
+} from '../../../src/checkpoint/registry/entry.ts';
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
@@ -173,7 +178,7 @@ describe('the newest usable generation', () => {
   it('is the newest', async () => {
     const { disk, entry, newest } = await threeGenerations();
     const options = optionsOf(disk);
-    const outcome = await loadNewestUsable(entry, options);
+    const outcome = await loadNewestUsable(generationsOf(entry), options);
     expect(outcome).toMatchObject({ age: 0, complaints: [], generation: newest.generation });
     expect(contentOf(options.into, JOB)).toEqual(contentOf(newest.parameters, JOB));
   });
@@ -183,7 +188,7 @@ describe('the newest usable generation', () => {
     disk.flip(pathOf(newest.generation), newest.bytes.length - 200);
     await disk.remove(pathOf(middle.generation));
     const options = optionsOf(disk);
-    const outcome = await loadNewestUsable(entry, options);
+    const outcome = await loadNewestUsable(generationsOf(entry), options);
     expect(outcome).toMatchObject({ age: 2, generation: oldest.generation });
     expect(outcome.complaints.map(({ code }) => code)).toEqual(['CheckpointCorrupt', 'CheckpointMissing']);
     expect(outcome.complaints[0]!.message).toContain(newest.generation.uuid);
@@ -195,7 +200,7 @@ describe('the newest usable generation', () => {
     const { disk, entry } = await threeGenerations();
     const into = emptyParameters(JOB);
     for (const uuid of [1, 2, 3].map(uuidOf)) disk.flip(pathOf({ uuid }), 3000);
-    const outcome = await loadNewestUsable(entry, optionsOf(disk, { into }));
+    const outcome = await loadNewestUsable(generationsOf(entry), optionsOf(disk, { into }));
     expect(outcome).toMatchObject({ loaded: undefined, generation: undefined, age: -1 });
     expect(outcome.complaints).toHaveLength(3);
     expect(into.shards()).toEqual([]);
@@ -204,8 +209,8 @@ describe('the newest usable generation', () => {
   it('is not looked for when the machine, not the file, is in trouble', async () => {
     const { disk, entry } = await threeGenerations();
     disk.failNext('open', 'EMFILE');
-    await expect(loadNewestUsable(entry, optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
+    await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
     disk.failNext('open', 'EACCES');
-    await expect(loadNewestUsable(entry, optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
+    await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
   });
 });

@@ -70,7 +70,6 @@ describe('publishing restored files', () => {
         uuid: uuidOf(100 + Number(key.slice(keys.checkpointsPrefix.length))),
         generations: [],
       });
-      expect(entry!.opened).toBeUndefined();
     }
     expect(after.get(keys.psDesired)).toBe(String(count));
     expect(restoredSchema.parse(JSON.parse(after.get(keys.restored)!))).toEqual({
@@ -168,10 +167,10 @@ describe('publishing restored files', () => {
     }
 
     it('takes it for its own also after a pserver began to serve from it', async () => {
-      const opened = JSON.stringify({ ...generation(100), keep: 0, generations: [], opened: '77' });
+      const other = JSON.stringify({ ...generation(100), keep: 1, generations: [] });
       const { error, left } = await publishUnanswered('landed', async (put) => {
         await put(keys.ps(0), 'host:1');
-        await put(keys.checkpoint(0), opened);
+        await put(keys.checkpoint(0), other);
       });
       expect(error).toBeUndefined();
       expect(left).toEqual([0, 1, 2]);

@@ -1,16 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
-import {
-  entrySchema,
-  type Generation,
-  generationsOf,
-  isClean,
-  readEntry,
-} from '../../../src/checkpoint/registry/entry.ts';
+import { entrySchema, type Generation, generationsOf, readEntry } from '../../../src/checkpoint/registry/entry.ts';
 import {
   deleteDropped,
-  markOpened,
   type PublishOptions,
   publish,
   publishParting,
@@ -199,14 +192,14 @@ describe('publish', () => {
     expect(await world.uuids()).toEqual([uuidOf(1)]);
   });
 
-  it('counts its own file once when it landed unseen and was opened since', async () => {
+  it('keeps a file that heads name as the last state, whatever is to be kept', async () => {
     const fence = await world.claim();
-    const { store, clock } = world;
     await publish(world.options(fence, 1, { keep: 0 }));
-    world.failTxn('StoreUnknownOutcome', true, () => markOpened({ store, clock, fence, key: KEY }));
-    const { dropped } = await world.run(publish(world.options(fence, 2, { keep: 0 })));
-    expect(dropped).toEqual([uuidOf(1)]);
-    expect(await world.uuids()).toEqual([uuidOf(2)]);
+    const { dropped } = await publish(world.options(fence, 2, { keep: 0, stays: new Set([uuidOf(1)]) }));
+    expect(dropped).toEqual([]);
+    expect(await world.uuids()).toEqual([uuidOf(2), uuidOf(1)]);
+    const next = await publish(world.options(fence, 3, { keep: 0 }));
+    expect(next.dropped).toEqual([uuidOf(2), uuidOf(1)]);
   });
 
   it('replaces a value that cannot be understood, and says so', async () => {
@@ -231,36 +224,6 @@ describe('publish', () => {
     const fence = await world.claim();
     const signal = AbortSignal.abort();
     await expect(publish(world.options(fence, 1, { signal }))).rejects.toMatchObject({ code: 'Interrupted' });
-  });
-});
-
-describe('a clean file', () => {
-  it('is clean until it is opened, and again when a new clean one is published', async () => {
-    const { store, clock } = world;
-    const fence = await world.claim();
-    await markOpened({ store, clock, fence, key: KEY });
-    expect(await store.get(KEY)).toBeUndefined();
-    await publish(world.options(fence, 1, { generation: generation(1, { clean: true }) }));
-    expect(isClean(await world.entry())).toBe(true);
-    await markOpened({ store, clock, fence, key: KEY });
-    expect(isClean(await world.entry())).toBe(false);
-    expect(await world.entry()).toMatchObject({ uuid: uuidOf(1), opened: fence.token.toString() });
-    await publish(world.options(fence, 2, { generation: generation(2, { clean: true }) }));
-    expect(isClean(await world.entry())).toBe(true);
-    await world.claim();
-    await expect(markOpened({ store, clock, fence, key: KEY })).rejects.toMatchObject({ code: 'LeaseGone' });
-  });
-});
-
-describe('a late note that a file was opened', () => {
-  it('does not open the last state that the same owner has published since', async () => {
-    const { store, clock } = world;
-    await publish(world.options(await world.claim(), 1, { generation: generation(1, { clean: true }) }));
-    const fence = await world.claim();
-    const last = generation(2, { clean: true, token: fence.token.toString() });
-    await publish(world.options(fence, 2, { generation: last }));
-    await markOpened({ store, clock, fence, key: KEY });
-    expect(isClean(await world.entry())).toBe(true);
   });
 });
 

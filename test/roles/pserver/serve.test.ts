@@ -12,6 +12,7 @@ import { createServing, type Serving, type ServingOptions } from '../../../src/r
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
+import { ownedHeads } from './owned-heads.ts';
 
 const SPEC = table(2);
 const JOB = { job: 'job', batchPlanId: 'plan' };
@@ -30,7 +31,7 @@ beforeEach(() => {
   state = { held: true, frozen: false, applied: 0, contradictions: [] };
   const parameters = makeParameters({ spec: SPEC, shards: 2 });
   const job = { spec: SPEC, shards: 2, units: 2, tasks: 3 };
-  shards = new OwnedShards(job, HEADS, { parameters, ledgers: new Map(), seqs: new Map() });
+  shards = new OwnedShards(job, ownedHeads(HEADS), { parameters, ledgers: new Map(), seqs: new Map() });
 });
 
 const serving = (other: Partial<ServingOptions> = {}): Serving =>

@@ -7,6 +7,7 @@ import { blockCount, blockShards } from '../../../src/tensor/blocks.ts';
 import { SHARD_ACTION } from '../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../src/tensor/spec.ts';
 import { makeParameters, NORMAL } from '../../tensor/fixture.ts';
+import { ownedHeads } from './owned-heads.ts';
 
 const SPEC: ParameterSpec = { dense: [{ name: 'w', shape: [400_000], initializer: NORMAL }], sparse: [] };
 /** Unit 0 has shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2. */
@@ -27,15 +28,15 @@ const stateOf = (
 });
 
 it('names the set by its units, since when each is led, and the count of their shards', () => {
-  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
   expect(shards.numbers).toEqual([1, 2, 4]);
-  expect(shards.units).toEqual([1, 2]);
+  expect(shards.heads.units()).toEqual([1, 2]);
   expect(shards.stamp).toEqual(stampOf(HEADS, JOB));
   expect(shards.stats()).toMatchObject({ units: 2, shards: 3, bytes: shards.parameters.stats().bytes });
 });
 
 it('applies an update to all owned shards or to some, and refuses the others', () => {
-  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
   expect([...shards.actions(undefined)]).toEqual([absent, apply, apply, absent, apply]);
   expect([...shards.actions([4])]).toEqual([absent, skip, skip, absent, apply]);
   expect([...shards.actions(undefined)]).toEqual([absent, apply, apply, absent, apply]);
@@ -46,7 +47,7 @@ it('counts from where the shards were loaded, and tells checkpoints the position
   ledger.advance({ pass: 0, task: 0, push: 0, last: false, good: 5 });
   const shards = new OwnedShards(
     JOB,
-    HEADS,
+    ownedHeads(HEADS),
     stateOf(
       [
         [1, 10],
@@ -66,7 +67,7 @@ it('counts from where the shards were loaded, and tells checkpoints the position
 });
 
 it('knows the blocks of its shards', () => {
-  const shards = new OwnedShards(JOB, HEADS, stateOf([]));
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
   const [dense] = SPEC.dense;
   const owners = blockShards(dense!, JOB.shards);
   const here = [...shards.blocks[0]!];
@@ -76,7 +77,7 @@ it('knows the blocks of its shards', () => {
 });
 
 it('keeps the heads in another state of the shards, and the old state as it was', () => {
-  const before = new OwnedShards(JOB, HEADS, stateOf([[1, 10]]));
+  const before = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([[1, 10]]));
   const other = stateOf([
     [1, 3],
     [2, 3],

@@ -5,25 +5,23 @@
  */
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
-import type { CheckpointEntry } from '../../../src/checkpoint/registry/entry.ts';
-import { generationsOf, isClean } from '../../../src/checkpoint/registry/entry.ts';
+import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { plannedUnits } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
 
 interface Claim {
   readonly token: string;
-  /** When the index was claimed, the last state of its shards was in a file. */
+  /** When the index was claimed, the last state of its units was in a file. */
   readonly wasSaved: boolean;
   readonly timeline: number;
   hasRaised: boolean;
 }
 
-type HeadValue = { readonly primary: { readonly index: number; readonly token: string } };
-
 export function restores(world: World): Oracle {
   const { keys } = world;
-  /** Indexes whose shards have their last state in a file; in sync mode with the timeline of it. */
+  /** Units that have their last state in a file; in sync mode with the timeline of it. */
   const saved = new Map<number, { readonly timeline: number }>();
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
@@ -34,26 +32,28 @@ export function restores(world: World): Oracle {
     return cut === undefined ? 0 : (JSON.parse(cut.value) as Cut).timeline;
   };
 
-  const ownersOf = (index: number): Set<string> => {
-    const units = plannedUnits(index, world.pservers, world.units);
-    const heads = units.map((unit) => world.get(keys.head(unit)));
-    return new Set(heads.map((head) => (head === undefined ? '' : tokenIn(head.value))));
+  const headOf = (unit: number): Head | undefined => {
+    const entry = world.get(keys.head(unit));
+    return entry && (JSON.parse(entry.value) as Head);
   };
+
+  const ledBy = (token: string): number[] =>
+    Array.from({ length: world.units }, (_, unit) => unit).filter((unit) => headOf(unit)?.primary.token === token);
 
   function claimed({ process }: Written): void {
     const index = indexOf(process);
     const timeline = timelineNow();
-    const state = saved.get(index);
-    const isOne = ownersOf(index).size === 1;
-    const isUsable = world.mode === 'async' || (isOne && state?.timeline === timeline);
-    const wasSaved = state !== undefined && isUsable && !world.wasDamaged(index);
+    const heads = plannedUnits(index, world.pservers, world.units).map((unit) => ({ unit, head: headOf(unit) }));
+    const owned = heads.filter(({ head }) => head !== undefined);
+    const states = owned.map(({ unit }) => saved.get(unit));
+    const isOne = new Set(heads.map(({ head }) => JSON.stringify([head?.primary, head?.rest]))).size === 1;
+    const isUsable = world.mode === 'async' || (isOne && states.every((state) => state?.timeline === timeline));
+    const isSaved = owned.length > 0 && states.every((state) => state !== undefined);
     const token = world.get(keys.ps(index))!.createRevision.toString();
-    claims.set(process, { token, wasSaved, timeline, hasRaised: false });
-  }
-
-  /** The process saved its last state under its own token. */
-  function savedBy(index: number, token: string, timeline: number): void {
-    if (ownersOf(index).has(token)) saved.set(index, { timeline });
+    claims.set(process, {
+      ...{ token, timeline, hasRaised: false },
+      wasSaved: isSaved && isUsable && !world.wasDamaged(index),
+    });
   }
 
   function raised(process: SimulatedProcess, what: string): void {
@@ -64,32 +64,44 @@ export function restores(world: World): Oracle {
     world.violated(`${process.name} raised the ${what} although the last state of its shards was saved`);
   }
 
-  function tookUnit({ process, key, before }: Written): void {
-    if (before === undefined || claims.get(process)?.hasRaised === true) return;
-    const index = indexOf(process);
-    const token = tokenIn(before.value);
-    const entry = entryOf(index);
-    const parting = world.get(keys.parting(BigInt(token)));
-    if (parting !== undefined) {
-      // In sync mode the next owner does not publish the snapshot again.
-      if (world.mode === 'sync') saved.delete(index);
-      else if (!names(entry, (JSON.parse(parting.value) as { uuid: string }).uuid)) {
-        world.violated(`${process.name} took ${key}, but no entry names the parting snapshot of its former owner`);
-      }
+  function changedHead({ process, key, value, before }: Written): void {
+    const unit = Number(key.slice(keys.headsPrefix.length));
+    const head = JSON.parse(value) as Head;
+    const last = before && (JSON.parse(before.value) as Head);
+    if (last === undefined || last.primary.token === head.primary.token) {
+      if (head.rest === undefined) saved.delete(unit);
+      else saved.set(unit, { timeline: timelineOf(head.rest) });
       return;
     }
-    if (entry === undefined || !isClean(entry)) {
+    if (claims.get(process)?.hasRaised === true) return;
+    const parting = world.get(keys.parting(BigInt(last.primary.token)));
+    if (parting !== undefined) {
+      // In sync mode the next owner does not publish the snapshot again.
+      if (world.mode === 'sync') saved.delete(unit);
+      else if (!names(entryOf(indexOf(process)), (JSON.parse(parting.value) as { uuid: string }).uuid)) {
+        world.violated(`${process.name} took ${key}, but no entry names the parting snapshot of its former owner`);
+      }
+    } else if (last.rest === undefined) {
       world.violated(`${process.name} took ${key}, whose last state is lost, before it raised anything`);
+    } else if (head.rest?.uuid !== last.rest.uuid) {
+      world.violated(`${process.name} took ${key}, and nothing names the file that it loaded as the last state`);
     }
+  }
+
+  function timelineOf({ index, uuid }: NonNullable<Head['rest']>): number {
+    const entry = entryOf(index);
+    const named = entry && generationsOf(entry).find((generation) => generation.uuid === uuid);
+    if (named === undefined) world.violated(`a head names ${uuid} of pserver ${index}, which is not published`);
+    return Number(named?.timeline);
   }
 
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
   function ended(process: SimulatedProcess): void {
     const claim = claims.get(process);
     if (claim === undefined || updated.get(process) !== timelineNow() || world.get(keys.result) !== undefined) return;
-    const index = indexOf(process);
-    if (saved.has(index) || !ownersOf(index).has(claim.token) || world.refusedWrites(index)) return;
-    world.violated(`${process.name} ended and left no file with the last state of its shards`);
+    const left = ledBy(claim.token).filter((unit) => !saved.has(unit));
+    if (left.length === 0 || world.refusedWrites(indexOf(process))) return;
+    world.violated(`${process.name} ended and left no file with the last state of its units ${left.join(', ')}`);
   }
 
   function entryOf(index: number): CheckpointEntry | undefined {
@@ -99,20 +111,15 @@ export function restores(world: World): Oracle {
 
   return {
     wrote(written) {
-      const { process, key, value, before } = written;
+      const { process, key, value } = written;
       if (process.role !== 'pserver') return;
-      const index = indexOf(process);
-      if (key === keys.ps(index)) claimed(written);
+      if (key === keys.ps(indexOf(process))) claimed(written);
       else if (key === keys.recovery) raised(process, 'recovery number');
       else if (key === keys.cut) raised(process, 'timeline');
-      else if (key.startsWith(keys.headsPrefix)) tookUnit(written);
+      else if (key.startsWith(keys.headsPrefix)) changedHead(written);
       else if (key.startsWith(keys.partingPrefix)) {
-        const { timeline } = JSON.parse(value) as CheckpointEntry;
-        savedBy(index, key.slice(keys.partingPrefix.length), Number(timeline));
-      } else if (key === keys.checkpoint(index) && before?.value !== value) {
-        const entry = JSON.parse(value) as CheckpointEntry;
-        if (isClean(entry)) savedBy(index, entry.token ?? '', Number(entry.timeline));
-        else saved.delete(index);
+        const timeline = Number((JSON.parse(value) as CheckpointEntry).timeline);
+        for (const unit of ledBy(key.slice(keys.partingPrefix.length))) saved.set(unit, { timeline });
       }
     },
     ended,
@@ -124,12 +131,10 @@ export function restores(world: World): Oracle {
         request.type === 'closeTasks';
       if (!isUpdate) return;
       updated.set(server, timelineNow());
-      saved.delete(indexOf(server));
+      for (const unit of ledBy(claims.get(server)?.token ?? '')) saved.delete(unit);
     },
   };
 }
-
-const tokenIn = (head: string): string => (JSON.parse(head) as HeadValue).primary.token;
 
 const names = (entry: CheckpointEntry | undefined, uuid: string): boolean =>
   entry !== undefined && generationsOf(entry).some((one) => one.uuid === uuid);

@@ -1,47 +1,41 @@
-/** The loaded file stops being the last state with the first update: the store is told before the update is applied. */
+/**
+ * The loaded file stops being the last state with the first update: before that is applied, a change of the heads says
+ * so to all who look for the last state.
+ */
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import { markOpened } from '../../../checkpoint/registry/publish.ts';
-import type { RoleContext } from '../../../cluster/context.ts';
-import type { Fence } from '../../../store/fence.ts';
-import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
+import type { OwnedHeads } from '../owned-heads.ts';
 
 export interface FirstUpdateOptions {
-  readonly context: RoleContext;
-  readonly fence: Fence;
-  readonly index: number;
+  readonly heads: Pick<OwnedHeads, 'areResting' | 'wake'>;
+  /** Once the last state is being saved, nothing is applied any more. */
+  readonly isFrozen: () => boolean;
   readonly onFatal: (error: unknown) => void;
 }
 
 /**
- * `isClean`: a file was loaded that is marked as the last state. The function returned marks it as opened when it is
- * first called; it gives undefined once that is done. It rejects with `Suspended` when the index is lost.
+ * The function returned gives undefined when no head names a file as the last state. Otherwise it has the heads
+ * changed; it rejects with `Suspended` when the index is lost.
  */
-export function beforeUpdates(options: FirstUpdateOptions, isClean: boolean): () => Promise<void> | undefined {
-  const { context, fence, index, onFatal } = options;
-  const { store, keys, host } = context;
-  let isOpened = !isClean;
-  let opening: Promise<void> | undefined;
+export function beforeUpdates({ heads, isFrozen, onFatal }: FirstUpdateOptions): () => Promise<void> | undefined {
+  let waking: Promise<void> | undefined;
+  const wake = async (): Promise<void> => {
+    try {
+      await heads.wake();
+      failPoint('pserver.opened');
+    } catch (error) {
+      // Given up because the lease is lost, which is known already.
+      if (!isPaddletError(error, 'Interrupted')) onFatal(error);
+      // Fatal to this process only: the trainer retries and finds the next owner of the shards.
+      if (isPaddletError(error)) throw new PaddletError('Suspended', error.message, { cause: error });
+      throw error;
+    } finally {
+      waking = undefined;
+    }
+  };
   return () => {
-    if (isOpened) return undefined;
-    opening ??= markOpened({
-      store,
-      clock: host.clock,
-      onWaiting: storeWaitLogger({ ...host, store }),
-      fence,
-      key: keys.checkpoint(index),
-    }).then(
-      () => {
-        failPoint('pserver.opened');
-        isOpened = true;
-      },
-      (error: unknown) => {
-        onFatal(error);
-        // Fatal to this process only: the trainer retries and finds the next owner of the index.
-        if (isPaddletError(error)) throw new PaddletError('Suspended', error.message, { cause: error });
-        throw error;
-      },
-    );
-    return opening;
+    if (!heads.areResting || isFrozen()) return undefined;
+    waking ??= wake();
+    return waking;
   };
 }

@@ -1,19 +1,19 @@
-/** What an owner of shards saved last. */
-import {
-  type CheckpointEntry,
-  type Generation,
-  generationSchema,
-  isClean,
-  parseEntry,
-} from '../../../checkpoint/registry/entry.ts';
+/** What an owner of units saved last. */
+import { type Generation, generationSchema, generationsOf, parseEntry } from '../../../checkpoint/registry/entry.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
-import type { Owner } from '../../../cluster/placement/heads.ts';
+import type { Head, Rest } from '../../../cluster/placement/heads.ts';
 import { parseStoreValue } from '../../../core/tasks/state.ts';
 
+/** Where the last state of some units is to be looked for: the primary of their heads, and the file that these name. */
+export type FormerState = Pick<Head, 'primary' | 'rest'>;
+
 export interface LastState {
-  readonly entry: CheckpointEntry | undefined;
-  /** The newest file has all that the owner ever applied. */
+  /** Of which index the files are. */
+  readonly index: number;
+  /** The files, best first. */
+  readonly generations: readonly Generation[];
+  /** The first one has all that was ever applied to the units. */
   readonly exact: boolean;
   /** Why the published entry cannot be used. */
   readonly complaint: string | undefined;
@@ -21,18 +21,31 @@ export interface LastState {
   readonly parting: Generation | undefined;
 }
 
-/** A parting snapshot, which an owner announces after it lost its index, has everything that this owner applied. */
-export async function lastState(context: RoleContext, owner: Owner): Promise<LastState> {
+/**
+ * Only heads decide what is exact: the file that they name in `rest`, or the parting snapshot of the primary that they
+ * name, which it announced after it had lost its index.
+ */
+export async function lastState(context: RoleContext, { primary, rest }: FormerState): Promise<LastState> {
   const { keys, store } = context;
-  const partingKey = keys.parting(BigInt(owner.token));
-  const key = keys.checkpoint(owner.index);
-  const [parting, published] = await retryStore(context, () => Promise.all([store.get(partingKey), store.get(key)]));
+  const partingKey = keys.parting(BigInt(primary.token));
+  const announced = await retryStore(context, () => store.get(partingKey));
+  const index = announced === undefined ? (rest?.index ?? primary.index) : primary.index;
+  const key = keys.checkpoint(index);
+  const published = await retryStore(context, () => store.get(key));
   const { entry, complaint } = parseEntry(key, published);
-  if (parting === undefined) {
-    return { entry, complaint, exact: entry !== undefined && isClean(entry), parting };
+  const before = entry === undefined ? [] : generationsOf(entry);
+  // Newer than what the primary may have found in `rest` when it took the units.
+  if (announced !== undefined) {
+    const parting: Generation = parseStoreValue(generationSchema, partingKey, announced.value);
+    return { index, complaint, generations: [parting, ...before], exact: true, parting };
   }
-  const snapshot: Generation = parseStoreValue(generationSchema, partingKey, parting.value);
-  const before = entry === undefined ? [] : [entry, ...(entry.generations ?? [])];
-  const generations = before.map((one) => generationSchema.parse(one));
-  return { entry: { ...snapshot, generations }, complaint, exact: true, parting: snapshot };
+  const { generations, exact } =
+    rest === undefined ? { generations: before, exact: false } : restingFirst(before, rest);
+  return { index, complaint, generations, exact, parting: undefined };
+}
+
+function restingFirst(published: readonly Generation[], { uuid }: Rest): Pick<LastState, 'generations' | 'exact'> {
+  const named = published.filter((generation) => generation.uuid === uuid);
+  const others = published.filter((generation) => generation.uuid !== uuid);
+  return { generations: [...named, ...others], exact: named.length > 0 };
 }

@@ -29,8 +29,11 @@ export async function readRestored(context: RoleContext): Promise<Restored> {
   };
 }
 
-function restoredHead(unit: number, head: Head | undefined, { token, pservers, epoch }: RestoredRecord): Head {
+function restoredHead(unit: number, head: Head | undefined, record: RestoredRecord): Head {
+  const { token, pservers, epoch, files } = record;
   const owner = { index: plannedPrimary(unit, pservers), token };
   const highest = Math.max(epoch, head?.epoch ?? 0, 1);
-  return { epoch: highest, led: highest, primary: owner, inSync: [owner] };
+  const uuid = files?.[owner.index];
+  const rest = uuid === undefined ? {} : { rest: { index: owner.index, uuid } };
+  return { epoch: highest, led: highest, primary: owner, inSync: [owner], ...rest };
 }

@@ -82,6 +82,7 @@ export class Snapshots {
         fence,
         key: keys.checkpoint(index),
         keep: record.job.checkpoint.keep,
+        stays: shards.heads.restingFiles(),
         ...(sync === undefined ? {} : { cutKey: keys.cut }),
         ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),

@@ -12,13 +12,13 @@ import { checkpointPath, type FilePlace } from '../../../checkpoint/file/paths.t
 import { type ExpectedJob, loadGeneration } from '../../../checkpoint/load/load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
 import { type Cut, type CutFile, readCut, rolledBack, rolledFurtherBack } from '../../../checkpoint/registry/cut.ts';
-import { type Generation, generationsOf } from '../../../checkpoint/registry/entry.ts';
+import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { raiseTimeline } from '../../../cluster/placement/cut-view.ts';
-import type { Owner } from '../../../cluster/placement/heads.ts';
+import type { Rest } from '../../../cluster/placement/heads.ts';
 import type { Fence } from '../../../store/fence.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { type LastState, lastState } from '../files/last-state.ts';
+import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
 import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
 import type { ShardState } from '../shards.ts';
@@ -36,24 +36,24 @@ export interface LoadRoundsOptions extends FileWait {
 export interface LoadedRounds extends ShardState {
   readonly timeline: number;
   readonly rounds: RoundsMeta;
-  /** A file was loaded that is marked as the last state. */
-  readonly fromClean: boolean;
+  /** The file that has all of the last state, if that is what was loaded. */
+  readonly rest: Rest | undefined;
   /** Where it came from, for the log. */
   readonly source: string;
   readonly files: readonly string[];
 }
 
-/** At the start of a process. `owners` owned the shards before. May raise the timeline. */
+/** At the start of a process. `former`: where the last state of the units was. May raise the timeline. */
 export async function loadAtStart(
   options: LoadRoundsOptions,
-  owners: readonly Owner[],
+  former: readonly FormerState[],
   cut: Cut,
 ): Promise<LoadedRounds> {
   const { log } = options.context.host;
-  const [owner] = owners;
-  if (owner === undefined && cut.round === 0) return loadInitial(options, cut.timeline);
-  if (owner !== undefined && owners.length === 1) {
-    const exact = await loadLastState(options, owner, cut);
+  const [only] = former;
+  if (only === undefined && cut.round === 0) return loadInitial(options, cut.timeline);
+  if (only !== undefined && former.length === 1) {
+    const exact = await loadLastState(options, only, cut);
     if (exact !== undefined) return exact;
   }
   log.warn(`the last state of pserver ${options.index} is lost: all pservers go back to round ${cut.round}`);
@@ -62,15 +62,23 @@ export async function loadAtStart(
 }
 
 /** Undefined when the last state is not of the current timeline, or its file is damaged. */
-async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut): Promise<LoadedRounds | undefined> {
+async function loadLastState(
+  options: LoadRoundsOptions,
+  former: FormerState,
+  cut: Cut,
+): Promise<LoadedRounds | undefined> {
   const { context } = options;
   const { log } = context.host;
-  const { entry, exact, complaint } = await untilFound(options, () => lookForAny(options, owner, cut));
+  const found = await untilFound(options, () => lookForAny(options, former, cut));
+  const { index, generations, exact, complaint, parting } = found;
   if (complaint !== undefined) log.error(complaint);
-  const newest = entry && generationsOf(entry)[0];
+  const [newest] = generations;
   if (newest?.round === undefined || !exact || newest.timeline !== String(cut.timeline)) return undefined;
   try {
-    return { ...(await loadFile(options, owner.index, newest, newest.round)), timeline: cut.timeline, fromClean: true };
+    const loaded = await loadFile(options, index, newest, newest.round);
+    // A parting snapshot is in no entry, where it could be found again.
+    const rest = parting === undefined ? { index, uuid: newest.uuid } : undefined;
+    return { ...loaded, timeline: cut.timeline, rest };
   } catch (error) {
     log.error(unusable(error).message);
     return undefined;
@@ -78,15 +86,16 @@ async function loadLastState(options: LoadRoundsOptions, owner: Owner, cut: Cut)
 }
 
 /** The last state, once any file is seen that the owner published, or all of them are given up. */
-async function lookForAny(options: LoadRoundsOptions, owner: Owner, cut: Cut): Promise<Look<LastState>> {
+async function lookForAny(options: LoadRoundsOptions, former: FormerState, cut: Cut): Promise<Look<LastState>> {
   const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(context, owner);
-  const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter(({ index }) => index === owner.index) ?? []);
-  const published = [...(state.entry === undefined ? [] : generationsOf(state.entry)), ...ofCuts];
+  const state = await lastState(context, former);
+  const { index, generations } = state;
+  const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
+  const published = [...generations, ...ofCuts];
   if (published.length === 0) return { answer: state };
   const uuids = [...new Set(published.map(({ uuid }) => uuid))];
-  return lookFor(options, { folder, index: owner.index }, uuids, () => state);
+  return lookFor(options, { folder, index }, uuids, () => state);
 }
 
 /** `answer` is called when one of the files is seen, or all are given up. */
@@ -116,7 +125,7 @@ export async function loadCut(options: LoadRoundsOptions, cut: Cut): Promise<Loa
     if (file === undefined) throw corrupt(context.keys.cut, `the cut has no file of pserver ${index}`);
     if (found === 'forgotten') throw corrupt(context.keys.cut, `file ${file.uuid} of the cut is given up as lost`);
     const loaded = await loadFile(options, index, generationOfCut(file), cut.round);
-    return { ...loaded, timeline: cut.timeline, fromClean: false };
+    return { ...loaded, timeline: cut.timeline, rest: undefined };
   } catch (error) {
     // It vanished since it was seen.
     if (isPaddletError(error, 'CheckpointMissing')) return loadCut(options, cut);
@@ -150,7 +159,7 @@ function unusable(error: unknown): PaddletError {
 
 const generationOfCut = ({ uuid, md5 }: CutFile): Generation => ({ uuid, md5, timestamp: 0 });
 
-type LoadedFile = Omit<LoadedRounds, 'timeline' | 'fromClean'>;
+type LoadedFile = Omit<LoadedRounds, 'timeline' | 'rest'>;
 
 async function loadFile(
   options: LoadRoundsOptions,
@@ -197,7 +206,7 @@ async function loadInitial(options: LoadRoundsOptions, timeline: number): Promis
     rounds: { round: 0, metrics: [] },
     ledgers: new Map(),
     seqs: new Map(),
-    fromClean: false,
+    rest: undefined,
     source: 'initial values',
     files: [],
   };

@@ -14,17 +14,18 @@ import { createSignal } from '../../../cluster/waiting.ts';
 import { shardsOfUnits } from '../../../core/units/units.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedHeads } from '../owned-heads.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { formerOwners, readPlannedHeads, takeUnits } from '../take-units.ts';
+import { formerUnits, readPlannedHeads, takeUnits } from '../take-units.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
 export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
 
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
-  const { context, record, spec, index, fence, folder, cuts, stopSignal } = options;
+  const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
   const { cluster, training } = record.job;
   const { shards, pservers } = cluster;
   const { units } = record;
@@ -42,11 +43,14 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
     makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
-  const loaded = await loadAtStart(loading, formerOwners(heads, me), cut);
+  const loaded = await loadAtStart(loading, formerUnits(heads, me), cut);
   failPoint('pserver.rounds-loaded');
-  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads);
+  const { rest } = loaded;
+  const rests = new Map(rest === undefined ? [] : heads.map(({ unit }) => [unit, rest]));
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, rests);
   await sweepOrphans(options, loaded.files);
-  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, taken, loaded);
+  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
+  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, ownedHeads, loaded);
   context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   const whole = { ...options, batches: roundPlanOf(record) };
   return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
@@ -93,7 +97,7 @@ class RoundService implements ShardService {
     this.#last ??= this.#settled()
       .then((state) => {
         state.snapshots.endRateLimit();
-        return state.save(true);
+        return state.saveLast();
       })
       .catch((error: unknown) => {
         this.#last = undefined;

@@ -25,6 +25,7 @@ export class TimelineState {
   readonly rounds: Rounds;
   readonly snapshots: Snapshots;
   readonly serving: Serving;
+  readonly #index: number;
   #isFrozen = false;
   /** The newest save; those before it have ended when it begins. */
   #saving: Promise<unknown> = Promise.resolve();
@@ -35,6 +36,7 @@ export class TimelineState {
     const { lanes } = record.job.training;
     const { cluster } = record.job;
     const { timeline } = loaded;
+    this.#index = options.index;
     this.timeline = timeline;
     this.shards = shards;
     this.snapshots = new Snapshots({
@@ -69,15 +71,20 @@ export class TimelineState {
       onContradiction: (error) => failWholeJob(options, error),
       recovery: () => 0,
       staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
-      beforeUpdate: beforeUpdates(options, loaded.fromClean),
+      beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal: options.onFatal }),
       // Even the final one freezes nothing: after the last round no lanes come, unless all pservers go back to a cut.
-      checkpoint: () => this.save(false),
+      checkpoint: () => this.#inTurn(() => this.snapshots.save(false)),
       onApplied: () => {},
     });
   }
 
-  save(clean: boolean): Promise<CheckpointFile> {
-    return this.#inTurn(() => this.snapshots.save(clean));
+  /** On a clean stop, after `freeze`. Only then do the heads name the file as the last state. */
+  saveLast(): Promise<CheckpointFile> {
+    return this.#inTurn(async () => {
+      const file = await this.snapshots.save(true);
+      await this.shards.heads.rest({ index: this.#index, uuid: file.uuid });
+      return file;
+    });
   }
 
   /** Resolves when no save is running. */

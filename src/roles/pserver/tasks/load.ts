@@ -8,14 +8,14 @@
 import { type ExpectedJob, type LoadedCheckpoint, loadNewestUsable } from '../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
-import { type Generation, generationsOf } from '../../../checkpoint/registry/entry.ts';
-import { type Owner, sameOwner } from '../../../cluster/placement/heads.ts';
+import type { Generation } from '../../../checkpoint/registry/entry.ts';
+import type { Owner, Rest } from '../../../cluster/placement/heads.ts';
 import { shardsOfUnit } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { type LastState, lastState } from '../files/last-state.ts';
+import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
 import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
-import { formerOwners, type PlannedHead } from '../take-units.ts';
+import { type FormerUnits, formerUnits, type PlannedHead } from '../take-units.ts';
 
 export interface LoadShardsOptions extends FileWait {
   readonly me: Owner;
@@ -35,8 +35,8 @@ export interface LoadedShards {
   readonly seqs: ReadonlyMap<number, number>;
   /** False when updates that were acknowledged may be missing. */
   readonly exact: boolean;
-  /** True when a file was loaded that is marked as the last state. */
-  readonly fromClean: boolean;
+  /** Of units of which nothing is missing, the file that has it all. */
+  readonly rests: ReadonlyMap<number, Rest>;
   /** Where it came from, for the log. */
   readonly source: string;
   /** Names of the files that were loaded. */
@@ -53,13 +53,9 @@ export interface FilledShards extends LoadedShards {
 export async function loadShards(options: LoadShardsOptions): Promise<FilledShards> {
   const { heads, me, into, context, units, expected } = options;
   const shardsOf = (unit: number): number[] => shardsOfUnit(unit, { units, shards: expected.shards });
-  const owners = formerOwners(heads, me);
   const parts: LoadedShards[] = [];
-  for (const owner of owners) {
-    const shards = heads
-      .filter(({ head }) => head !== undefined && sameOwner(head.primary, owner))
-      .flatMap(({ unit }) => shardsOf(unit));
-    parts.push(await loadFrom(options, owner, shards));
+  for (const former of formerUnits(heads, me)) {
+    parts.push(await loadFrom(options, former, former.units.flatMap(shardsOf)));
   }
   // A shard that its former owner took but never saved is lost as well.
   const initial: number[] = [];
@@ -76,7 +72,7 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
     ledgers: new Map(parts.flatMap(({ ledgers }) => [...ledgers])),
     seqs: new Map(parts.flatMap(({ seqs }) => [...seqs])),
     exact: parts.every(({ exact }) => exact),
-    fromClean: parts.some(({ fromClean }) => fromClean),
+    rests: new Map(parts.flatMap(({ rests }) => [...rests])),
     files: parts.flatMap(({ files }) => files),
     partings: parts.flatMap(({ partings }) => partings),
     source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
@@ -87,7 +83,7 @@ const NOTHING: LoadedShards = {
   ledgers: new Map(),
   seqs: new Map(),
   exact: false,
-  fromClean: false,
+  rests: new Map(),
   source: 'initial values, to be repaired',
   files: [],
   partings: [],
@@ -96,51 +92,61 @@ const NOTHING: LoadedShards = {
 const restarted = (shards: readonly number[]): string =>
   `${shards.length} shards start from their initial values and are repaired`;
 
-async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readonly number[]): Promise<LoadedShards> {
+async function loadFrom(
+  options: LoadShardsOptions,
+  former: FormerUnits,
+  shards: readonly number[],
+): Promise<LoadedShards> {
   const { context, folder, expected, into } = options;
   const { log, disk } = context.host;
-  const { entry, exact, complaint, parting, isForgotten } = await untilFound(options, () => look(options, owner));
+  const { index, generations, exact, complaint, parting, isForgotten } = await untilFound(options, () =>
+    look(options, former),
+  );
   if (complaint !== undefined) log.error(complaint);
-  if (entry === undefined || isForgotten) {
+  if (generations.length === 0 || isForgotten) {
     const why = isForgotten ? 'has lost its checkpoints, and was told to forget them' : 'died without a checkpoint';
-    log.error(`pserver ${owner.index} ${why}: ${restarted(shards)}`);
+    log.error(`pserver ${index} ${why}: ${restarted(shards)}`);
     return NOTHING;
   }
-  const place = { folder, index: owner.index };
-  const outcome = await loadNewestUsable(entry, { disk, place, expected, into, shards });
+  const place = { folder, index };
+  const outcome = await loadNewestUsable(generations, { disk, place, expected, into, shards });
   for (const { code, message } of outcome.complaints) log.error(`${code}: ${message}`);
   const { loaded, generation, age } = outcome;
   if (loaded === undefined || generation === undefined) {
-    log.error(`no checkpoint of pserver ${owner.index} is usable: ${restarted(shards)}`);
+    log.error(`no checkpoint of pserver ${index} is usable: ${restarted(shards)}`);
     return NOTHING;
   }
   const isExact = exact && age === 0;
   if (!isExact) {
-    log.warn(`pserver ${owner.index} died after checkpoint ${generation.uuid}: its later updates are repaired`, {
+    log.warn(`pserver ${index} died after checkpoint ${generation.uuid}: its later updates are repaired`, {
       timestamp: generation.timestamp,
       generation: age,
     });
   }
+  // A snapshot that no entry will name could not be found again.
+  const isNamed = parting === undefined || index === options.me.index;
+  const rest = isExact && isNamed ? { index, uuid: generation.uuid } : undefined;
   return {
     ...positionsOf(loaded),
     exact: isExact,
-    fromClean: isExact,
+    rests: new Map(rest === undefined ? [] : former.units.map((unit) => [unit, rest])),
     source: generation.uuid,
     files: [generation.uuid],
-    partings: parting?.uuid === generation.uuid && owner.index === options.me.index ? [parting] : [],
+    partings: parting?.uuid === generation.uuid && isNamed ? [parting] : [],
   };
 }
 
 type Found = LastState & { readonly isForgotten: boolean };
 
 /** The last state, once at least one of its files is seen, or all of them are given up. */
-async function look(options: LoadShardsOptions, owner: Owner): Promise<Look<Found>> {
+async function look(options: LoadShardsOptions, former: FormerState): Promise<Look<Found>> {
   const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(context, owner);
-  if (state.entry === undefined) return { answer: { ...state, isForgotten: false } };
-  const uuids = generationsOf(state.entry).map(({ uuid }) => uuid);
-  const missing = await whyUnseen(context.host.disk, { folder, index: owner.index }, uuids);
+  const state = await lastState(context, former);
+  const { index, generations } = state;
+  if (generations.length === 0) return { answer: { ...state, isForgotten: false } };
+  const uuids = generations.map(({ uuid }) => uuid);
+  const missing = await whyUnseen(context.host.disk, { folder, index }, uuids);
   if (missing === undefined) return { answer: { ...state, isForgotten: false } };
   const forgotten = await forgottenFiles(options);
   return uuids.every((uuid) => forgotten.has(uuid)) ? { answer: { ...state, isForgotten: true } } : { missing };

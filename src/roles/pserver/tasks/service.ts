@@ -10,6 +10,7 @@ import { type Checkpointing, createCheckpointing } from '../files/checkpointing.
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { sweepOrphans } from '../files/sweep.ts';
+import { OwnedHeads } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
@@ -22,7 +23,7 @@ export interface TaskServiceOptions extends ShardServiceOptions {
 }
 
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
-  const { context, record, spec, index, fence, folder } = options;
+  const { context, record, spec, index, fence, folder, lease } = options;
   const { cluster, training, checkpoint } = record.job;
   const { shards, pservers } = cluster;
   const { units } = record;
@@ -42,16 +43,18 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   for (const snapshot of loaded.partings) {
     await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
   }
-  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads);
+  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);
   await sweepOrphans(options, loaded.files);
-  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, taken, { ...loaded, parameters });
+  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
+  const job = { spec, shards, units, tasks: record.train.tasks };
+  const owned = new OwnedShards(job, ownedHeads, { ...loaded, parameters });
   context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
   return new TaskService(options, { shards: owned, loaded, raised });
 }
 
 interface StartedShards {
   readonly shards: OwnedShards;
-  readonly loaded: Pick<FilledShards, 'fromClean' | 'warm' | 'files'>;
+  readonly loaded: Pick<FilledShards, 'warm' | 'files'>;
   /** The recovery number that this load raised, or 0. */
   readonly raised: number;
 }
@@ -86,7 +89,7 @@ class TaskService implements ShardService {
       staleness: { rule: training.staleness, patienceMs: cluster.leaseTtlMs },
       isHeld: () => lease.isHeld(),
       isFrozen: () => this.#isFrozen,
-      beforeUpdate: beforeUpdates(options, loaded.fromClean),
+      beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen: () => this.#isFrozen, onFatal }),
       checkpoint: (final) => this.#checkpoint(final),
       rounds: undefined,
       onApplied: () => {
@@ -101,8 +104,11 @@ class TaskService implements ShardService {
     this.#isFrozen = true;
   }
 
-  saveLast(): Promise<unknown> {
-    return this.#checkpointing.last();
+  /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
+  async saveLast(): Promise<CheckpointFile> {
+    const file = await this.#checkpointing.last();
+    await this.#started.shards.heads.rest({ index: this.#options.index, uuid: file.uuid });
+    return file;
   }
 
   saveParting(): Promise<unknown> {
@@ -152,7 +158,7 @@ class TaskService implements ShardService {
   #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isFrozen = true;
-    return this.#checkpointing.last();
+    return this.saveLast();
   }
 }
 

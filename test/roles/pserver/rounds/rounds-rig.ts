@@ -15,6 +15,7 @@ import type { Parameters } from '../../../../src/tensor/parameters.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { bytesOf, idBytes } from '../../../tensor/fixture.ts';
+import { firstHeads } from '../owned-heads.ts';
 
 type Header<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
 export type LaneHeader = Pick<Header<'pushLane'>, 'round' | 'lane'> &
@@ -55,7 +56,7 @@ export class RoundsRig {
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
   constructor({ spec, parameters, held, shards, lanes, tasks, version = 0 }: RigOptions) {
-    const heads = held.map((unit) => ({ unit, epoch: 1, led: 1 }));
+    const heads = firstHeads(held);
     const seqs = new Map(held.map((shard) => [shard, version]));
     const owned = new OwnedShards({ spec, shards, units: shards, tasks }, heads, {
       parameters,

@@ -1,0 +1,87 @@
+/**
+ * The heads of the units that this pserver leads, as it wrote them. This is the only place that knows them, and that
+ * changes them while the units are owned: one change at a time.
+ */
+import { assert } from '../../base/assert.ts';
+import { type ChangeHeads, changeHeads } from '../../cluster/placement/change-heads.ts';
+import type { Head, Rest } from '../../cluster/placement/heads.ts';
+
+export interface OwnedHead {
+  readonly unit: number;
+  readonly head: Head;
+  /** Of the head in the store. */
+  readonly modRevision: bigint;
+}
+
+export class OwnedHeads {
+  readonly #by: ChangeHeads;
+  readonly #heads: Map<number, OwnedHead>;
+  /** Heads that name a file as the last state. */
+  #resting = new Set<number>();
+  /** The newest change; those before it have ended when it begins. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(by: ChangeHeads, heads: Iterable<OwnedHead>) {
+    this.#by = by;
+    this.#heads = new Map();
+    for (const owned of heads) this.#put(owned);
+  }
+
+  /** Ascending. */
+  units(): number[] {
+    return [...this.#heads.keys()].sort((a, b) => a - b);
+  }
+
+  of(unit: number): OwnedHead | undefined {
+    return this.#heads.get(unit);
+  }
+
+  all(): Iterable<OwnedHead> {
+    return this.#heads.values();
+  }
+
+  /** Names of the files that heads name as the last state. */
+  restingFiles(): ReadonlySet<string> {
+    return new Set([...this.#resting].map((unit) => this.#heads.get(unit)!.head.rest!.uuid));
+  }
+
+  get areResting(): boolean {
+    return this.#resting.size > 0;
+  }
+
+  /** This file has all that was ever applied to the units, and nothing will be applied any more. */
+  rest(rest: Rest): Promise<void> {
+    return this.#change((head) => (head.rest?.uuid === rest.uuid ? undefined : { ...head, rest }));
+  }
+
+  /** No file is the last state any more: something is about to be applied. */
+  wake(): Promise<void> {
+    return this.#change(({ rest, ...head }) => (rest === undefined ? undefined : head));
+  }
+
+  /**
+   * Changes every head for which `make` gives another one; its epoch rises. Throws `LeaseGone` when the index is
+   * another's by now, `Interrupted` when given up while the store is unreachable.
+   */
+  #change(make: (head: Head) => Head | undefined): Promise<void> {
+    const change = this.#turn.then(async () => {
+      const changes = [...this.#heads.values()].flatMap(({ unit, head, modRevision }) => {
+        const made = make(head);
+        return made === undefined ? [] : [{ unit, modRevision, head: { ...made, epoch: head.epoch + 1 } }];
+      });
+      if (changes.length === 0) return;
+      for (const { unit, head, modRevision, isMade } of await changeHeads(this.#by, changes)) {
+        assert(isMade && head !== undefined, `only its owner changes the head of unit ${unit}`);
+        this.#put({ unit, head, modRevision });
+      }
+    });
+    this.#turn = change.catch(() => {});
+    return change;
+  }
+
+  #put(owned: OwnedHead): void {
+    this.#heads.set(owned.unit, owned);
+    if (owned.head.rest === undefined) this.#resting.delete(owned.unit);
+    else this.#resting.add(owned.unit);
+  }
+}

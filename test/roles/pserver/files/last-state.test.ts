@@ -1,0 +1,56 @@
+/** Where the last state of units is looked for, and what makes it exact. */
+import { expect, it } from 'vitest';
+import type { RoleContext } from '../../../../src/cluster/context.ts';
+import { type FormerState, lastState } from '../../../../src/roles/pserver/files/last-state.ts';
+import { keysOf } from '../../../../src/store/keys.ts';
+import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';
+import { FakeClock, SILENT } from '../../../store/support.ts';
+
+const keys = keysOf('/paddlet/small');
+const uuidOf = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+const fileOf = (number: number) => ({ uuid: uuidOf(number), md5: '0'.repeat(32), timestamp: number, clean: true });
+const PRIMARY = { index: 1, token: '7' };
+
+async function lookFor(former: FormerState, values: Readonly<Record<string, object>>) {
+  const clock = new FakeClock();
+  const store = new MemoryStore(new MemoryStoreData({ clock }));
+  for (const [key, value] of Object.entries(values)) {
+    await store.txn({ if: [], then: [{ put: key, value: JSON.stringify(value) }] });
+  }
+  const context = { store, keys, host: { clock, log: SILENT }, stop: new AbortController().signal };
+  const { generations, ...found } = await lastState(context as unknown as RoleContext, former);
+  return { ...found, uuids: generations.map(({ uuid }) => uuid) };
+}
+
+const ENTRY = { [keys.checkpoint(1)]: { ...fileOf(3), keep: 1, generations: [fileOf(2)] } };
+
+it('is not exact when the heads name no file, however clean the newest one is', async () => {
+  const found = await lookFor({ primary: PRIMARY }, ENTRY);
+  expect(found).toMatchObject({ index: 1, exact: false, uuids: [uuidOf(3), uuidOf(2)] });
+});
+
+it('is the file that the heads name, before newer ones', async () => {
+  const found = await lookFor({ primary: PRIMARY, rest: { index: 1, uuid: uuidOf(2) } }, ENTRY);
+  expect(found).toMatchObject({ index: 1, exact: true, uuids: [uuidOf(2), uuidOf(3)] });
+});
+
+it('may be a file of another pserver than the primary', async () => {
+  const entry = { [keys.checkpoint(4)]: fileOf(9) };
+  const found = await lookFor({ primary: PRIMARY, rest: { index: 4, uuid: uuidOf(9) } }, { ...ENTRY, ...entry });
+  expect(found).toMatchObject({ index: 4, exact: true, uuids: [uuidOf(9)] });
+});
+
+it('is not exact when no entry has the file that the heads name', async () => {
+  const found = await lookFor({ primary: PRIMARY, rest: { index: 1, uuid: uuidOf(8) } }, ENTRY);
+  expect(found).toMatchObject({ exact: false, uuids: [uuidOf(3), uuidOf(2)] });
+});
+
+it('is the parting snapshot of the primary, which may have applied more than what it had found', async () => {
+  const rest = { index: 1, uuid: uuidOf(3) };
+  const found = await lookFor({ primary: PRIMARY, rest }, { ...ENTRY, [keys.parting(7n)]: fileOf(5) });
+  expect(found).toMatchObject({ exact: true, parting: { uuid: uuidOf(5) }, uuids: [uuidOf(5), uuidOf(3), uuidOf(2)] });
+});
+
+it('is nothing when there is no file', async () => {
+  expect(await lookFor({ primary: PRIMARY }, {})).toMatchObject({ exact: false, uuids: [] });
+});

@@ -1,0 +1,103 @@
+/** The heads of a pserver's units: what they say of its last state, one change at a time. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { changeHeads } from '../../../src/cluster/placement/change-heads.ts';
+import { type Head, parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
+import { beforeUpdates } from '../../../src/roles/pserver/files/first-update.ts';
+import { OwnedHeads } from '../../../src/roles/pserver/owned-heads.ts';
+import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { failureOf } from '../../store/support.ts';
+import { aStore, Master, settled } from '../master/tasks/service-rig.ts';
+
+const ME = { index: 0, token: '7' };
+const REST = { index: 0, uuid: '504ec9a6-7a47-4c17-9e1b-7a364a8cfbe0' };
+const UNITS = [0, 3];
+
+let data: MemoryStoreData;
+let actor: Master;
+let heads: OwnedHeads;
+
+beforeEach(async () => {
+  const store = aStore();
+  data = store.data;
+  actor = new Master(store.clock, data);
+  const by = { context: actor.context, fence: actor.fence };
+  const changes = UNITS.map((unit) => ({ unit, modRevision: 0n, head: takenBy(ME, undefined, REST) }));
+  const taken = await changeHeads(by, changes);
+  heads = new OwnedHeads(
+    by,
+    taken.map(({ unit, head, modRevision }) => ({ unit, head: head!, modRevision })),
+  );
+});
+
+const headOf = (unit: number): Head => parseHead('head', data.get(actor.context.keys.head(unit))!.value);
+const heldBack = (): Promise<void> => actor.clock.advance(60_000);
+
+describe('the last state', () => {
+  it('is named by every head, until something is about to be applied, and from the last save on', async () => {
+    expect(heads.areResting).toBe(true);
+    expect(heads.restingFiles()).toEqual(new Set([REST.uuid]));
+    await heads.wake();
+    expect(heads.areResting).toBe(false);
+    for (const unit of UNITS) expect(headOf(unit)).toEqual({ epoch: 2, led: 1, primary: ME, inSync: [ME] });
+    await heads.rest(REST);
+    for (const unit of UNITS) expect(headOf(unit)).toMatchObject({ epoch: 3, led: 1, rest: REST });
+    expect(heads.of(3)!.head).toEqual(headOf(3));
+  });
+
+  it('is written once', async () => {
+    const revision = data.get(actor.context.keys.head(0))!.modRevision;
+    await heads.rest(REST);
+    expect(data.get(actor.context.keys.head(0))!.modRevision).toBe(revision);
+  });
+
+  it('is named after changes that were asked for before, and that took long', async () => {
+    actor.troubled.next('unavailable', 'unknownLate', 'unknownLanded');
+    const both = Promise.all([heads.wake(), heads.rest(REST)]);
+    await heldBack();
+    await both;
+    expect(actor.troubled.landLate()).toEqual([false]);
+    for (const unit of UNITS) expect(headOf(unit)).toMatchObject({ epoch: 3, rest: REST });
+  });
+
+  it('is not named by one that has lost its index', async () => {
+    data.txn({ if: [], then: [{ delete: actor.fence.key }] });
+    expect(await failureOf(heads.wake())).toMatchObject({ code: 'LeaseGone' });
+    expect(headOf(0).rest).toEqual(REST);
+  });
+});
+
+describe('the first update', () => {
+  const state = { isFrozen: false, fatal: [] as unknown[] };
+  const gate = () =>
+    beforeUpdates({ heads, isFrozen: () => state.isFrozen, onFatal: (error) => state.fatal.push(error) });
+  beforeEach(() => {
+    state.isFrozen = false;
+    state.fatal = [];
+  });
+
+  it('waits until no head names a file as the last state; those after it wait for nothing', async () => {
+    const before = gate();
+    actor.troubled.hold();
+    const waiting = before();
+    expect(waiting).toBeInstanceOf(Promise);
+    expect(before()).toBe(waiting);
+    await settled();
+    expect(headOf(0).rest).toEqual(REST);
+    actor.troubled.releaseHold();
+    await waiting;
+    expect(headOf(0).rest).toBeUndefined();
+    expect(before()).toBeUndefined();
+  });
+
+  it('changes nothing once the last state is being saved', () => {
+    state.isFrozen = true;
+    expect(gate()()).toBeUndefined();
+    expect(headOf(0).rest).toEqual(REST);
+  });
+
+  it('is refused with Suspended when the index is lost, which ends the process', async () => {
+    data.txn({ if: [], then: [{ delete: actor.fence.key }] });
+    expect(await failureOf(gate()()!)).toMatchObject({ code: 'Suspended' });
+    expect(state.fatal).toMatchObject([{ code: 'LeaseGone' }]);
+  });
+});
