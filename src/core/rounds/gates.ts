@@ -148,5 +148,4 @@ function united<Kept>(
   return { units, gate: first.gate, kept: mergeKept(first.kept, second.kept) };
 }
 
-const sorted = <Kept>(groups: GateGroup<Kept>[]): GateGroup<Kept>[] =>
-  groups.sort((a, b) => a.units[0]! - b.units[0]!);
+const sorted = <Kept>(groups: GateGroup<Kept>[]): GateGroup<Kept>[] => groups.sort((a, b) => a.units[0]! - b.units[0]!);

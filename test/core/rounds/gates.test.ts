@@ -77,7 +77,8 @@ class Both {
   #comparePull(version: number): void {
     const wanted = { timeline: TIMELINE, version };
     const verdicts = [...this.plain].map(([unit, gate]) => ({ unit, verdict: gate.judgePull(wanted) }));
-    const whose = (verdict: string): number[] => verdicts.filter((one) => one.verdict === verdict).map(({ unit }) => unit);
+    const whose = (verdict: string): number[] =>
+      verdicts.filter((one) => one.verdict === verdict).map(({ unit }) => unit);
     const judged = this.gates.judgePull(wanted);
     same(judged.verdict, whose('gone').length > 0 ? 'gone' : whose('wait').length > 0 ? 'wait' : 'read');
     if (judged.verdict === 'read') same(unitsOf(judged.previous), sorted(whose('previous')));
@@ -124,7 +125,10 @@ const POSITIONS: readonly UnitPosition[] = [
 
 function actsOf(units: number, rounds: number, lanes: number): Act[] {
   const some = Array.from({ length: units }, (_, unit) => unit);
-  const pushes = Array.from({ length: rounds * lanes }, (_, at) => ({ round: Math.floor(at / lanes), lane: at % lanes }));
+  const pushes = Array.from({ length: rounds * lanes }, (_, at) => ({
+    round: Math.floor(at / lanes),
+    lane: at % lanes,
+  }));
   return [
     ...some.flatMap((unit) => POSITIONS.map((at): Act => ({ do: 'add', unit, at }))),
     ...some.map((unit): Act => ({ do: 'remove', unit })),

@@ -86,7 +86,7 @@ export class Rounds {
     this.#cuts = new CutSaves(options);
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
     const at = { version: loaded.round, keepsPrevious: false };
-    for (const unit of shards.units) this.gates.add(unit, at, keptAt(lanes, loaded.metrics));
+    for (const unit of shards.heads.units()) this.gates.add(unit, at, keptAt(lanes, loaded.metrics));
   }
 
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */

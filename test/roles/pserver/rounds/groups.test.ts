@@ -136,7 +136,9 @@ const lane = (records: number): PlainLane => ({
   dense: ROUND_SPEC.dense.map(({ shape }) => new Float32Array(shape[0]!).fill(records)),
   sparse: ROUND_SPEC.sparse.map(({ width }) => new Map(IDS.map((id) => [id, new Float32Array(width).fill(records)]))),
 });
-const PLAIN = Array.from({ length: ROUNDS }, (_, round) => Array.from({ length: LANES }, (_, at) => lane(round + at + 1)));
+const PLAIN = Array.from({ length: ROUNDS }, (_, round) =>
+  Array.from({ length: LANES }, (_, at) => lane(round + at + 1)),
+);
 const played = (): Played => new Played(OPTIMIZERS[0]!, PLAIN);
 
 /** Unit 2 has lost lane 0 of round 0, and the others are past that round. */
