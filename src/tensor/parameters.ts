@@ -106,8 +106,8 @@ export interface Parameters {
   /** Throws what `push` would throw, except `OutOfMemory`; applies nothing. */
   check(sparse: readonly SparsePart[], dense: readonly DensePart[], actions: Uint8Array): void;
 
-  /** Ids of all rows of a table, over the present shards, sorted unsigned. */
-  sortedIds(table: number): BigUint64Array;
+  /** Ids of all rows of a table in these present shards, sorted unsigned; without them in all that are present. */
+  sortedIds(table: number, shards?: readonly number[]): BigUint64Array;
   /** Those of `ids` that have a row, in their order. Throws `WrongShard`. */
   existingIds(table: number, ids: BigUint64Array): BigUint64Array;
   /** Rows that exist, in the order of `ids`. Throws `WrongShard`. */

@@ -160,8 +160,8 @@ class WasmParameters implements Parameters {
     if (!this.#present.has(shard)) throw wrongShard(name, shard);
   }
 
-  sortedIds(table: number): BigUint64Array {
-    return this.#table(table).sortedIds(this.shards());
+  sortedIds(table: number, shards: readonly number[] = this.shards()): BigUint64Array {
+    return this.#table(table).sortedIds(shards);
   }
 
   existingIds(table: number, ids: BigUint64Array): BigUint64Array {

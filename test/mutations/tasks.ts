@@ -59,6 +59,20 @@ export const TASKS: readonly Mutation[] = [
     schedules: { mode: 'async' },
   },
   {
+    rule: 'a move makes no push in flight too stale',
+    file: 'src/roles/pserver/shards.ts',
+    find: '[...this.#comparable, this.stamp.revision]',
+    replace: '[this.stamp.revision]',
+    tests: ['test/roles/pserver/shards.test.ts'],
+  },
+  {
+    rule: 'values pulled before a unit was loaded from a file are of an unknown age',
+    file: 'src/roles/pserver/shards.ts',
+    find: 'if (!isContinued) this.#comparable = [];',
+    replace: '',
+    tests: ['test/roles/pserver/shards.test.ts'],
+  },
+  {
     rule: 'only heads decide what is exact',
     file: 'src/roles/pserver/files/last-state.ts',
     find: '{ generations: before, exact: false }',

@@ -1,7 +1,7 @@
 /**
- * The ledgers of all shards of one pserver. Usually they are equal and kept as one. A checkpoint is taken shard by
- * shard, so after a load they differ: a push is applied to some shards and dropped as a duplicate by others, until the
- * repair has made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
+ * The ledgers of all shards of one pserver, which may come and go. Usually they are equal and kept as one. A checkpoint
+ * is taken shard by shard, so after a load they differ: a push is applied to some shards and dropped as a duplicate by
+ * others, until the repair has made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
  */
 import { assert } from '../../base/assert.ts';
 import { CLOSED, createLedger, type Ledger, type LedgerAccount, type PushPosition } from './ledger.ts';
@@ -35,6 +35,9 @@ export interface ShardLedgers {
   closedTasks(pass: number): string[];
   /** Equal ledgers give the same array until one of them changes. */
   encode(shard: number): Uint8Array;
+  /** Shards come, each with its encoded ledger; one without starts empty. Throws `CheckpointCorrupt`. */
+  add(shards: readonly number[], saved: ReadonlyMap<number, Uint8Array>): void;
+  remove(shards: readonly number[]): void;
   /** Distinct ledgers: 1 unless a repair is under way. */
   groups(): number;
 }
@@ -116,6 +119,17 @@ export function createShardLedgers(
       assert(group !== undefined, `shard ${shard} is one of these`);
       group.encoded ??= group.ledger.encode();
       return group.encoded;
+    },
+    add(shards, saved) {
+      const added = groupEqual(tasks, shards, saved);
+      groups = [...groups.filter((group) => group.shards.length > 0), ...added];
+      merge();
+    },
+    remove(shards) {
+      const gone = new Set(shards);
+      for (const group of groups) group.shards = group.shards.filter((shard) => !gone.has(shard));
+      groups = groups.filter((group) => group.shards.length > 0);
+      if (groups.length === 0) groups = groupEqual(tasks, [], new Map());
     },
     groups: () => groups.length,
   };

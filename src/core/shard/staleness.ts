@@ -1,8 +1,8 @@
 /**
  * Decides what happens to a gradient by the age of the values it was computed from (DESIGN §5). A pserver counts the
  * updates it applied: that is the version of its shards, since every push advances each of them. Versions are compared
- * only under one placement stamp, which changes whenever shards are loaded or change owners, and therefore with each
- * recovery number.
+ * only under one revision. The pserver gives one to both when units came and left in between with all that was applied
+ * to them; not when units were loaded from a file, and therefore not across a recovery number.
  */
 export interface StalenessRule {
   /** The greatest staleness that is accepted as it is. */
@@ -10,7 +10,7 @@ export interface StalenessRule {
   readonly policy: 'wait' | 'refuse' | 'scale';
 }
 
-/** The version at which values were pulled, and the revision of the placement stamp under which it counts. */
+/** The version at which values were pulled, and the revision under which it counts: of a placement stamp. */
 export interface PulledVersion {
   readonly revision: string;
   readonly version: number;

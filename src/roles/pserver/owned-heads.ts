@@ -40,6 +40,17 @@ export class OwnedHeads {
     return this.#heads.values();
   }
 
+  /** `OwnedShards.add` and `remove` call these: a head is owned with its shards. */
+  add(owned: OwnedHead): void {
+    assert(!this.#heads.has(owned.unit), `unit ${owned.unit} is owned once`);
+    this.#put(owned);
+  }
+
+  remove(unit: number): void {
+    assert(this.#heads.delete(unit), `unit ${unit} is owned`);
+    this.#resting.delete(unit);
+  }
+
   /** Names of the files that heads name as the last state. */
   restingFiles(): ReadonlySet<string> {
     return new Set([...this.#resting].map((unit) => this.#heads.get(unit)!.head.rest!.uuid));
@@ -72,7 +83,8 @@ export class OwnedHeads {
       if (changes.length === 0) return;
       for (const { unit, head, modRevision, isMade } of await changeHeads(this.#by, changes)) {
         assert(isMade && head !== undefined, `only its owner changes the head of unit ${unit}`);
-        this.#put({ unit, head, modRevision });
+        // A unit that left in the meantime has another owner, who changes its head.
+        if (this.#heads.has(unit)) this.#put({ unit, head, modRevision });
       }
     });
     this.#turn = change.catch(() => {});

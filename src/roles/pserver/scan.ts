@@ -5,7 +5,7 @@
 
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Outgoing } from '../../protocol/messages/channel.ts';
-import type { Parameters } from '../../tensor/parameters.ts';
+import type { OwnedShards } from './shards.ts';
 
 type ScanRows = Extract<RequestHeader, { type: 'scanRows' }>;
 type ScanBlock = Extract<RequestHeader, { type: 'scanBlock' }>;
@@ -15,14 +15,15 @@ export interface Scanner {
   block(header: ScanBlock): Outgoing<ReplyHeader>;
 }
 
-export function createScanner(parameters: Parameters): Scanner {
+export function createScanner(shards: Pick<OwnedShards, 'parameters' | 'numbers'>): Scanner {
+  const { parameters } = shards;
   /** Sorted ids of each table under a scan. */
   const scans = new Map<number, BigUint64Array>();
 
   function idsOf(table: number, isStart: boolean): BigUint64Array {
     let ids = isStart ? undefined : scans.get(table);
     if (ids === undefined) {
-      ids = parameters.sortedIds(table);
+      ids = parameters.sortedIds(table, shards.numbers);
       scans.set(table, ids);
     }
     return ids;

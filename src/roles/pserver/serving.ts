@@ -64,7 +64,7 @@ export function createServing({ host, staleness, ...parts }: ServingOptions): Se
   return {
     ...parts,
     staleness: createStaleness({ ...host, ...staleness, version: () => shards.version, metrics }),
-    scanner: createScanner(shards.parameters),
+    scanner: createScanner(shards),
   };
 }
 

@@ -1,26 +1,30 @@
 /**
- * The shards that this pserver owns: which they are, under which heads, and the state and position of each. This is the
- * only place that knows. Everything else asks it at the time of use and keeps no copy: the set may change.
+ * The shards that this pserver owns: which they are, and the state and position of each. This is the only place that
+ * knows. Everything else asks it at the time of use and keeps no copy: units come and go while the process runs.
  */
 import { assert } from '../../base/assert.ts';
 import type { ShardMoment } from '../../checkpoint/file/capture.ts';
 import type { Head } from '../../cluster/placement/heads.ts';
 import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
-import { type Grouping, shardsOfUnits, unitOf } from '../../core/units/units.ts';
+import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../core/units/units.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { type ParameterMemoryStats, type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
-import type { OwnedHeads } from './owned-heads.ts';
+import type { OwnedHead, OwnedHeads } from './owned-heads.ts';
 
-/** What was loaded into the shards. */
-export interface ShardState {
-  /** With all owned shards present. */
-  readonly parameters: Parameters;
+/** The positions of shards. */
+export interface ShardPositions {
   /** Encoded ledgers by shard; shards at their initial values have none. */
   readonly ledgers: ReadonlyMap<number, Uint8Array>;
   /** Updates applied so far, by shard; 0 for shards that are not named. */
   readonly seqs: ReadonlyMap<number, number>;
+}
+
+/** What was loaded into the shards. */
+export interface ShardState extends ShardPositions {
+  /** With all owned shards present. */
+  readonly parameters: Parameters;
 }
 
 /** What the shards are shards of. */
@@ -30,32 +34,43 @@ export interface ShardedJob extends Grouping {
   readonly tasks: number;
 }
 
+/** What is worked out from the set of units, for requests. */
+interface OwnedSet {
+  /** Of the shards, ascending. */
+  readonly numbers: readonly number[];
+  readonly stamp: PlacementStamp;
+  readonly applyToAll: Uint8Array;
+  /** Worked out when it is first asked for. */
+  blocks: readonly Uint32Array[] | undefined;
+}
+
+/** Stamps that this pserver had before, under which versions can still be compared. */
+const FORMER_STAMPS_KEPT = 64;
+
 export class OwnedShards {
   readonly parameters: Parameters;
   readonly ledgers: ShardLedgers;
-  readonly #job: ShardedJob;
+  /** Under which the units are owned. */
   readonly heads: OwnedHeads;
+  readonly #job: ShardedJob;
   /** Updates applied, by shard number. */
   readonly #seqs: Float64Array;
   /** Updates applied to any shard. */
   #updates = 0;
-  // Worked out from the set of shards, for requests.
-  readonly #numbers: readonly number[];
-  readonly #stamp: PlacementStamp;
-  readonly #applyToAll: Uint8Array;
-  #blocks: readonly Uint32Array[] | undefined;
+  #set: OwnedSet;
+  /** Revisions of the stamps since units were last loaded from a file, the newest last. */
+  #comparable: string[];
 
   constructor(job: ShardedJob, heads: OwnedHeads, state: ShardState) {
     this.#job = job;
     this.heads = heads;
-    this.#numbers = shardsOfUnits(heads.units(), job);
-    this.#stamp = stampOf(ledUnits(heads), job);
-    this.#applyToAll = this.#actionsOf(SHARD_ACTION.apply);
+    this.#set = this.#workOut();
     this.parameters = state.parameters;
-    this.ledgers = createShardLedgers(job.tasks, this.#numbers, state.ledgers);
+    this.ledgers = createShardLedgers(job.tasks, this.numbers, state.ledgers);
     this.#seqs = new Float64Array(job.shards);
     for (const [shard, seq] of state.seqs) this.#seqs[shard] = seq;
-    for (const shard of this.#numbers) this.#updates = Math.max(this.#updates, this.#seqs[shard]!);
+    for (const shard of this.numbers) this.#updates = Math.max(this.#updates, this.#seqs[shard]!);
+    this.#comparable = [this.stamp.revision];
   }
 
   /** The same shards under the same heads in another state, as when sync mode goes back to a cut. */
@@ -63,30 +78,64 @@ export class OwnedShards {
     return new OwnedShards(this.#job, this.heads, state);
   }
 
-  /** Of the shards, ascending. */
+  /**
+   * A unit comes, whose shards are present in the parameters. `isContinued`: it comes with all that was ever applied to
+   * it; otherwise it was loaded from a file. Throws `CheckpointCorrupt` for a ledger that cannot be read.
+   */
+  add(owned: OwnedHead, positions: ShardPositions, isContinued: boolean): void {
+    const shards = this.shardsOf(owned.unit);
+    assert(
+      shards.every((shard) => this.parameters.hasShard(shard)),
+      `the shards of unit ${owned.unit} are present`,
+    );
+    this.ledgers.add(shards, positions.ledgers);
+    for (const shard of shards) this.#seqs[shard] = positions.seqs.get(shard) ?? 0;
+    if (!isContinued) this.#comparable = [];
+    this.heads.add(owned);
+    this.#changed();
+  }
+
+  /** A unit leaves, with its memory. */
+  remove(unit: number): void {
+    const shards = this.shardsOf(unit);
+    this.heads.remove(unit);
+    this.ledgers.remove(shards);
+    for (const shard of shards) this.parameters.dropShard(shard);
+    this.#changed();
+  }
+
+  /** Of a unit of the job, ascending. */
+  shardsOf(unit: number): number[] {
+    return shardsOfUnit(unit, this.#job);
+  }
+
+  /** Ascending. */
   get numbers(): readonly number[] {
-    return this.#numbers;
+    return this.#set.numbers;
   }
 
   /** Names this set of shards in requests. */
   get stamp(): PlacementStamp {
-    return this.#stamp;
+    return this.#set.stamp;
   }
 
-  /** Updates applied: the version that pulls name. */
+  /** Updates applied: the version that pulls name. It only rises, whatever units come and go. */
   get version(): number {
     return this.#updates;
   }
 
+  /** Whether a version that was told under a stamp with this revision can be compared with the present one. */
+  isComparable(revision: string): boolean {
+    return this.#comparable.includes(revision);
+  }
+
   /** For each dense parameter its blocks in these shards, ascending. */
   get blocks(): readonly Uint32Array[] {
-    this.#blocks ??= this.#job.spec.dense.map((dense) => {
+    this.#set.blocks ??= this.#job.spec.dense.map((dense) => {
       const shardOfBlock = [...blockShards(dense, this.#job.shards)];
-      return Uint32Array.from(
-        shardOfBlock.flatMap((shard, block) => (this.#headOf(shard) === undefined ? [] : [block])),
-      );
+      return Uint32Array.from(shardOfBlock.flatMap((shard, block) => (this.#isOwned(shard) ? [block] : [])));
     });
-    return this.#blocks;
+    return this.#set.blocks;
   }
 
   /**
@@ -94,15 +143,15 @@ export class OwnedShards {
    * owned ones), skipped by the other owned ones, refused by shards that are not owned. Not to be changed.
    */
   actions(applying: readonly number[] | undefined): Uint8Array {
-    if (applying === undefined) return this.#applyToAll;
-    const actions = this.#actionsOf(SHARD_ACTION.skip);
+    if (applying === undefined) return this.#set.applyToAll;
+    const actions = this.#actionsOf(this.numbers, SHARD_ACTION.skip);
     for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
     return actions;
   }
 
   /** Counts an update that was applied to these shards; undefined: to all. */
   advance(applied: readonly number[] | undefined): void {
-    for (const shard of applied ?? this.#numbers) this.#seqs[shard]! += 1;
+    for (const shard of applied ?? this.numbers) this.#seqs[shard]! += 1;
     this.#updates += 1;
   }
 
@@ -113,17 +162,41 @@ export class OwnedShards {
     return { shard, epoch: head.epoch, seq: this.#seqs[shard]!, ledger: this.ledgers.encode(shard) };
   }
 
+  /** Of the owned shards, and the memory reserved for all that is in it. */
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
-    return { ...this.parameters.stats(), units: this.heads.units().length, shards: this.#numbers.length };
+    const { reservedBytes } = this.parameters.stats();
+    const each = this.numbers.map((shard) => this.parameters.stats(shard));
+    const rows = each.reduce((sum, one) => sum + one.rows, 0);
+    const bytes = each.reduce((sum, one) => sum + one.bytes, 0);
+    return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
   }
 
   #headOf(shard: number): Head | undefined {
     return this.heads.of(unitOf(shard, this.#job.units))?.head;
   }
 
-  #actionsOf(owned: number): Uint8Array {
+  #isOwned(shard: number): boolean {
+    return this.#headOf(shard) !== undefined;
+  }
+
+  #changed(): void {
+    this.#set = this.#workOut();
+    this.#comparable = [...this.#comparable, this.stamp.revision].slice(-FORMER_STAMPS_KEPT);
+  }
+
+  #workOut(): OwnedSet {
+    const numbers = shardsOfUnits(this.heads.units(), this.#job);
+    return {
+      numbers,
+      stamp: stampOf(ledUnits(this.heads), this.#job),
+      applyToAll: this.#actionsOf(numbers, SHARD_ACTION.apply),
+      blocks: undefined,
+    };
+  }
+
+  #actionsOf(numbers: readonly number[], owned: number): Uint8Array {
     const actions = new Uint8Array(this.#job.shards).fill(SHARD_ACTION.absent);
-    for (const shard of this.#numbers) actions[shard] = owned;
+    for (const shard of numbers) actions[shard] = owned;
     return actions;
   }
 }

@@ -103,4 +103,37 @@ describe('shards loaded from checkpoints taken one by one', () => {
       expect.objectContaining({ code: 'CheckpointCorrupt' }),
     );
   });
+
+  it('come and go with their own, and without any the next begin empty', () => {
+    const half = ledgerOf([{ pass: 0, task: 0, pushes: 1 }]);
+    const whole = ledgerOf([{ pass: 0, task: 0, pushes: PUSHES }]);
+    const all = createShardLedgers(TASKS, [2], new Map([[2, whole.encode()]]));
+    all.add(
+      [5, 7],
+      new Map([
+        [5, half.encode()],
+        [7, whole.encode()],
+      ]),
+    );
+    expect(all.groups()).toBe(2);
+    expect(all.judge(pushAt(0, 0, 1))).toEqual({ outcome: 'apply', shards: [5] });
+    expect(all.encode(7)).toEqual(whole.encode());
+    all.remove([5]);
+    expect(all.groups()).toBe(1);
+    expect(all.judge(pushAt(0, 0, 1))).toEqual({ outcome: 'duplicate' });
+    expect(() => all.encode(5)).toThrow('shard 5 is one of these');
+    all.remove([2, 7]);
+    expect(all.position(0, 0)).toBe(0);
+    all.add([11], new Map());
+    expect(all.judge(pushAt(0, 0, 0))).toEqual({ outcome: 'apply', shards: undefined });
+    expect(all.groups()).toBe(1);
+  });
+
+  it('that are damaged do not come', () => {
+    const all = createShardLedgers(TASKS, [2], new Map());
+    expect(() => all.add([5], new Map([[5, new Uint8Array([1])]]))).toThrow(
+      expect.objectContaining({ code: 'CheckpointCorrupt' }),
+    );
+    expect(all.judge(pushAt(0, 0, 0))).toEqual({ outcome: 'apply', shards: undefined });
+  });
 });

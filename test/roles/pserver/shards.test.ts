@@ -1,7 +1,8 @@
 /** The one owner of a pserver's shards: what it tells requests and checkpoints. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stampOf } from '../../../src/core/placement.ts';
 import { createLedger } from '../../../src/core/shard/ledger.ts';
+import type { OwnedHead } from '../../../src/roles/pserver/owned-heads.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import { blockCount, blockShards } from '../../../src/tensor/blocks.ts';
 import { SHARD_ACTION } from '../../../src/tensor/parameters.ts';
@@ -89,4 +90,93 @@ it('keeps the heads in another state of the shards, and the old state as it was'
   expect(after.parameters).toBe(other.parameters);
   expect(after.momentOf(4)).toMatchObject({ epoch: 7, seq: 4 });
   expect(before.momentOf(1)).toMatchObject({ epoch: 7, seq: 10 });
+});
+
+describe('a unit', () => {
+  const nextOf = (unit: number, epoch: number): OwnedHead => {
+    const me = { index: 0, token: '7' };
+    return { unit, head: { epoch, led: epoch, primary: me, inSync: [me] }, modRevision: 9n };
+  };
+  const positions = (seqs: readonly (readonly [number, number])[] = []) => ({
+    seqs: new Map(seqs),
+    ledgers: new Map(),
+  });
+  const addedTo = (shards: OwnedShards): void => {
+    for (const shard of [0, 3]) shards.parameters.addShard(shard);
+  };
+
+  it('that comes is in all that is asked, with its own position', () => {
+    const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([[1, 4]]));
+    expect(shards.blocks[0]!.length).toBeGreaterThan(0);
+    const before = shards.stamp;
+    const bytes = shards.stats().bytes;
+    addedTo(shards);
+    // Memory that is being filled is not owned yet.
+    expect(shards.stats()).toMatchObject({ shards: 3, bytes });
+    expect([...shards.actions(undefined)]).toEqual([absent, apply, apply, absent, apply]);
+    shards.add(
+      nextOf(0, 5),
+      positions([
+        [0, 40],
+        [3, 41],
+      ]),
+      true,
+    );
+    expect(shards.numbers).toEqual([0, 1, 2, 3, 4]);
+    expect(shards.stamp).toEqual(stampOf([...HEADS, { unit: 0, led: 5 }], JOB));
+    expect(shards.stamp).not.toEqual(before);
+    expect([...shards.actions([0])]).toEqual([apply, skip, skip, skip, skip]);
+    expect(shards.blocks[0]!.length).toBe(blockCount(SPEC.dense[0]!));
+    expect(shards.stats()).toMatchObject({ units: 3, shards: 5 });
+    expect(shards.stats().bytes).toBeGreaterThan(bytes);
+    shards.advance(undefined);
+    expect(shards.momentOf(3)).toMatchObject({ epoch: 5, seq: 42 });
+    expect(shards.momentOf(1)).toMatchObject({ seq: 5 });
+  });
+
+  it('that leaves takes its memory along', () => {
+    const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
+    shards.remove(1);
+    expect(shards.numbers).toEqual([2]);
+    expect(shards.parameters.shards()).toEqual([2]);
+    expect(shards.stamp).toEqual(stampOf([HEADS[0]!], JOB));
+    expect([...shards.actions(undefined)]).toEqual([absent, absent, apply, absent, absent]);
+    expect(() => shards.momentOf(4)).toThrow('shard 4 is owned');
+    shards.remove(2);
+    expect(shards.stamp).toEqual({ revision: '0', shards: 0 });
+  });
+
+  it('that comes back has another stamp', () => {
+    const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
+    const before = shards.stamp;
+    shards.remove(2);
+    shards.parameters.addShard(2);
+    shards.add(nextOf(2, 3), positions(), true);
+    expect(shards.stamp.shards).toBe(before.shards);
+    expect(shards.stamp.revision).not.toBe(before.revision);
+  });
+
+  it('that moves changes nothing of how old pulled values are; one that is loaded does', () => {
+    const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([[1, 10]]));
+    const { revision } = shards.stamp;
+    shards.advance(undefined);
+    addedTo(shards);
+    shards.add(nextOf(0, 5), positions([[0, 1_000]]), true);
+    expect(shards.version).toBe(11);
+    expect(shards.isComparable(revision)).toBe(true);
+    shards.remove(0);
+    expect(shards.isComparable(revision)).toBe(true);
+    expect(shards.isComparable('12345')).toBe(false);
+    addedTo(shards);
+    shards.add(nextOf(0, 8), positions(), false);
+    expect(shards.isComparable(revision)).toBe(false);
+    expect(shards.isComparable(shards.stamp.revision)).toBe(true);
+  });
+
+  it('comes only with its memory, and once', () => {
+    const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
+    expect(() => shards.add(nextOf(0, 5), positions(), true)).toThrow('the shards of unit 0 are present');
+    expect(() => shards.add(nextOf(1, 9), positions(), true)).toThrow('unit 1 is owned once');
+    expect(() => shards.remove(0)).toThrow('unit 0 is owned');
+  });
 });

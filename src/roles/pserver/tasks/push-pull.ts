@@ -48,7 +48,7 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
     return { header: { type: 'push', outcome: 'duplicate', recovery: serving.recovery() } };
   }
   if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is draining and accepts no more pushes');
-  const rateScale = staleness.judge(shards.stamp.revision, header.used, header.push);
+  const rateScale = staleness.judge(shards, header.used, header.push);
   const { sparse, dense } = gradientParts(request);
   shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
   failPoint('push.applied');

@@ -22,11 +22,17 @@ export interface StalenessCounts {
   readonly refused: number;
 }
 
+/** Under which stamps versions can be compared: units that come and go change nothing of how old pulled values are. */
+export interface ComparedShards {
+  readonly stamp: { readonly revision: string };
+  isComparable(revision: string): boolean;
+}
+
 export interface Staleness {
   /** Updates applied: the version of the shards. */
   version(): number;
   /** The factor for the learning rate, for a push that may be applied. Throws `TooStale`. */
-  judge(revision: string, used: PulledVersion | undefined, push: number): number;
+  judge(shards: ComparedShards, used: PulledVersion | undefined, push: number): number;
   /**
    * Resolves when the trainer may pull; undefined: at once. Rejects with `NotReady` when other trainers delay it too
    * long.
@@ -61,7 +67,9 @@ export function createStaleness(options: StalenessOptions): Staleness {
   let refused = 0;
   return {
     version,
-    judge(revision, used, push) {
+    judge(shards, used, push) {
+      const isComparable = used !== undefined && shards.isComparable(used.revision);
+      const revision = isComparable ? used.revision : shards.stamp.revision;
       const verdict = judgeStaleness(rule, { revision, version: version() }, used);
       const { staleness } = verdict;
       if (verdict.outcome === 'refuse') {

@@ -1,4 +1,4 @@
-/** The gate of policy `wait` on a pserver that is leaving. */
+/** Staleness on a pserver: the gate of policy `wait` when it leaves, and what is compared when units move. */
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import type { Session } from '../../../../src/protocol/messages/channel.ts';
@@ -6,7 +6,7 @@ import { registerPserverMetrics } from '../../../../src/roles/pserver/metrics.ts
 import { createStaleness } from '../../../../src/roles/pserver/tasks/staleness.ts';
 import { FakeClock } from '../../../store/support.ts';
 
-it('sends away those who wait and those who come later', async () => {
+it('sends away, when the pserver leaves, those who wait and those who come later', async () => {
   const staleness = createStaleness({
     clock: new FakeClock(),
     log: { debug() {}, info() {}, warn() {}, error() {} },
@@ -22,4 +22,19 @@ it('sends away those who wait and those who come later', async () => {
   staleness.close();
   await expect(waiting).rejects.toMatchObject({ code: 'NotReady' });
   await expect(enter('third')).rejects.toMatchObject({ code: 'NotReady' });
+});
+
+it('compares versions told under former stamps when units have only moved since', () => {
+  const staleness = createStaleness({
+    clock: new FakeClock(),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    rule: { policy: 'refuse', bound: 2 },
+    patienceMs: 1_000,
+    version: () => 10,
+    metrics: registerPserverMetrics(new Registry(), () => undefined),
+  });
+  const shards = { stamp: { revision: '5' }, isComparable: (revision: string) => ['4', '5'].includes(revision) };
+  expect(staleness.judge(shards, { revision: '4', version: 8 }, 0)).toBe(1);
+  expect(() => staleness.judge(shards, { revision: '4', version: 7 }, 0)).toThrow('3 updates ago');
+  expect(() => staleness.judge(shards, { revision: '3', version: 9 }, 0)).toThrow('another state of the shards');
 });
