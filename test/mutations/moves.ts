@@ -143,6 +143,27 @@ export const MOVES: readonly Mutation[] = [
     tests: TARGET_TESTS,
   },
   {
+    rule: 'the transaction of a hand-over compares the token of the target',
+    file: 'src/roles/pserver/owned-heads.ts',
+    find: 'changeHeads({ ...this.#by, also }, [',
+    replace: 'changeHeads({ ...this.#by, also: also.slice(1) }, [',
+    tests: ['test/roles/pserver/owned-heads.test.ts'],
+  },
+  {
+    rule: 'a unit is handed over only under the head from which its move began',
+    file: 'src/roles/pserver/owned-heads.ts',
+    find: "if (head.epoch !== from) return { outcome: 'failed', primary: head.primary };",
+    replace: '',
+    tests: ['test/roles/pserver/owned-heads.test.ts'],
+  },
+  {
+    rule: 'a pserver leaves the head of a unit alone once it has handed it over',
+    file: 'src/roles/pserver/owned-heads.ts',
+    find: 'this.#handedOver.add(unit);',
+    replace: '',
+    tests: ['test/roles/pserver/owned-heads.test.ts'],
+  },
+  {
     rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
     file: 'src/roles/pserver/units/incoming-unit.ts',
     find: '    this.#checkWanted(applying, push);\n',
