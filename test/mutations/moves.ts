@@ -164,6 +164,20 @@ export const MOVES: readonly Mutation[] = [
     tests: ['test/roles/pserver/owned-heads.test.ts'],
   },
   {
+    rule: 'a unit is not handed over while a save is running',
+    file: 'src/roles/pserver/units/outgoing-move.ts',
+    find: 'const release = await this.#options.withoutSaves();',
+    replace: 'const release = (): void => {};',
+    tests: ['test/roles/pserver/units'],
+  },
+  {
+    rule: 'a target answers that it has taken a frame only when it has put it in',
+    file: 'src/roles/pserver/units/incoming-move.ts',
+    find: 'if (!isPaddletError(error)) throw error;\n      return error;',
+    replace: 'if (!isPaddletError(error)) throw error;\n      return undefined;',
+    tests: ['test/roles/pserver/units'],
+  },
+  {
     rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
     file: 'src/roles/pserver/units/incoming-unit.ts',
     find: '    this.#checkWanted(applying, push);\n',
