@@ -6,7 +6,7 @@
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued mutations chaos-etcd chaos-sqlite hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -29,6 +29,11 @@ run_step() {
     sim-disks) run_sim --disks ;;
     sim-continued) run_sim --continued && run_sim --continued --mode=sync ;;
     sim-sync-disks) run_sim --mode=sync --disks ;;
+    move-model)
+      for shape in '--moves 2 --lost-answers 1 --abandons 1' '--updates 2 --crashes 1'; do
+        npx node --max-old-space-size=6000 scripts/move-model.ts $shape
+      done
+      ;;
     mutations) npx node scripts/mutations.ts ;;
     chaos-etcd)
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'

@@ -132,7 +132,7 @@ it.each(JOBS)('$model.type with $optimizer.type', async (more) => {
     for (const pserver of pservers) {
       const old = Array.from({ length: 3 }, () => sent[Math.floor(sent.length * random.uniform())]!);
       for (const message of shuffle([...fresh, ...old, fresh[0]!], random)) deliver(model, pserver, message);
-      expect(pserver.rig.rounds.gate.version()).toBe(round + 1);
+      expect(pserver.rig.rounds.gates.version()).toBe(round + 1);
     }
   }
   const { modelDigest, stateDigest } = wanted;

@@ -1,11 +1,10 @@
 /**
- * What a pserver in sync mode does with the lanes of a round and with pulls that name a version (DESIGN §6): a pure
- * machine without the values. All shards of a pserver are at the same version, since every lane is pushed to every
- * pserver.
+ * What a unit of shards does with the lanes of a round and with pulls that name a version (DESIGN §6): a pure machine
+ * without the values. `gates.ts` has those of all units of a pserver, which usually are one.
  *
  * Version `r` is what the rounds below `r` have made. A round is complete when all its lanes are there; then, and not
  * before, version `r + 1` exists. Version `r` stays readable beside `r + 1` until a lane of round `r + 1` arrives: such
- * a push proves that every pserver has confirmed `r + 1`, so round `r` never has to be computed again. The other half
+ * a push proves that every unit has confirmed `r + 1`, so round `r` never has to be computed again. The other half
  * of the barrier, when a trainer may push to round `r + 1`, is in `lane-work.ts` and `cluster/client/round-barrier.ts`.
  */
 import { assert } from '../../base/assert.ts';
@@ -26,7 +25,7 @@ export type LaneVerdict =
   | 'take'
   /** The round has it, or is past. */
   | 'duplicate'
-  /** The round has not begun here: this pserver is behind what the trainer has seen of it. */
+  /** The round has not begun here: the sender cannot have seen it begin. */
   | 'ahead'
   | 'otherTimeline';
 
@@ -55,11 +54,18 @@ export interface RoundGate {
   advance(): void;
 }
 
-export function createRoundGate(start: { timeline: number; version: number; lanes: number }): RoundGate {
-  const { timeline, lanes } = start;
+export interface GateStart {
+  readonly timeline: number;
+  readonly version: number;
+  readonly lanes: number;
+  /** The version before is readable, too: a unit brought it from another pserver. Default: false. */
+  readonly keepsPrevious?: boolean;
+}
+
+export function createRoundGate({ timeline, lanes, ...start }: GateStart): RoundGate {
   const here = new Set<number>();
   let version = start.version;
-  let keepsPrevious = false;
+  let keepsPrevious = start.keepsPrevious ?? false;
   return {
     timeline,
     version: () => version,

@@ -15,8 +15,11 @@ export type ShardJudgement =
 
 export interface ShardLedgers {
   judge(push: PushPosition): ShardJudgement;
-  /** Records a push that `judge` answered with `apply`. */
-  advance(push: PushPosition): void;
+  /**
+   * Records a push that `judge` answered with `apply`. `only`: in these shards alone, as when the others have yet to
+   * complete its round.
+   */
+  advance(push: PushPosition, only?: readonly number[]): void;
   close(pass: number, task: number, records: number): void;
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
@@ -75,13 +78,14 @@ export function createShardLedgers(
       if (applying.length === groups.length) return { outcome: 'apply', shards: undefined };
       return { outcome: 'apply', shards: applying.flatMap(({ group }) => group.shards) };
     },
-    advance(push) {
+    advance(push, only) {
+      if (only !== undefined) groups = groups.flatMap((group) => parted(group, tasks, only));
       for (const group of groups) {
-        if (group.ledger.judge(push).outcome !== 'apply') continue;
+        if (only?.includes(group.shards[0]!) === false || group.ledger.judge(push).outcome !== 'apply') continue;
         group.ledger.advance(push);
         group.encoded = undefined;
       }
-      if (push.last) merge();
+      if (push.last || only !== undefined) merge();
     },
     close(pass, task, records) {
       for (const group of groups) {
@@ -142,6 +146,20 @@ function groupEqual(tasks: number, shards: readonly number[], saved: ReadonlyMap
   }
   if (groups.size === 0) groups.set('', { ledger: createLedger(tasks), shards: [], encoded: undefined });
   return [...groups.values()];
+}
+
+/** Two groups where only some of the shards are among those. */
+function parted(group: Group, tasks: number, those: readonly number[]): Group[] {
+  const wanted = new Set(those);
+  const among = group.shards.filter((shard) => wanted.has(shard));
+  if (among.length === 0 || among.length === group.shards.length) return [group];
+  group.encoded ??= group.ledger.encode();
+  const { encoded } = group;
+  const others = group.shards.filter((shard) => !wanted.has(shard));
+  return [
+    { ...group, shards: others },
+    { ledger: createLedger(tasks, encoded), shards: among, encoded },
+  ];
 }
 
 function isEqual(a: Group, b: Group): boolean {

@@ -30,7 +30,7 @@ export interface SnapshotOptions {
   /** In sync mode. */
   readonly sync?: {
     readonly timeline: number;
-    /** The round that all shards are at now. */
+    /** The round that all shards have reached. */
     readonly rounds: () => RoundsMeta;
   };
 }
@@ -38,6 +38,7 @@ export interface SnapshotOptions {
 /** The shards as they were at some instant, for a file that is written while later updates are applied. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
+  readonly shards: readonly number[];
   readonly momentOf: (shard: number) => ShardMoment;
   readonly rounds: RoundsMeta;
 }
@@ -72,7 +73,7 @@ export class Snapshots {
         folder,
         meta: this.#metaOf(clean, source?.rounds),
         parameters: source?.parameters ?? shards.parameters,
-        shards: shards.numbers,
+        shards: source?.shards ?? shards.numbers,
         momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
         store,
         clock,

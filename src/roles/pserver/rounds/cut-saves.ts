@@ -1,6 +1,7 @@
 /**
  * Saves of this pserver's part of a cut: the shards as they are at one round, written while later rounds are applied.
  */
+import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
@@ -10,6 +11,8 @@ import { type RoundView, viewRound } from './round-view.ts';
 
 export interface CutSave {
   readonly round: number;
+  /** The shards that are in the file. */
+  readonly shards: ReadonlySet<number>;
   readonly file: Promise<CheckpointFile>;
 }
 
@@ -32,9 +35,11 @@ export class CutSaves {
     this.#options = options;
   }
 
-  /** The save of that round, if it is the newest one. */
+  /** The save of that round, if it is the newest one and has all shards that are owned now. */
   of(round: number): CutSave | undefined {
-    return this.#newest?.round === round ? this.#newest : undefined;
+    const newest = this.#newest;
+    const isIt = newest?.round === round && this.#options.shards.numbers.every((shard) => newest.shards.has(shard));
+    return isIt ? newest : undefined;
   }
 
   /** Saves when that round is reached. */
@@ -59,14 +64,16 @@ export class CutSaves {
   /** Saves the shards as they are now, which is at that round. */
   begin(round: number, metrics: readonly PassMetrics[]): CutSave {
     const { shards, save } = this.#options;
+    const { numbers } = shards;
     const view = viewRound(shards.parameters);
     this.#views.add(view);
-    const moments = new Map(shards.numbers.map((shard) => [shard, shards.momentOf(shard)]));
-    const source = { parameters: view, momentOf: (shard: number) => moments.get(shard)!, rounds: { round, metrics } };
+    const moments = new Map(numbers.map((shard) => [shard, shards.momentOf(shard)]));
+    const momentOf = (shard: number): ShardMoment => moments.get(shard)!;
+    const source = { parameters: view, shards: numbers, momentOf, rounds: { round, metrics } };
     const file = save(source).finally(() => {
       this.#views.delete(view);
     });
-    const started = { round, file };
+    const started = { round, shards: new Set(numbers), file };
     this.#newest = started;
     // The requests for this cut get the error; a failed save may be asked for again.
     file.catch(() => {

@@ -1,4 +1,4 @@
-/** The lanes of the current round, each checked and copied when it arrives, kept until the round is applied. */
+/** Lanes as they arrive: each is checked whole and copied, to be kept until its round is applied. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import type { MetricSums } from '../../../model/model.ts';
@@ -15,77 +15,70 @@ export interface Lane extends LaneGradients {
   readonly metrics: MetricSums;
 }
 
-export class RoundLanes {
-  readonly #spec: ParameterSpec;
-  readonly #shards: OwnedShards;
-  readonly #lanes: (Lane | undefined)[];
+export interface LaneChecks {
+  readonly spec: ParameterSpec;
+  readonly shards: OwnedShards;
+  /** Of the job. */
+  readonly lanes: number;
+}
 
-  constructor({ lanes, spec, shards }: { lanes: number; spec: ParameterSpec; shards: OwnedShards }) {
-    this.#spec = spec;
-    this.#shards = shards;
-    this.#lanes = Array.from({ length: lanes }, () => undefined);
-  }
+/** Throws `BadMessage` for a lane that the job does not have. */
+export function checkLaneNumber(lane: number, { lanes }: LaneChecks): void {
+  if (lane >= lanes) throw badLane(lane, `the job has ${lanes} lanes`);
+}
 
-  /** Throws `BadMessage` for a lane that the job does not have. */
-  checkNumber(lane: number): void {
-    if (lane >= this.#lanes.length) throw badLane(lane, `the job has ${this.#lanes.length} lanes`);
-  }
-
-  /**
-   * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums.
-   * Throws `BadMessage` and what `Parameters.check` throws; then nothing is kept.
-   */
-  keep(request: Request<'pushLane'>): void {
-    const { header } = request;
-    checkBatch(this.#shards, header);
-    if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
-    const arrived = gradientParts(request);
-    if (header.records > 0) this.#checkBlocks(header.lane, arrived.dense);
-    this.#shards.parameters.check(arrived.sparse, arrived.dense, this.#shards.actions(undefined));
+/**
+ * Checks the whole lane, so that applying the round can fail only for want of memory or by an overflow of sums. It is
+ * to be applied to the shards `taking`; undefined: to all. Throws `BadMessage` and what `Parameters.check` throws.
+ */
+export function readLane(
+  { spec, shards }: LaneChecks,
+  request: Request<'pushLane'>,
+  taking: readonly number[] | undefined,
+): Lane {
+  const { header } = request;
+  checkBatch(shards, header, taking);
+  if (header.records === 0 && request.segmentCount > 0) throw badLane(header.lane, 'gradients of no record');
+  const arrived = gradientParts(request);
+  if (header.records > 0) checkBlocks({ spec, shards }, header.lane, arrived.dense);
+  shards.parameters.check(arrived.sparse, arrived.dense, shards.actions(undefined));
+  return {
+    records: header.records,
+    metrics: header.metrics,
+    position: header.batch,
     // The parts are viewed again: checking may have moved the memory that they are in.
-    this.#lanes[header.lane] = {
-      records: header.records,
-      metrics: header.metrics,
-      position: header.batch,
-      ...copyOf(gradientParts(request)),
-    };
-  }
-
-  /** Of the current round, once it is here. */
-  of(lane: number): Lane | undefined {
-    return this.#lanes[lane];
-  }
-
-  /** Of a complete round, in lane order. */
-  all(): Lane[] {
-    return this.#lanes.map((lane) => lane!);
-  }
-
-  clear(): void {
-    this.#lanes.fill(undefined);
-  }
-
-  /** Every lane has all blocks of these shards: else folding could not tell which of them a lane left out. */
-  #checkBlocks(lane: number, parts: readonly DensePart[]): void {
-    this.#shards.blocks.forEach((expected, parameter) => {
-      const present = parts.filter((part) => part.parameter === parameter);
-      const count = present.reduce((sum, part) => sum + part.blocks.length, 0);
-      if (present.length <= 1 && count === expected.length) return;
-      const { name } = this.#spec.dense[parameter]!;
-      throw badLane(lane, `${count} blocks of ${name} in ${present.length} parts, not ${expected.length}`);
-    });
-  }
+    ...copyOf(gradientParts(request)),
+  };
 }
 
 /** The ledgers must accept the mini-batch when the round is applied. */
-function checkBatch({ ledgers }: OwnedShards, { batch, lane, records }: Header<'pushLane'>): void {
+function checkBatch(
+  { ledgers }: OwnedShards,
+  { batch, lane, records }: Header<'pushLane'>,
+  taking: readonly number[] | undefined,
+): void {
   if (batch === undefined) {
     if (records > 0) throw badLane(lane, 'records of no mini-batch');
     return;
   }
-  if (ledgers.judge(batch).outcome !== 'apply') {
-    throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
-  }
+  const judged = ledgers.judge(batch);
+  if (judged.outcome === 'apply' && isAmong(taking, judged.shards)) return;
+  throw badLane(lane, `push ${batch.push} of task ${batch.task} in pass ${batch.pass} is not the next one`);
+}
+
+/** Undefined: all shards. */
+const isAmong = (some: readonly number[] | undefined, those: readonly number[] | undefined): boolean =>
+  those === undefined || some?.every((shard) => those.includes(shard)) === true;
+
+/** Every lane has all blocks of these shards: else folding could not tell which of them a lane left out. */
+function checkBlocks({ spec, shards }: Omit<LaneChecks, 'lanes'>, lane: number, parts: readonly DensePart[]): void {
+  shards.blocks.forEach((expected, parameter) => {
+    const present = parts.filter((part) => part.parameter === parameter);
+    const count = present.reduce((sum, part) => sum + part.blocks.length, 0);
+    if (present.length <= 1 && count === expected.length) return;
+    const { name } = spec.dense[parameter]!;
+    throw badLane(lane, `${count} blocks of ${name} in ${present.length} parts, not ${expected.length}`);
+  });
 }
 
 interface LaneParts {

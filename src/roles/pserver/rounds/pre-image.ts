@@ -1,67 +1,124 @@
-/** The version before the current one, readable beside it: what a round changed, as it was before (DESIGN §6). */
+/**
+ * The version before the current one, readable beside it: what a round changed, as it was before (DESIGN §6). Each
+ * group of units has its own, and a unit that goes to another pserver takes its part along.
+ */
 import { blockLength } from '../../../tensor/blocks.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import type { ParameterSpec } from '../../../tensor/spec.ts';
+import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ValueSource } from '../request-parts.ts';
 
-export interface PreImageOptions {
-  readonly spec: ParameterSpec;
-  readonly parameters: Parameters;
-  readonly router: IdRouter;
+interface OldBlocks {
+  readonly parameter: number;
+  readonly blocks: Uint32Array;
+  /** One after the other, f32. */
+  readonly values: Uint8Array;
 }
 
 interface OldRows {
+  readonly table: number;
+  /** Each once, u64 little-endian. */
   readonly ids: Uint8Array;
   /** One row for each id; a row that did not exist has its initial value, as in the answer to a pull. */
   readonly values: Uint8Array;
 }
 
-/** To be called before the round is applied. */
-export function keepPreImage({ spec, parameters, router }: PreImageOptions, round: RoundGradients): ValueSource {
-  const blocks = new Map<string, Uint8Array>();
-  for (const { parameter, blocks: numbers } of round.dense) {
-    for (const block of numbers) {
-      const values = new Uint8Array(4 * blockLength(spec.dense[parameter]!, block));
-      parameters.pullDense(parameter, Uint32Array.of(block), values);
-      blocks.set(`${parameter}/${block}`, values);
+/** A parameter or table comes once. */
+export interface OldValues {
+  readonly dense: readonly OldBlocks[];
+  readonly sparse: readonly OldRows[];
+}
+
+export class PreImage {
+  readonly old: OldValues;
+  readonly #of: ShardParts;
+  readonly #blocks = new Map<string, Uint8Array>();
+
+  constructor(of: ShardParts, old: OldValues) {
+    this.#of = of;
+    this.old = old;
+    for (const { parameter, blocks, values } of old.dense) {
+      let at = 0;
+      for (const block of blocks) {
+        const end = at + 4 * blockLength(of.spec.dense[parameter]!, block);
+        this.#blocks.set(`${parameter}/${block}`, values.subarray(at, end));
+        at = end;
+      }
     }
   }
-  const rows = new Map<number, OldRows>();
-  for (const { table, ids } of round.sparse) {
+
+  get isEmpty(): boolean {
+    return this.old.dense.length + this.old.sparse.length === 0;
+  }
+
+  /** Replaces values of blocks that the round changed. */
+  putBlocks(parameter: number, blocks: Uint32Array, into: Uint8Array): void {
+    let at = 0;
+    for (const block of blocks) {
+      const old = this.#blocks.get(`${parameter}/${block}`);
+      if (old !== undefined) into.set(old, at);
+      at += 4 * blockLength(this.#of.spec.dense[parameter]!, block);
+    }
+  }
+
+  /** Replaces rows that the round changed. The old ids are distinct: each has its own column. */
+  putRows(table: number, ids: Uint8Array, into: Uint8Array): void {
+    const old = this.old.sparse.find((one) => one.table === table);
+    if (old === undefined) return;
+    const rowBytes = 4 * this.#of.spec.sparse[table]!.width;
+    const oldCount = old.ids.byteLength / 8;
+    const count = ids.byteLength / 8;
+    const both = new Uint8Array(old.ids.byteLength + ids.byteLength);
+    both.set(old.ids);
+    both.set(ids, old.ids.byteLength);
+    const { columns } = this.#of.router.dedupe(both, oldCount + count);
+    for (let i = 0; i < count; i++) {
+      const column = columns[oldCount + i]!;
+      if (column < oldCount) into.set(old.values.subarray(column * rowBytes, (column + 1) * rowBytes), i * rowBytes);
+    }
+  }
+
+  /** What of it is in those shards. */
+  partOf(shards: readonly number[]): PreImage {
+    const all = {
+      dense: this.old.dense.map(({ values, ...one }) => ({ ...one, gradients: values })),
+      sparse: this.old.sparse.map(({ values, ...one }) => ({ ...one, gradients: values })),
+    };
+    const { dense, sparse } = partsOfShards(this.#of, all, shards);
+    return new PreImage(this.#of, {
+      dense: dense.map(({ gradients, ...one }) => ({ ...one, values: gradients })),
+      sparse: sparse.map(({ gradients, ...one }) => ({ ...one, values: gradients })),
+    });
+  }
+}
+
+/** To be called before the round is applied. */
+export function keepPreImage(of: ShardParts, parameters: Parameters, round: RoundGradients): PreImage {
+  const { spec } = of;
+  const dense = round.dense.map(({ parameter, blocks, gradients }) => {
+    const values = new Uint8Array(gradients.byteLength);
+    parameters.pullDense(parameter, blocks, values);
+    return { parameter, blocks, values };
+  });
+  const sparse = round.sparse.map(({ table, ids }) => {
     const values = new Uint8Array((ids.byteLength / 8) * 4 * spec.sparse[table]!.width);
     parameters.pullSparse(table, ids, values);
-    rows.set(table, { ids, values });
-  }
+    return { table, ids, values };
+  });
+  return new PreImage(of, { dense, sparse });
+}
+
+/** The parameters, with the values of these images where they have any. */
+export function withOldValues(parameters: ValueSource, images: readonly PreImage[]): ValueSource {
+  if (images.length === 0) return parameters;
   return {
-    pullDense(parameter, numbers, into) {
-      parameters.pullDense(parameter, numbers, into);
-      let at = 0;
-      for (const block of numbers) {
-        const old = blocks.get(`${parameter}/${block}`);
-        if (old !== undefined) into.set(old, at);
-        at += 4 * blockLength(spec.dense[parameter]!, block);
-      }
+    pullDense(parameter, blocks, into) {
+      parameters.pullDense(parameter, blocks, into);
+      for (const image of images) image.putBlocks(parameter, blocks, into);
     },
     pullSparse(table, ids, into) {
       parameters.pullSparse(table, ids, into);
-      const old = rows.get(table);
-      if (old !== undefined) putOldRows(router, old, ids, into, 4 * spec.sparse[table]!.width);
+      for (const image of images) image.putRows(table, ids, into);
     },
   };
-}
-
-/** Ids of the pull that are among the old ones get their old row. The old ids are distinct: each has its own column. */
-function putOldRows(router: IdRouter, old: OldRows, ids: Uint8Array, into: Uint8Array, rowBytes: number): void {
-  const oldCount = old.ids.byteLength / 8;
-  const count = ids.byteLength / 8;
-  const both = new Uint8Array(old.ids.byteLength + ids.byteLength);
-  both.set(old.ids);
-  both.set(ids, old.ids.byteLength);
-  const { columns } = router.dedupe(both, oldCount + count);
-  for (let i = 0; i < count; i++) {
-    const column = columns[oldCount + i]!;
-    if (column < oldCount) into.set(old.values.subarray(column * rowBytes, (column + 1) * rowBytes), i * rowBytes);
-  }
 }

@@ -1,6 +1,8 @@
 /**
  * Sync mode on a pserver: keeps the lanes of the current round, applies them when the last one has arrived, lets pulls
- * of a version wait for it, and has cuts saved (DESIGN §6). `src/core/rounds/gate.ts` decides what is accepted when.
+ * of a version wait for it, and has cuts saved (DESIGN §6). `src/core/rounds/gates.ts` decides what is accepted when.
+ * Units that came from another pserver may be at another version for a while: each group of units at one version takes
+ * lanes and applies rounds by itself.
  *
  * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow;
  * both would fail again on every try, and fail the job.
@@ -8,37 +10,53 @@
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Clock } from '../../../base/seams.ts';
+import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';
-import type { RoundGate } from '../../../core/rounds/gate.ts';
+import type { PlacementStamp } from '../../../core/placement.ts';
+import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
+import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import { foldLanes, type RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
-import { checkHeld } from '../checks.ts';
+import { checkHeld, checkStamp } from '../checks.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
-import type { Reply, Request } from '../requests.ts';
+import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
 import { CutSaves } from './cut-saves.ts';
+import {
+  type KeptRounds,
+  keptAt,
+  laneOfShards,
+  lanesOf,
+  mergeKept,
+  restrictKept,
+  type UnitGroup,
+  type UnitRounds,
+} from './kept-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
-import { RoundLanes } from './lanes.ts';
+import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
-import { keepPreImage } from './pre-image.ts';
+import { keepPreImage, type OldValues, PreImage, withOldValues } from './pre-image.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
-  readonly gate: RoundGate;
+  readonly timeline: number;
+  /** Of the job. */
   readonly lanes: number;
   readonly spec: ParameterSpec;
+  readonly grouping: Grouping;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
+  /** Where the units are, as they were loaded. */
+  readonly loaded: RoundsMeta;
   /** What lanes may say of their records. */
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
-  /** Of the current pass and the one before, as they were loaded. */
-  readonly metrics: readonly PassMetrics[];
   readonly isHeld: () => boolean;
   readonly isFrozen: () => boolean;
   /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
@@ -51,24 +69,24 @@ export interface RoundsOptions {
 const CUT_WAIT_MS = 60_000;
 
 export class Rounds {
-  readonly gate: RoundGate;
+  readonly gates: RoundGates<KeptRounds>;
   readonly #options: RoundsOptions;
-  readonly #lanes: RoundLanes;
+  /** What cuts lanes and old values into those of some shards. */
+  readonly #parts: ShardParts;
   readonly #cuts: CutSaves;
   readonly #changed = createSignal();
   readonly #closed = new AbortController();
-  /** The version before the current one, for as long as a trainer may pull it. */
-  #previous: ValueSource | undefined;
-  #metrics: readonly PassMetrics[];
   #received = 0;
   #duplicate = 0;
 
   constructor(options: RoundsOptions) {
+    const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
     this.#options = options;
-    this.gate = options.gate;
-    this.#lanes = new RoundLanes(options);
+    this.#parts = { spec, router, shards: grouping.shards };
     this.#cuts = new CutSaves(options);
-    this.#metrics = options.metrics;
+    this.gates = createRoundGates({ timeline, lanes, mergeKept });
+    const at = { version: loaded.round, keepsPrevious: false };
+    for (const unit of shards.heads.units()) this.gates.add(unit, at, keptAt(lanes, loaded.metrics));
   }
 
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
@@ -76,9 +94,9 @@ export class Rounds {
     const { header } = request;
     const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
     checkHeld(this.#options);
-    if (source === undefined) throw pending(this.gate, header.version);
-    // The version may have advanced between the wake-up and now.
+    // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
+    if (current === undefined) throw pending(this.gates, header.version);
     return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
   }
 
@@ -86,77 +104,80 @@ export class Rounds {
    * Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied.
    */
   pushLane(request: Request<'pushLane'>): Reply {
-    const { gate } = this;
+    const { gates } = this;
     const { header } = request;
-    this.#lanes.checkNumber(header.lane);
-    const verdict = gate.judgeLane(header);
-    if (verdict === 'otherTimeline') throw staleTimeline(gate, header.timeline);
-    if (verdict === 'ahead') {
+    checkLaneNumber(header.lane, this.#options);
+    const judged = gates.judgeLane(header);
+    if (judged.verdict === 'otherTimeline') throw staleTimeline(gates, header.timeline);
+    if (judged.verdict === 'ahead') {
       throw new PaddletError(
         'RoundAhead',
-        `round ${header.round} has not begun here: round ${gate.version()} is current`,
-        { details: { version: gate.version() } },
+        `round ${header.round} has not begun here: round ${gates.version()} is current`,
+        { details: { version: gates.version() } },
       );
     }
     const { counts, shards } = this.#options;
     checkLane({ ...counts, ledgers: shards.ledgers }, header);
     this.#received += header.records;
-    if (verdict === 'duplicate') {
-      const kept = header.round === gate.version() ? this.#lanes.of(header.lane) : undefined;
-      if (kept !== undefined) checkSameLane(counts, kept, header);
+    const kept = this.#keptLane(header);
+    if (kept !== undefined) checkSameLane(counts, kept, header);
+    if (judged.verdict === 'duplicate') {
       this.#duplicate += header.records;
-      return { header: { type: 'pushLane', outcome: 'duplicate', version: gate.version() } };
+      return { header: { type: 'pushLane', outcome: 'duplicate', version: gates.version() } };
     }
     if (this.#options.isFrozen()) throw draining();
-    this.#lanes.keep(request);
-    failPoint('lane.taken');
-    // This lane proves that every pserver has the current version: no trainer pulls the one before it any more.
-    this.#previous = undefined;
-    if (gate.accepted(header.lane)) this.#applyRound();
-    return { header: { type: 'pushLane', outcome: 'taken', version: gate.version() } };
+    this.#take(request, judged.groups);
+    return { header: { type: 'pushLane', outcome: 'taken', version: gates.version() } };
   }
 
-  /** Which round this pserver is at, once it is above the one named or the time is over. */
+  /** Which round this pserver is at, once all its units are above the one named or the time is over. */
   async position({ header }: Request<'rounds'>, session: Session): Promise<Reply> {
-    const { gate } = this;
+    const { gates } = this;
     const { above, maxWaitMs } = header;
-    const isAbove = (): true | undefined => (above === undefined || gate.version() > above ? true : undefined);
+    const isAbove = (): true | undefined => {
+      this.#checkUnits(header);
+      return above === undefined || gates.version() > above ? true : undefined;
+    };
     await this.#until(isAbove, maxWaitMs, session);
     checkHeld(this.#options);
+    this.#checkUnits(header);
     return {
       header: {
         type: 'rounds',
-        timeline: gate.timeline,
-        version: gate.version(),
-        oldest: gate.oldest(),
-        missing: gate.missing(),
+        timeline: gates.timeline,
+        version: gates.version(),
+        oldest: gates.oldest(),
+        missing: gates.missing(),
       },
     };
   }
 
-  /** Saves the shards as they are at that round, and answers when the file is published. */
+  /** Saves the shards as they are when all are at that round, and answers when the file is published. */
   async cut({ header }: Request<'cut'>, session: Session): Promise<Reply> {
-    const { gate } = this;
+    const { gates } = this;
     const { round, timeline } = header;
+    const isPast = (): boolean => gates.highest() > round;
+    const isAt = (): boolean => gates.version() === round && !isPast();
     const known = this.#cuts.of(round);
-    if (timeline !== gate.timeline || (known === undefined && round < gate.version())) return declined(gate);
+    if (timeline !== gates.timeline || (known === undefined && isPast())) return declined(gates);
     if (this.#options.isFrozen()) throw draining();
-    if (known === undefined && round > gate.version()) {
+    if (known === undefined && !isAt()) {
       this.#cuts.plan(round);
-      await this.#until(() => this.#cuts.of(round), CUT_WAIT_MS, session);
+      await this.#until(() => this.#cuts.of(round) ?? (isPast() || undefined), CUT_WAIT_MS, session);
     }
-    const save =
-      this.#cuts.of(round) ?? (round === gate.version() ? this.#cuts.begin(round, this.#metrics) : undefined);
+    const save = this.#cuts.of(round) ?? (isAt() ? this.#cuts.begin(round, this.metrics()) : undefined);
     if (save === undefined) {
       this.#cuts.cancelPlan(round);
-      return declined(gate);
+      return declined(gates);
     }
     const { uuid, md5, bytes } = await save.file.catch(asSuspended);
-    return { header: { type: 'cut', outcome: 'saved', version: gate.version(), saved: { uuid, md5, bytes } } };
+    return { header: { type: 'cut', outcome: 'saved', version: gates.version(), saved: { uuid, md5, bytes } } };
   }
 
+  /** Up to the version that all units have reached. */
   metrics(): readonly PassMetrics[] {
-    return this.#metrics;
+    const lowest = this.gates.groups().find(({ gate }) => gate.version() === this.gates.version());
+    return lowest?.kept.metrics ?? [];
   }
 
   /** Records of lanes that arrived since the start, and of those that were duplicates. */
@@ -164,14 +185,63 @@ export class Rounds {
     return { received: this.#received, duplicate: this.#duplicate };
   }
 
+  /** What the unit takes along to another pserver. */
+  stateOf(unit: number): UnitRounds {
+    const { gate, kept } = this.gates.groupOf(unit);
+    const part = kept.previous.map((image) => image.partOf(this.#shardsOf([unit]))).find(({ isEmpty }) => !isEmpty);
+    return {
+      version: gate.version(),
+      previous: gate.oldest() < gate.version() ? (part?.old ?? NO_VALUES) : undefined,
+      metrics: kept.metrics,
+    };
+  }
+
+  /** A unit has come from another pserver; its shards are owned already. */
+  add(unit: number, { version, previous, metrics }: UnitRounds): void {
+    const images = previous === undefined ? [] : [new PreImage(this.#parts, previous)];
+    const at = { version, keepsPrevious: previous !== undefined };
+    this.gates.add(unit, at, keptAt(this.#options.lanes, metrics, images));
+    this.#moved();
+  }
+
+  /** A unit has gone to another pserver, and is owned here no more. Its lanes are dropped: they are pushed there. */
+  remove(unit: number): void {
+    const left = this.gates.remove(unit);
+    if (left !== undefined) restrictKept(this.#parts, left.kept, this.#shardsOf(left.units));
+    this.#moved();
+  }
+
   /** Requests that wait are answered with `Draining`: their senders look for the shards' next state or owner. */
   close(): void {
     this.#closed.abort();
   }
 
-  #applyRound(): void {
+  /** The lane if some unit keeps it: another trainer has pushed it. */
+  #keptLane({ round, lane }: Header<'pushLane'>): Lane | undefined {
+    const there = this.gates.groups().find(({ gate, kept }) => gate.version() === round && kept.lanes[lane]);
+    return there?.kept.lanes[lane];
+  }
+
+  #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): void {
+    const { lane } = request.header;
+    const shardsOf = groups.map((group) => this.#onlyOf(group));
+    const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
+    const whole = readLane(this.#options, request, taking);
+    groups.forEach(({ kept }, i) => {
+      const shards = shardsOf[i];
+      kept.lanes[lane] = shards === undefined ? whole : laneOfShards(this.#parts, whole, shards);
+      // This lane proves that every unit has the current version: no trainer pulls the one before it any more.
+      kept.previous = [];
+    });
+    failPoint('lane.taken');
+    const complete = groups.filter(({ gate }) => gate.accepted(lane));
+    for (const group of complete) this.#applyRound(group);
+    if (complete.length > 0) this.#moved();
+  }
+
+  #applyRound(group: UnitGroup): void {
     try {
-      this.#apply();
+      this.#apply(group);
     } catch (error) {
       if (isPaddletError(error)) this.#options.onFatal(error);
       throw error;
@@ -179,44 +249,69 @@ export class Rounds {
   }
 
   /** All of it or nothing: `Parameters.push` checks and reserves before it changes anything. */
-  #apply(): void {
-    const { gate } = this;
+  #apply(group: UnitGroup): void {
     const { spec, router, shards } = this.#options;
-    const { parameters } = shards;
-    const lanes = this.#lanes.all();
+    const { parameters, ledgers } = shards;
+    const { gate, kept } = group;
+    const only = this.#onlyOf(group);
+    const lanes = lanesOf(kept);
     const gradients = foldLanes(spec, router, lanes);
     this.#cuts.beforeRound(gradients);
-    this.#previous = keepPreImage({ spec, parameters, router }, gradients);
-    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));
+    kept.previous = [keepPreImage(this.#parts, parameters, gradients)];
+    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(only));
     failPoint('round.applied');
     for (const { position, metrics } of lanes) {
       if (position === undefined) continue;
-      shards.ledgers.advance(position);
-      this.#metrics = addPassMetrics(this.#metrics, position.pass, metrics);
+      ledgers.advance(position, only);
+      kept.metrics = addPassMetrics(kept.metrics, position.pass, metrics);
     }
-    shards.advance(undefined);
-    this.#lanes.clear();
+    shards.advance(only);
+    kept.lanes.fill(undefined);
     gate.advance();
-    this.#cuts.reached(gate.version(), this.#metrics);
+  }
+
+  /** Units are at another version than before, or are others. */
+  #moved(): void {
+    const { gates } = this;
+    gates.merge();
+    const version = gates.version();
+    if (gates.groups().length > 0 && gates.highest() === version) this.#cuts.reached(version, this.metrics());
     this.#changed.notify();
   }
 
-  /** Where the values of a version are read; undefined while the version is still to come. */
-  #sourceOf(wanted: { timeline: number; version: number }): ValueSource | undefined {
-    const { gate } = this;
-    switch (gate.judgePull(wanted)) {
-      case 'current':
-        return this.#options.shards.parameters;
-      case 'previous':
-        return this.#previous;
+  /** Shards of the group; undefined when it has all that are owned. */
+  #onlyOf({ units }: UnitGroup): readonly number[] | undefined {
+    return this.gates.groups().length === 1 ? undefined : this.#shardsOf(units);
+  }
+
+  #shardsOf(units: readonly number[]): readonly number[] {
+    return shardsOfUnits(units, this.#options.grouping);
+  }
+
+  /** A unit that came or went while the request waited: the answer would be of other units than the sender means. */
+  #checkUnits({ placement }: { readonly placement?: PlacementStamp | undefined }): void {
+    if (placement !== undefined) checkStamp(this.#options.shards, placement);
+  }
+
+  /** Where the values of a version are read; undefined while a unit has yet to reach it. */
+  #sourceOf(wanted: Header<'pullVersion'>): ValueSource | undefined {
+    const { gates } = this;
+    this.#checkUnits(wanted);
+    const judged = gates.judgePull(wanted);
+    switch (judged.verdict) {
+      case 'read':
+        return withOldValues(
+          this.#options.shards.parameters,
+          judged.previous.flatMap(({ kept }) => kept.previous),
+        );
       case 'wait':
         return undefined;
       case 'gone':
-        throw new PaddletError('VersionGone', `version ${wanted.version} is past: ${gate.version()} here`, {
-          details: { version: gate.version() },
+        throw new PaddletError('VersionGone', `version ${wanted.version} is past: ${gates.version()} here`, {
+          details: { version: gates.version() },
         });
       case 'otherTimeline':
-        throw staleTimeline(gate, wanted.timeline);
+        throw staleTimeline(gates, wanted.timeline);
     }
   }
 
@@ -234,20 +329,22 @@ const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sp
 
 const draining = (): PaddletError => new PaddletError('Draining', 'this pserver is draining and accepts no more lanes');
 
-const staleTimeline = (gate: RoundGate, timeline: number): PaddletError =>
-  new PaddletError('StaleTimeline', `the timeline is ${gate.timeline} here, not ${timeline}`, {
-    details: { timeline: gate.timeline },
-  });
+const NO_VALUES: OldValues = { dense: [], sparse: [] };
 
-function pending(gate: RoundGate, version: number): PaddletError {
-  const missing = gate.missing();
+type Gates = RoundGates<KeptRounds>;
+
+const staleTimeline = ({ timeline }: Gates, claimed: number): PaddletError =>
+  new PaddletError('StaleTimeline', `the timeline is ${timeline} here, not ${claimed}`, { details: { timeline } });
+
+function pending(gates: Gates, version: number): PaddletError {
+  const missing = gates.missing();
   return new PaddletError(
     'VersionPending',
-    `version ${version} does not exist yet: round ${gate.version()} waits for lanes ${missing.join(', ')}`,
-    { details: { version: gate.version(), missing } },
+    `version ${version} does not exist yet: round ${gates.version()} waits for lanes ${missing.join(', ')}`,
+    { details: { version: gates.version(), missing } },
   );
 }
 
-const declined = (gate: RoundGate): Reply => ({
-  header: { type: 'cut', outcome: 'declined', version: gate.version() },
+const declined = (gates: Gates): Reply => ({
+  header: { type: 'cut', outcome: 'declined', version: gates.highest() },
 });

@@ -169,7 +169,7 @@ class RoundService implements ShardService {
     for (;;) {
       const old = this.#state;
       const cut = await cuts.changed.until(() => cutAbove(cuts, old.timeline), this.#stopped.signal);
-      log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gate.version() });
+      log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gates.version() });
       old.freeze();
       this.#isGoingBack = true;
       await old.saved();
@@ -186,7 +186,7 @@ class RoundService implements ShardService {
       if (this.#frozen.signal.aborted) state.freeze();
       this.#state = state;
       this.#isGoingBack = false;
-      log.info(`serving again from round ${state.rounds.gate.version()}`, { timeline: state.timeline });
+      log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
       this.#changed.notify();
     }
   }

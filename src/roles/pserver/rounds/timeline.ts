@@ -2,7 +2,6 @@
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
-import { createRoundGate } from '../../../core/rounds/gate.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
@@ -47,21 +46,21 @@ export class TimelineState {
       isFolderKnown: loaded.files.length > 0,
       sync: {
         timeline,
-        rounds: () => ({ round: this.rounds.gate.version(), metrics: this.rounds.metrics() }),
+        rounds: () => ({ round: this.rounds.gates.version(), metrics: this.rounds.metrics() }),
       },
     });
     const isHeld = (): boolean => lease.isHeld();
     const isFrozen = (): boolean => this.#isFrozen;
     this.rounds = new Rounds({
-      ...{ clock: context.host.clock, lanes, spec, shards, isHeld, isFrozen },
-      gate: createRoundGate({ timeline, version: loaded.rounds.round, lanes }),
+      ...{ clock: context.host.clock, timeline, lanes, spec, shards, isHeld, isFrozen },
+      grouping: { shards: cluster.shards, units: record.units },
+      loaded: loaded.rounds,
       counts: {
         plan: pushPlanOf(record),
         batches: options.batches,
         onContradiction: (error) => failWholeJob(options, error),
       },
       router: createIdRouter({ shards: cluster.shards }),
-      metrics: loaded.rounds.metrics,
       save: (source) => this.#inTurn(() => this.snapshots.save(false, source)),
       onFatal: (error) => failWholeJob(options, error),
     });
@@ -100,11 +99,11 @@ export class TimelineState {
 
   /** The part of `info` that depends on the timeline. */
   info() {
-    const { gate } = this.rounds;
+    const { gates } = this.rounds;
     return {
       timeline: this.timeline,
-      round: gate.version(),
-      missing: gate.missing(),
+      round: gates.version(),
+      missing: gates.missing(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
     };

@@ -1,6 +1,5 @@
 /** The rounds of one pserver without network, store and files. */
 import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
-import { createRoundGate } from '../../../../src/core/rounds/gate.ts';
 import type { LaneBatch } from '../../../../src/core/rounds/plan.ts';
 import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import { createPushPlan } from '../../../../src/core/shard/push-plan.ts';
@@ -23,7 +22,6 @@ export type LaneHeader = Pick<Header<'pushLane'>, 'round' | 'lane'> &
   Partial<Pick<Header<'pushLane'>, 'timeline' | 'batch' | 'metrics' | 'records'>>;
 
 const OF_JOB = { job: 'job', batchPlanId: 'plan' };
-const PLACEMENT = { revision: '1', shards: 1 };
 const ANY_PLAN = createPushPlan({
   ...{ records: 8_000_000, tasks: 8, recordsPerTask: 1_000_000, batchSize: 1_000, pushEvery: 1, maxBadRecords: 0 },
 });
@@ -47,6 +45,7 @@ export class RoundsRig {
   readonly clock = new FakeClock();
   readonly rounds: Rounds;
   readonly ledger: ShardLedgers;
+  readonly shards: OwnedShards;
   readonly failures: unknown[] = [];
   /** What was to be saved, and how it ends. */
   readonly saves: { readonly source: SnapshotSource; readonly end: PromiseWithResolvers<CheckpointFile> }[] = [];
@@ -64,11 +63,12 @@ export class RoundsRig {
       ledgers: new Map(),
       seqs,
     });
+    this.shards = owned;
     this.ledger = owned.ledgers;
     this.rounds = new Rounds({
       clock: this.clock,
-      gate: createRoundGate({ timeline: 0, version, lanes }),
-      ...{ lanes, spec, shards: owned },
+      ...{ timeline: 0, lanes, spec, shards: owned, grouping: { shards, units: shards } },
+      loaded: { round: version, metrics: [] },
       counts: {
         // What a test pushes is as it was planned; counts have tests of their own.
         batches: { batchOf: () => this.#planned },
@@ -76,7 +76,6 @@ export class RoundsRig {
         onContradiction: (error) => void this.failures.push(error),
       },
       router: createIdRouter({ shards }),
-      metrics: [],
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,
       save: (source) => {
@@ -102,7 +101,7 @@ export class RoundsRig {
   push(header: LaneHeader, { dense, sparse, records }: LaneGradients): 'taken' | 'duplicate' {
     const metrics = { ...NO_METRICS, records };
     const whole: Header<'pushLane'> = {
-      ...{ type: 'pushLane', ...OF_JOB, timeline: 0, placement: PLACEMENT, metrics, records, ...header },
+      ...{ type: 'pushLane', ...OF_JOB, timeline: 0, placement: this.shards.stamp, metrics, records, ...header },
       dense: dense.map(({ parameter }) => ({ parameter })),
       sparse: sparse.map(({ table }) => ({ table })),
     };
@@ -124,7 +123,7 @@ export class RoundsRig {
   ): Promise<Float32Array[]> {
     const { blocks = [], ids = [] } = wanted;
     const header: Header<'pullVersion'> = {
-      ...{ type: 'pullVersion', ...OF_JOB, timeline, version, maxWaitMs, placement: PLACEMENT },
+      ...{ type: 'pullVersion', ...OF_JOB, timeline, version, maxWaitMs, placement: this.shards.stamp },
       dense: blocks.map((_, parameter) => ({ parameter })),
       sparse: ids.map((_, table) => ({ table })),
     };
@@ -135,9 +134,7 @@ export class RoundsRig {
 
   position(above?: number, maxWaitMs = 60_000): ReturnType<Rounds['position']> {
     const header: Header<'rounds'> = {
-      type: 'rounds',
-      ...OF_JOB,
-      maxWaitMs,
+      ...{ type: 'rounds', ...OF_JOB, maxWaitMs, placement: this.shards.stamp },
       ...(above === undefined ? {} : { above }),
     };
     return this.rounds.position(request(header), this.session);

@@ -68,7 +68,7 @@ describe('a round', () => {
   it('is applied when its last lane has arrived, as one update by the mean over its records', () => {
     untouched(() => expect(rig.push(header(0, 1, 3), gradients(3, 2, 4))).toBe('taken'));
     expect(rig.push(header(0, 0), gradients(1, -2, 0))).toBe('taken');
-    expect(rig.rounds.gate.version()).toBe(1);
+    expect(rig.rounds.gates.version()).toBe(1);
     expect([...pullRows(parameters, 0, [7n], 1)]).toEqual([10 - 3]);
     expect(parameters.readBlock(0, 0).values).toEqual(Float32Array.of(-1, -1));
     expect(rig.ledger.position(0, 0)).toBe(1);
@@ -91,7 +91,7 @@ describe('a round', () => {
       // A mini-batch of bad records: the ledger moves on all the same.
       rig.push({ ...header(0, 1, 0), batch: { pass: 0, task: 1, push: 0, last: true, good: 0 } }, NOTHING);
     });
-    expect(rig.rounds.gate.version()).toBe(1);
+    expect(rig.rounds.gates.version()).toBe(1);
     expect(rig.ledger.position(0, 1)).toBe(-1);
   });
 
@@ -135,9 +135,9 @@ describe('a lane that could not be applied', () => {
     ['a gradient that is no number', header(0, 0), gradients(1, 1, nan)],
   ])('%s: is refused when it arrives, and the round waits for it', (_, head, lane) => {
     untouched(() => expect(() => rig.push(head, lane)).toThrow());
-    expect(rig.rounds.gate.missing()).toEqual([0, 1]);
+    expect(rig.rounds.gates.missing()).toEqual([0, 1]);
     playRound(0);
-    expect(rig.rounds.gate.version()).toBe(1);
+    expect(rig.rounds.gates.version()).toBe(1);
     expect(rig.failures).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
-import { keepPreImage } from '../../../../src/roles/pserver/rounds/pre-image.ts';
+import { keepPreImage, withOldValues } from '../../../../src/roles/pserver/rounds/pre-image.ts';
 import { type RoundView, viewRound } from '../../../../src/roles/pserver/rounds/round-view.ts';
 import { blockShards } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
@@ -34,9 +34,9 @@ function apply(parameters: Parameters, lanes: readonly PlainLane[], views: reado
     lanes.map((lane) => laneFor(ROUND_SPEC, lane, { shards: SHARDS, held: HELD })),
   );
   for (const view of views) view.keep(round);
-  const before = keepPreImage({ spec: ROUND_SPEC, parameters, router }, round);
+  const before = keepPreImage({ spec: ROUND_SPEC, router, shards: SHARDS }, parameters, round);
   parameters.push(round.sparse, round.dense, actions);
-  return before;
+  return withOldValues(parameters, [before]);
 }
 
 /** Every id that a round may touch, and some that none does, twice where a pull may. */

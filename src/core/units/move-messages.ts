@@ -1,0 +1,77 @@
+/**
+ * What the two sides of a move say to each other (DESIGN §7). Every frame and every answer carries the whole name of
+ * its move: a connection may have been cut and made again, and what an earlier one carried may arrive late.
+ */
+
+/** A process that leads a unit or is to lead it: the next process at the same index has another token. */
+export interface UnitOwner {
+  readonly index: number;
+  /** The fencing token, as decimal text. */
+  readonly token: string;
+}
+
+export interface MoveName {
+  readonly unit: number;
+  /** Of the unit's head while `source` leads it and the move is under way. */
+  readonly epoch: number;
+  readonly source: UnitOwner;
+  readonly target: UnitOwner;
+  /** Counted by the source within the epoch: after a move that was abandoned comes another one. */
+  readonly attempt: number;
+}
+
+/** `P` is what the shells put into frames: the state of shards, and updates. The machines do not look into it. */
+export type MoveContent<P> =
+  /**
+   * A part of the copy of a shard. All parts of a shard follow each other, and the shards are in ascending order.
+   * `position`: the updates that the unit had seen when the shard was copied.
+   */
+  | {
+      readonly type: 'piece';
+      readonly shard: number;
+      readonly isLast: boolean;
+      readonly position: number;
+      readonly payload: P;
+    }
+  /** The update that brings the unit to `position`. */
+  | { readonly type: 'update'; readonly position: number; readonly payload: P }
+  /** There is no further update: the copy is complete at `position`. */
+  | { readonly type: 'seal'; readonly position: number };
+
+/** Numbered from 0 within its move. A frame is repeated under the same number when a connection was cut. */
+export interface MoveFrame<P> {
+  readonly name: MoveName;
+  readonly number: number;
+  readonly content: MoveContent<P>;
+}
+
+/** What the source sends. */
+export type MoveMessage<P> =
+  /** Asks the target to take the unit. */
+  | { readonly type: 'offer'; readonly name: MoveName }
+  | { readonly type: 'frame'; readonly frame: MoveFrame<P> }
+  /** The head names the target: it should look into the store now. */
+  | { readonly type: 'moved'; readonly name: MoveName }
+  /** The source goes on leading the unit. Answered with `discarded`, and repeated until it is. */
+  | { readonly type: 'abandon'; readonly name: MoveName };
+
+/** What the target answers. */
+export type MoveAnswer =
+  | { readonly type: 'accepted'; readonly name: MoveName }
+  /** The target has no copy for this move, and takes no frames of it. */
+  | { readonly type: 'refused'; readonly name: MoveName; readonly reason: string }
+  /** The target has put in all frames below `next`. */
+  | { readonly type: 'taken'; readonly name: MoveName; readonly next: number }
+  /** The copy is complete at `position` and takes no further update until the target leads the unit. */
+  | { readonly type: 'sealed'; readonly name: MoveName; readonly position: number }
+  /** The target has no copy for this move any more, and will not make one. */
+  | { readonly type: 'discarded'; readonly name: MoveName };
+
+export const isSameOwner = (a: UnitOwner, b: UnitOwner): boolean => a.index === b.index && a.token === b.token;
+
+export const isSameMove = (a: MoveName, b: MoveName): boolean =>
+  a.unit === b.unit &&
+  a.epoch === b.epoch &&
+  a.attempt === b.attempt &&
+  isSameOwner(a.source, b.source) &&
+  isSameOwner(a.target, b.target);

@@ -1,0 +1,296 @@
+/**
+ * The side of a move that leads the unit (DESIGN §7): copies it to the target shard by shard, forwards every update
+ * that comes after, and hands it over by one change of its head. Until then this pserver leads the unit as before.
+ *
+ *   offering ─accepted─> copying ─handOver─> sealing ─sealed─> deciding ─the store's answer─> moved
+ *      │                    │                   │                 └─the target is dead─> abandoning ─> kept
+ *      └────────────────────┴───────────────────┴────────────────────────────────────────────────────>
+ *
+ * In `sealing` updates wait; in `deciding` nothing of the unit is answered, not even a pull, since the target may lead
+ * it already. What the store does with the change is unknown until it has *answered* a transaction: an earlier try may
+ * still take effect after a read that does not show it. So the same transaction is sent until it is answered.
+ *
+ * One machine is one attempt. Pure: time is an argument. Effects are carried out in their order.
+ */
+import { assert, unreachable } from '../../base/assert.ts';
+import { isSameMove, isSameOwner, type MoveAnswer, type MoveMessage } from './move-messages.ts';
+import type { HandOver, SourceEffect, SourceEvent, SourceOptions, SourceState } from './move-source-events.ts';
+import { MoveWindow } from './move-window.ts';
+
+export type { SourceEffect, SourceEvent, SourceOptions, SourcePhase, SourceState } from './move-source-events.ts';
+
+export class MoveSource<P> {
+  readonly #options: SourceOptions;
+  readonly #window: MoveWindow<P>;
+  readonly #state: Omit<SourceState<P>, 'window' | 'held'>;
+  /** Of updates that are applied here and whose answers wait. */
+  #held: number[];
+  /** Filled during one step. */
+  #effects: SourceEffect<P>[] = [];
+
+  /** Continues from a state, or begins with an offer that `connected` sends. */
+  constructor(options: SourceOptions, now: number, from?: SourceState<P>) {
+    assert(options.shards.length > 0 && options.windowBytes > 0, 'there is a shard to copy, and room for it');
+    this.#options = options;
+    const { window, held, ...state } = from ?? beginning<P>(now);
+    this.#window = new MoveWindow(options.windowBytes, window);
+    this.#held = [...held];
+    this.#state = { ...state };
+  }
+
+  state(): SourceState<P> {
+    return { ...this.#state, held: [...this.#held], window: this.#window.state() };
+  }
+
+  /** Whether requests of the unit may be answered now. The others wait for `abandoned` or `moved`. */
+  admits(kind: 'read' | 'update'): boolean {
+    const { phase } = this.#state;
+    if (phase === 'deciding' || phase === 'moved') return false;
+    return kind === 'read' || phase !== 'sealing';
+  }
+
+  get isEnded(): boolean {
+    return this.#state.phase === 'kept' || this.#state.phase === 'moved';
+  }
+
+  /** When to call `step` with a tick at the latest. */
+  nextDeadline(): number | undefined {
+    const { phase, heardMs, sealingMs } = this.#state;
+    const silent = heardMs + this.#options.silenceMs;
+    if (phase === 'sealing') return Math.min(silent, sealingMs + this.#options.handOverMs);
+    if (phase === 'offering' || phase === 'abandoning') return silent;
+    return phase === 'copying' && this.#window.isSending ? silent : undefined;
+  }
+
+  step(event: SourceEvent<P>, now: number): SourceEffect<P>[] {
+    this.#effects = [];
+    this.#handle(event, now);
+    this.#copyOn(now);
+    this.#releaseHeld();
+    return this.#effects;
+  }
+
+  #handle(event: SourceEvent<P>, now: number): void {
+    switch (event.type) {
+      case 'connected':
+        this.#connected(now);
+        break;
+      case 'answer':
+        this.#answer(event.answer, now);
+        break;
+      case 'captured':
+        this.#captured(event);
+        break;
+      case 'applied':
+        this.#applied(event);
+        break;
+      case 'handOver':
+        if (this.#state.phase === 'copying') this.#state.isHandOverDue = true;
+        break;
+      case 'decided':
+        this.#decided(event, now);
+        break;
+      case 'targetGone':
+        this.#targetGone();
+        break;
+      case 'abandon':
+        this.#abandon(event.reason, now);
+        break;
+      case 'tick':
+        this.#tick(now);
+        break;
+      case 'resumed':
+        this.#state.heardMs = now;
+        this.#state.sealingMs = now;
+        break;
+      default:
+        unreachable(event);
+    }
+  }
+
+  // ---- what goes to the target
+
+  #send(message: MoveMessage<P>): void {
+    this.#effects.push({ type: 'send', message });
+  }
+
+  #connected(now: number): void {
+    const { phase } = this.#state;
+    const { name } = this.#options;
+    this.#state.heardMs = now;
+    if (phase === 'offering') this.#send({ type: 'offer', name });
+    if (phase === 'abandoning') this.#send({ type: 'abandon', name });
+    for (const frame of this.#window.sendAgain(name)) this.#send({ type: 'frame', frame });
+  }
+
+  /** Sends what has room, and asks for the next shard when nothing waits: so at most one shard waits in memory. */
+  #copyOn(now: number): void {
+    if (this.#state.phase !== 'copying' && this.#state.phase !== 'sealing') return;
+    if (this.#state.phase === 'copying' && this.#state.isHandOverDue && this.#isCaughtUp()) this.#seal(now);
+    if (!this.#window.isSending) this.#state.heardMs = now;
+    for (const frame of this.#window.send(this.#options.name)) this.#send({ type: 'frame', frame });
+    if (this.#state.phase !== 'copying') return;
+    this.#capture();
+    if (this.#state.isCaughtUpSaid || !this.#isCaughtUp()) return;
+    this.#state.isCaughtUpSaid = true;
+    this.#effects.push({ type: 'caughtUp' });
+  }
+
+  #capture(): void {
+    const shard = this.#options.shards[this.#state.captured];
+    if (shard === undefined || this.#state.isCapturing || !this.#window.isAllSent) return;
+    this.#state.isCapturing = true;
+    this.#effects.push({ type: 'capture', shard });
+  }
+
+  #captured({ shard, pieces }: Extract<SourceEvent<P>, { type: 'captured' }>): void {
+    const { phase, captured, position } = this.#state;
+    // Abandoned since it was asked for.
+    if (phase !== 'copying') return;
+    assert(this.#state.isCapturing && shard === this.#options.shards[captured], 'the shard was asked for');
+    assert(pieces.length > 0, 'a shard has a piece, even an empty one');
+    this.#state.isCapturing = false;
+    this.#state.captured += 1;
+    pieces.forEach(({ payload, byteLength }, at) => {
+      const isLast = at === pieces.length - 1;
+      this.#window.add({ type: 'piece', shard, isLast, position, payload }, byteLength);
+    });
+    this.#state.copiedAt = this.#window.next;
+  }
+
+  /** Before the first shard is captured, an update is in all copies to come. */
+  #applied({ payload, byteLength, ticket }: Extract<SourceEvent<P>, { type: 'applied' }>): void {
+    assert(this.admits('update'), 'no update is applied while the unit is handed over');
+    this.#held.push(ticket);
+    this.#state.position += 1;
+    if (this.#state.phase !== 'copying' || this.#state.captured === 0) return;
+    this.#window.add({ type: 'update', position: this.#state.position, payload }, byteLength);
+  }
+
+  /** An update is answered unless too many wait for room: so a slow target slows those who push. */
+  #releaseHeld(): void {
+    if (this.#window.isOverfull) return;
+    for (const ticket of this.#held) this.#effects.push({ type: 'acknowledge', ticket });
+    this.#held = [];
+  }
+
+  /** All shards are there, and the updates since are there or under way. */
+  #isCaughtUp(): boolean {
+    const { captured, copiedAt } = this.#state;
+    return captured === this.#options.shards.length && this.#window.first >= copiedAt && this.#window.isAllSent;
+  }
+
+  #seal(now: number): void {
+    this.#state.phase = 'sealing';
+    this.#state.sealingMs = now;
+    this.#window.add({ type: 'seal', position: this.#state.position }, 0);
+  }
+
+  // ---- what the target says
+
+  #answer(answer: MoveAnswer, now: number): void {
+    const { phase, position } = this.#state;
+    if (!isSameMove(answer.name, this.#options.name)) return;
+    switch (answer.type) {
+      case 'accepted':
+        if (phase === 'offering') this.#accepted(now);
+        break;
+      case 'taken':
+        if (this.#window.taken(answer.next)) this.#state.heardMs = now;
+        break;
+      case 'sealed':
+        if (phase === 'sealing' && answer.position === position) this.#decide();
+        break;
+      case 'refused':
+        this.#abandon(answer.reason, now);
+        break;
+      case 'discarded':
+        if (phase === 'abandoning') this.#state.phase = 'kept';
+        break;
+      default:
+        unreachable(answer);
+    }
+  }
+
+  #accepted(now: number): void {
+    this.#state.phase = 'copying';
+    this.#state.heardMs = now;
+  }
+
+  // ---- the hand-over
+
+  #decide(): void {
+    this.#window.clear();
+    this.#state.phase = 'deciding';
+    this.#propose();
+  }
+
+  #propose(): void {
+    const { unit, epoch, source, target } = this.#options.name;
+    const handOver: HandOver = { unit, from: epoch, epoch: epoch + 1, primary: target, alive: [source, target] };
+    this.#effects.push({ type: 'propose', handOver });
+  }
+
+  #decided(event: Extract<SourceEvent<P>, { type: 'decided' }>, now: number): void {
+    assert(this.#state.phase === 'deciding', 'a change was proposed');
+    const { source } = this.#options.name;
+    // The old try may still take effect. Only a transaction that is answered tells.
+    if (event.outcome === 'unknown') this.#propose();
+    else if (event.outcome === 'succeeded' || !isSameOwner(event.primary, source)) this.#moved();
+    // This try and all before it have failed for ever: they name a token that is gone.
+    else this.#giveUp('the target is gone', now);
+  }
+
+  #moved(): void {
+    this.#state.phase = 'moved';
+    this.#effects.push({ type: 'moved' });
+    this.#send({ type: 'moved', name: this.#options.name });
+  }
+
+  // ---- the end
+
+  #tick(now: number): void {
+    const due = this.nextDeadline();
+    if (due === undefined || now < due) return;
+    if (this.#state.phase === 'abandoning') this.#connected(now);
+    else this.#abandon('the target is silent', now);
+  }
+
+  #targetGone(): void {
+    const { phase } = this.#state;
+    // Only the answer of the store tells what became of the change.
+    if (phase === 'deciding' || this.isEnded) return;
+    if (phase !== 'abandoning') this.#effects.push({ type: 'abandoned', reason: 'the target is gone' });
+    this.#window.clear();
+    this.#state.phase = 'kept';
+  }
+
+  /** Ignored in `deciding`: the target may lead the unit already. */
+  #abandon(reason: string, now: number): void {
+    const { phase } = this.#state;
+    if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
+  }
+
+  /** This pserver goes on leading the unit. The target is told until it answers that it has no copy. */
+  #giveUp(reason: string, now: number): void {
+    this.#window.clear();
+    this.#state.phase = 'abandoning';
+    this.#state.heardMs = now;
+    this.#effects.push({ type: 'abandoned', reason });
+    this.#send({ type: 'abandon', name: this.#options.name });
+  }
+}
+
+const beginning = <P>(now: number): SourceState<P> => ({
+  phase: 'offering',
+  captured: 0,
+  isCapturing: false,
+  copiedAt: 0,
+  position: 0,
+  isCaughtUpSaid: false,
+  isHandOverDue: false,
+  heardMs: now,
+  sealingMs: now,
+  held: [],
+  window: { first: 0, frames: [], sent: 0 },
+});

@@ -1,0 +1,303 @@
+/**
+ * The side of a move that is to lead the unit (DESIGN §7): puts in the copy of each shard and the updates since, and
+ * leads the unit once the store's head says so and its copy is sealed, that is complete and final. The source says when
+ * to look into the store, but may die right after the change: so the target follows the head by itself, too.
+ *
+ * A copy that is not sealed may be discarded at any time. One that is sealed is kept until the source abandons it, or
+ * the store shows that the change cannot take effect any more: the source may have sent the change already.
+ *
+ * One machine is all moves of one unit to this pserver, one after the other. Pure: time is an argument. Effects are
+ * carried out in their order; when one cannot be, those after it are dropped and `failed` is submitted.
+ */
+import { assert, unreachable } from '../../base/assert.ts';
+import {
+  isSameMove,
+  isSameOwner,
+  type MoveAnswer,
+  type MoveContent,
+  type MoveFrame,
+  type MoveMessage,
+  type MoveName,
+  type UnitOwner,
+} from './move-messages.ts';
+
+export interface TargetOptions {
+  readonly unit: number;
+  /** This pserver. */
+  readonly me: UnitOwner;
+  /** Shards of the unit, ascending. */
+  readonly shards: readonly number[];
+  /** A copy that is not sealed is discarded when the source is silent for so long. */
+  readonly silenceMs: number;
+}
+
+/** A copy of the unit that this pserver does not lead yet. */
+export interface IncomingCopy {
+  readonly name: MoveName;
+  /** The number of the next frame. */
+  next: number;
+  /** How many shards are complete, in the order of the options. */
+  complete: number;
+  /** There are pieces of the next shard. */
+  isPartial: boolean;
+  /** The source's count of updates; all complete shards are at it. */
+  position: number;
+  isSealed: boolean;
+  heardMs: number;
+}
+
+/** Plain data: a machine that is made from it continues where this one is. */
+export interface TargetState {
+  /** The newest that was seen in the store. */
+  head: SeenHead | undefined;
+  /** The newest attempt under that head that was accepted or abandoned. */
+  attempt: number;
+  copy: IncomingCopy | undefined;
+}
+
+export interface SeenHead {
+  readonly epoch: number;
+  readonly primary: UnitOwner;
+}
+
+export type TargetEvent<P> =
+  /** `refusal`: why this pserver takes no unit now, or not this one, such as that it leads it. */
+  | { readonly type: 'offer'; readonly name: MoveName; readonly refusal: string | undefined }
+  | Exclude<MoveMessage<P>, { readonly type: 'offer' }>
+  /**
+   * The head and whether its primary's token exists, both at one revision of the store. Comes when either changes.
+   * While this pserver has a copy, it does not take the unit by itself: the copy is discarded first.
+   */
+  | { readonly type: 'seen'; readonly head: SeenHead; readonly isPrimaryAlive: boolean }
+  /** An effect could not be carried out, as for lack of memory. */
+  | { readonly type: 'failed'; readonly reason: string }
+  | { readonly type: 'tick' }
+  /** This process was suspended until now: the time does not count as the source's silence. */
+  | { readonly type: 'resumed' };
+
+export type TargetEffect<P> =
+  | { readonly type: 'answer'; readonly answer: MoveAnswer }
+  /** Put in a part of the copy. `isFirst`: the shard is empty before. `isLast`: it is complete after. */
+  | {
+      readonly type: 'put';
+      readonly shard: number;
+      readonly isFirst: boolean;
+      readonly isLast: boolean;
+      readonly payload: P;
+    }
+  /** Apply the update to these shards, as the source decided, and to no others. */
+  | { readonly type: 'apply'; readonly shards: readonly number[]; readonly payload: P }
+  /** Read the head now and submit `seen`. */
+  | { readonly type: 'look' }
+  /** This pserver leads the unit, with the copy, under the head of this epoch. */
+  | { readonly type: 'lead'; readonly epoch: number }
+  /** Free the copy. */
+  | { readonly type: 'discard'; readonly reason: string }
+  /**
+   * The head names this pserver, and its copy is not sealed. It must give up its token, so that the unit is loaded
+   * from a file.
+   */
+  | { readonly type: 'lost' };
+
+export class MoveTarget<P> {
+  readonly #options: TargetOptions;
+  readonly #state: TargetState;
+  /** Filled during one step. */
+  #effects: TargetEffect<P>[] = [];
+
+  constructor(options: TargetOptions, from: TargetState = { head: undefined, attempt: 0, copy: undefined }) {
+    this.#options = options;
+    this.#state = { ...from, copy: from.copy && { ...from.copy } };
+  }
+
+  state(): TargetState {
+    const { copy } = this.#state;
+    return { ...this.#state, copy: copy && { ...copy } };
+  }
+
+  /** When to call `step` with a tick at the latest. */
+  nextDeadline(): number | undefined {
+    const { copy } = this.#state;
+    return copy === undefined || copy.isSealed ? undefined : copy.heardMs + this.#options.silenceMs;
+  }
+
+  step(event: TargetEvent<P>, now: number): TargetEffect<P>[] {
+    this.#effects = [];
+    this.#handle(event, now);
+    return this.#effects;
+  }
+
+  #handle(event: TargetEvent<P>, now: number): void {
+    const { copy } = this.#state;
+    switch (event.type) {
+      case 'offer':
+        this.#offered(event, now);
+        break;
+      case 'frame':
+        this.#framed(event.frame, now);
+        break;
+      case 'abandon':
+        this.#abandoned(event.name);
+        break;
+      case 'moved':
+        if (copy !== undefined && isSameMove(copy.name, event.name)) this.#effects.push({ type: 'look' });
+        break;
+      case 'seen':
+        this.#seen(event);
+        break;
+      case 'failed':
+        if (copy !== undefined) this.#breakOff(copy, event.reason);
+        break;
+      case 'tick':
+        if (now >= (this.nextDeadline() ?? Number.POSITIVE_INFINITY)) this.#discard('the source is silent');
+        break;
+      case 'resumed':
+        if (copy !== undefined) copy.heardMs = now;
+        break;
+      default:
+        unreachable(event);
+    }
+  }
+
+  #reply(answer: MoveAnswer): void {
+    this.#effects.push({ type: 'answer', answer });
+  }
+
+  // ---- the copy begins
+
+  #offered({ name, refusal }: Extract<TargetEvent<P>, { type: 'offer' }>, now: number): void {
+    const { copy } = this.#state;
+    const isKnown = copy !== undefined && isSameMove(copy.name, name);
+    const reason =
+      isKnown || this.#isNew(name) ? refusal : 'the offer is an old one, or its head is not known here yet';
+    if (!isKnown && reason !== undefined) {
+      this.#reply({ type: 'refused', name, reason });
+      return;
+    }
+    if (!isKnown) this.#begin(name, now);
+    this.#reply({ type: 'accepted', name });
+  }
+
+  #begin(name: MoveName, now: number): void {
+    // The source has abandoned its attempt before.
+    if (this.#state.copy !== undefined) this.#discard('the source begins again');
+    this.#state.attempt = name.attempt;
+    const fresh = { next: 0, complete: 0, isPartial: false, position: 0, isSealed: false };
+    this.#state.copy = { name, ...fresh, heardMs: now };
+  }
+
+  /** By what the store says: a name in a message proves nothing. */
+  #isNew({ unit, epoch, source, target, attempt }: MoveName): boolean {
+    const { head } = this.#state;
+    if (unit !== this.#options.unit || !isSameOwner(target, this.#options.me)) return false;
+    if (head === undefined || head.epoch !== epoch || !isSameOwner(head.primary, source)) return false;
+    return attempt > this.#state.attempt;
+  }
+
+  // ---- frames
+
+  #framed({ name, number, content }: MoveFrame<P>, now: number): void {
+    const { copy } = this.#state;
+    if (copy === undefined || !isSameMove(copy.name, name)) {
+      this.#reply({ type: 'refused', name, reason: 'there is no copy for this move' });
+      return;
+    }
+    // One before it was lost: the source will send both again.
+    if (number > copy.next) return;
+    if (number === copy.next && !copy.isSealed) {
+      copy.heardMs = now;
+      if (!this.#isInOrder(copy, content)) {
+        this.#breakOff(copy, 'the frames contradict each other');
+        return;
+      }
+      this.#take(copy, content);
+    }
+    this.#replyTaken(copy);
+  }
+
+  #replyTaken({ name, next, isSealed, position }: IncomingCopy): void {
+    this.#reply(isSealed ? { type: 'sealed', name, position } : { type: 'taken', name, next });
+  }
+
+  /** Shards come in their order, and all that are complete are at one position. */
+  #isInOrder(copy: IncomingCopy, content: MoveContent<P>): boolean {
+    const { complete, isPartial, position } = copy;
+    const { shards } = this.#options;
+    switch (content.type) {
+      case 'piece':
+        return content.shard === shards[complete] && (copy.next === 0 || content.position === position);
+      case 'update':
+        return complete > 0 && !isPartial && content.position === position + 1;
+      case 'seal':
+        return complete === shards.length && content.position === position;
+      default:
+        return unreachable(content);
+    }
+  }
+
+  #take(copy: IncomingCopy, content: MoveContent<P>): void {
+    copy.next += 1;
+    copy.position = content.position;
+    switch (content.type) {
+      case 'piece': {
+        const { shard, isLast, payload } = content;
+        this.#effects.push({ type: 'put', shard, isFirst: !copy.isPartial, isLast, payload });
+        copy.isPartial = !isLast;
+        if (isLast) copy.complete += 1;
+        return;
+      }
+      case 'update': {
+        const shards = this.#options.shards.slice(0, copy.complete);
+        this.#effects.push({ type: 'apply', shards, payload: content.payload });
+        return;
+      }
+      case 'seal':
+        copy.isSealed = true;
+        return;
+      default:
+        unreachable(content);
+    }
+  }
+
+  /** The source finds another way: it leads the unit still. */
+  #breakOff({ name, isSealed }: IncomingCopy, reason: string): void {
+    assert(!isSealed, 'nothing is put into a sealed copy');
+    this.#discard(reason);
+    this.#reply({ type: 'refused', name, reason });
+  }
+
+  // ---- the copy ends
+
+  #abandoned(name: MoveName): void {
+    const { copy } = this.#state;
+    // Its offer may come late.
+    if (this.#isNew(name)) this.#state.attempt = name.attempt;
+    if (copy !== undefined && isSameMove(copy.name, name)) this.#discard('the source keeps the unit');
+    this.#reply({ type: 'discarded', name });
+  }
+
+  #seen({ head, isPrimaryAlive }: Extract<TargetEvent<P>, { type: 'seen' }>): void {
+    const { copy } = this.#state;
+    const known = this.#state.head?.epoch ?? 0;
+    if (head.epoch < known) return;
+    if (head.epoch > known) this.#state.attempt = 0;
+    this.#state.head = head;
+    if (copy === undefined) return;
+    const { epoch } = copy.name;
+    // The change of the head is fenced by the source's token.
+    if (head.epoch === epoch && !isPrimaryAlive) this.#discard('the source is gone');
+    if (head.epoch === epoch) return;
+    if (head.epoch === epoch + 1 && isSameOwner(head.primary, this.#options.me)) this.#named(copy);
+    else this.#discard('the unit has another leader');
+  }
+
+  #named({ isSealed, name }: IncomingCopy): void {
+    this.#effects.push(isSealed ? { type: 'lead', epoch: name.epoch + 1 } : { type: 'lost' });
+    this.#state.copy = undefined;
+  }
+
+  #discard(reason: string): void {
+    this.#state.copy = undefined;
+    this.#effects.push({ type: 'discard', reason });
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * What a pserver keeps of the rounds for each group of units at one version (`core/rounds/gates.ts`): the lanes of the
+ * round that the group waits to complete, and what is readable and counted of the rounds before.
+ */
+import type { PassMetrics } from '../../../core/pass-metrics.ts';
+import type { GateGroup } from '../../../core/rounds/gates.ts';
+import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
+import type { Lane } from './lanes.ts';
+import type { OldValues, PreImage } from './pre-image.ts';
+
+export interface KeptRounds {
+  /** By lane number: of the current round, with the parts of the group's shards. */
+  readonly lanes: (Lane | undefined)[];
+  /** Together the version before the current one, for as long as a trainer may pull it. */
+  previous: readonly PreImage[];
+  /**
+   * Of the current pass and the one before, up to the group's version. They are sums over all records of the rounds, so
+   * they depend on the version alone: units at one version have the same, and a unit that moves takes them along.
+   */
+  metrics: readonly PassMetrics[];
+}
+
+export type UnitGroup = GateGroup<KeptRounds>;
+
+/** What a unit takes to another pserver beside the state of its shards. Lanes are not: their trainers have them. */
+export interface UnitRounds {
+  readonly version: number;
+  /** Undefined when the version before cannot be read any more. */
+  readonly previous: OldValues | undefined;
+  readonly metrics: readonly PassMetrics[];
+}
+
+export const keptAt = (
+  lanes: number,
+  metrics: readonly PassMetrics[],
+  previous: readonly PreImage[] = [],
+): KeptRounds => ({ lanes: Array.from({ length: lanes }, () => undefined), previous, metrics });
+
+/** Of two groups at one version that have no lanes. */
+export const mergeKept = (first: KeptRounds, second: KeptRounds): KeptRounds => ({
+  ...first,
+  previous: [...first.previous, ...second.previous],
+});
+
+/** Drops what is not of those shards. */
+export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly number[]): void {
+  kept.lanes.forEach((lane, number) => {
+    if (lane !== undefined) kept.lanes[number] = laneOfShards(of, lane, shards);
+  });
+  kept.previous = kept.previous.map((image) => image.partOf(shards));
+}
+
+export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number[]): Lane => ({
+  ...lane,
+  ...partsOfShards(of, lane, shards),
+});
+
+/** All lanes of a complete round, in lane order. */
+export const lanesOf = ({ lanes }: KeptRounds): Lane[] => lanes.map((lane) => lane!);
