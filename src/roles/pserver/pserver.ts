@@ -22,7 +22,7 @@ import { claimIndex } from './claim-index.ts';
 import { readRestored } from './files/restored.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
-import { watchOrphans } from './orphan-watch.ts';
+import { type OrphanWatch, watchOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
 import { createHandler } from './serve.ts';
@@ -64,17 +64,16 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       view = followPlacement(context, groupingOf(record), onFatal);
-      const seen = view;
-      await seen.changed.until(() => seen.isLoaded() || undefined, AbortSignal.any([watch.stopSignal, fatal.signal]));
+      const placed = view;
+      await placed.changed.until(
+        () => placed.isLoaded() || undefined,
+        AbortSignal.any([watch.stopSignal, fatal.signal]),
+      );
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
-        context,
-        lease,
-        address: listening.address,
-        wanted: options.index,
-        desired: () => seen.desired()!,
-        desiredChanged: seen.changed,
+        ...{ context, lease, address: listening.address, wanted: options.index },
+        ...{ desired: () => placed.desired()!, desiredChanged: placed.changed },
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });
@@ -83,22 +82,16 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, onFatal);
-      const recovered = recoveries;
-      await recovered.changed.until(() => recovered.current(), stopSignal);
+      await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
       await announce(owned, 'loading');
-      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
       const onWaiting = (what = 'its shards'): void => {
         waitingFor = what;
       };
-      const orphans = watchOrphans({
-        ...{ clock: context.host.clock, view, index: claimed.index },
-        restored: await readRestored(context),
-        boundMs: ORPHAN_LEASES * record.job.cluster.leaseTtlMs,
-      });
-      await seen.changed.until(() => seen.isLive(claimed.index, claimed.fence.token) || undefined, stopSignal);
+      const orphans = await watchOwnOrphans(owned, placed, stopSignal);
+      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
       return await serveUntilStopped(owned, service, watch, fatal.signal);
@@ -124,6 +117,23 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     await lease?.release();
     await listening.server.close();
   }
+}
+
+async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<PlacementView> {
+  await view.changed.until(() => view.isLoaded() || undefined, stopSignal);
+  return view;
+}
+
+const known = ({ changed, current }: RecoveryView, stopSignal: AbortSignal): Promise<unknown> =>
+  changed.until(current, stopSignal);
+
+/** From when this pserver is seen as live, by itself as by others. */
+async function watchOwnOrphans(owned: OwnedIndex, view: PlacementView, stopSignal: AbortSignal): Promise<OrphanWatch> {
+  const { context, record, index, fence } = owned;
+  const restored = await readRestored(context);
+  await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
+  const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
+  return watchOrphans({ clock: context.host.clock, view, index, restored, boundMs });
 }
 
 /** So many lease times a pserver is waited for that should take units before another one takes them. */

@@ -41,7 +41,7 @@ export interface CheckpointingOptions {
 }
 
 export function createCheckpointing(options: CheckpointingOptions): Checkpointing {
-  const { clock, log, when, snapshots, isEmpty, onFatal } = options;
+  const { clock, log, when, snapshots, isEmpty } = options;
   let running: Promise<CheckpointFile> | undefined;
   let final: Promise<CheckpointFile> | undefined;
   let stopped = false;
@@ -75,15 +75,11 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
 
   /** A save that no request waits for. A failure of the disk is logged; the next save may succeed. */
   function begin(why: string): void {
-    if (stopped || running !== undefined || isEmpty()) return arm();
+    if (stopped || running !== undefined) return;
+    if (isEmpty()) return void arm();
     log.debug(`saving a checkpoint: ${why}`);
     running = save(false);
-    running.catch((error: unknown) => {
-      // Abandoned by `stop`.
-      if (stopped && isPaddletError(error, 'Interrupted')) return;
-      if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
-      else onFatal(error);
-    });
+    running.catch((error: unknown) => tellFailure(options, stopped, error));
   }
 
   arm();
@@ -127,6 +123,14 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
       await settled(final);
     },
   };
+}
+
+/** Of a save that no request waits for. */
+function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
+  // Abandoned by `stop`.
+  if (isStopped && isPaddletError(error, 'Interrupted')) return;
+  if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
+  else onFatal(error);
 }
 
 /** Resolves however the save ends: its own caller gets the error. */
