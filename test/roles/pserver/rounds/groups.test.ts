@@ -58,9 +58,11 @@ class Played {
     return this.rig.push(header, laneFor(ROUND_SPEC, of(round), { shards: SHARDS, held: HELD }));
   }
 
+  /** Completes the round. */
   pushMissing(): void {
     const { version } = this;
     for (const lane of this.rounds.gates.missing()) if (this.version === version) this.push(version, lane);
+    expect(this.version).toBe(version + 1);
   }
 
   /** As to another pserver and back: what was taken of the round is gone. */
