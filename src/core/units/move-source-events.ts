@@ -111,7 +111,7 @@ export type SourceEffect<P> =
    * Send this transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment before
    * sending it.
    */
-  | { readonly type: 'propose'; readonly change: HandOver }
+  | { readonly type: 'propose'; readonly handOver: HandOver }
   /** This pserver goes on leading the unit: requests that wait are judged again. */
   | { readonly type: 'abandoned'; readonly reason: string }
   /** The target leads the unit: drop it. Requests that wait go to the target. */

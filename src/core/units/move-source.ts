@@ -227,8 +227,8 @@ export class MoveSource<P> {
 
   #propose(): void {
     const { unit, epoch, source, target } = this.#options.name;
-    const change: HandOver = { unit, from: epoch, epoch: epoch + 1, primary: target, alive: [source, target] };
-    this.#effects.push({ type: 'propose', change });
+    const handOver: HandOver = { unit, from: epoch, epoch: epoch + 1, primary: target, alive: [source, target] };
+    this.#effects.push({ type: 'propose', handOver });
   }
 
   #decided(event: Extract<SourceEvent<P>, { type: 'decided' }>, now: number): void {

@@ -77,8 +77,14 @@ export type TargetEvent<P> =
 
 export type TargetEffect<P> =
   | { readonly type: 'answer'; readonly answer: MoveAnswer }
-  /** Put in a part of the copy. `isFirst`: the shard is empty before. */
-  | { readonly type: 'put'; readonly shard: number; readonly isFirst: boolean; readonly payload: P }
+  /** Put in a part of the copy. `isFirst`: the shard is empty before. `isLast`: it is complete after. */
+  | {
+      readonly type: 'put';
+      readonly shard: number;
+      readonly isFirst: boolean;
+      readonly isLast: boolean;
+      readonly payload: P;
+    }
   /** Apply the update to these shards, as the source decided, and to no others. */
   | { readonly type: 'apply'; readonly shards: readonly number[]; readonly payload: P }
   /** Read the head now and submit `seen`. */
@@ -235,7 +241,7 @@ export class MoveTarget<P> {
     switch (content.type) {
       case 'piece': {
         const { shard, isLast, payload } = content;
-        this.#effects.push({ type: 'put', shard, isFirst: !copy.isPartial, payload });
+        this.#effects.push({ type: 'put', shard, isFirst: !copy.isPartial, isLast, payload });
         copy.isPartial = !isLast;
         if (isLast) copy.complete += 1;
         return;

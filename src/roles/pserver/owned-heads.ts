@@ -4,7 +4,8 @@
  */
 import { assert } from '../../base/assert.ts';
 import { type ChangeHeads, changeHeads } from '../../cluster/placement/change-heads.ts';
-import type { Head, Rest } from '../../cluster/placement/heads.ts';
+import { type Head, type Rest, takenBy } from '../../cluster/placement/heads.ts';
+import type { Decision, HandOver } from '../../core/units/move-source-events.ts';
 
 export interface OwnedHead {
   readonly unit: number;
@@ -18,6 +19,8 @@ export class OwnedHeads {
   readonly #heads: Map<number, OwnedHead>;
   /** Heads that name a file as the last state. */
   #resting = new Set<number>();
+  /** Units that another pserver leads, and that are not removed yet. */
+  readonly #handedOver = new Set<number>();
   /** The newest change; those before it have ended when it begins. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -49,6 +52,7 @@ export class OwnedHeads {
   remove(unit: number): void {
     assert(this.#heads.delete(unit), `unit ${unit} is owned`);
     this.#resting.delete(unit);
+    this.#handedOver.delete(unit);
   }
 
   /** Names of the files that heads name as the last state. */
@@ -71,13 +75,31 @@ export class OwnedHeads {
   }
 
   /**
+   * Gives the unit to the target of a move, if that process has its index still, and this pserver the head from which
+   * the move began. The unit is to be removed after that. Throws like `rest`.
+   */
+  handOver({ unit, from, primary: target }: HandOver): Promise<Decision> {
+    return this.#inTurn(async () => {
+      const owned = this.#heads.get(unit);
+      assert(owned !== undefined, `unit ${unit} is owned until it is handed over`);
+      const { head, modRevision } = owned;
+      if (head.epoch !== from) return { outcome: 'failed', primary: head.primary };
+      const also = [{ key: this.#by.context.keys.ps(target.index), createRevision: BigInt(target.token) }];
+      const [changed] = await changeHeads({ ...this.#by, also }, [{ unit, modRevision, head: takenBy(target, head) }]);
+      if (!changed!.isMade) return { outcome: 'failed', primary: changed!.head?.primary ?? head.primary };
+      this.#handedOver.add(unit);
+      return { outcome: 'succeeded' };
+    });
+  }
+
+  /**
    * Changes every head for which `make` gives another one; its epoch rises. Throws `LeaseGone` when the index is
    * another's by now, `Interrupted` when given up while the store is unreachable.
    */
   #change(make: (head: Head) => Head | undefined): Promise<void> {
-    const change = this.#turn.then(async () => {
+    return this.#inTurn(async () => {
       const changes = [...this.#heads.values()].flatMap(({ unit, head, modRevision }) => {
-        const made = make(head);
+        const made = this.#handedOver.has(unit) ? undefined : make(head);
         return made === undefined ? [] : [{ unit, modRevision, head: { ...made, epoch: head.epoch + 1 } }];
       });
       if (changes.length === 0) return;
@@ -87,6 +109,10 @@ export class OwnedHeads {
         if (this.#heads.has(unit)) this.#put({ unit, head, modRevision });
       }
     });
+  }
+
+  #inTurn<T>(make: () => Promise<T>): Promise<T> {
+    const change = this.#turn.then(make);
     this.#turn = change.catch(() => {});
     return change;
   }

@@ -165,7 +165,7 @@ export function submitToSource(reaction: Reaction, event: SourceEvent<Content>, 
         change(reaction, { outgoing: { ...own!, isCaughtUp: true } });
         break;
       case 'propose':
-        change(reaction, { outgoing: { ...own!, proposed: effect.change } });
+        change(reaction, { outgoing: { ...own!, proposed: effect.handOver } });
         break;
       case 'moved':
         change(reaction, { owned: undefined });

@@ -53,7 +53,7 @@ describe('the source of a move', () => {
     expect(effects).toEqual([
       {
         type: 'propose',
-        change: { unit: 3, from: 5, epoch: 6, primary: NAME.target, alive: [NAME.source, NAME.target] },
+        handOver: { unit: 3, from: 5, epoch: 6, primary: NAME.target, alive: [NAME.source, NAME.target] },
       },
     ]);
     expect(typesOf(source.step({ type: 'decided', outcome: 'succeeded' }, 0))).toEqual(['moved', 'send']);

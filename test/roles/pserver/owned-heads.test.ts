@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changeHeads } from '../../../src/cluster/placement/change-heads.ts';
 import { type Head, parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
+import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import { beforeUpdates } from '../../../src/roles/pserver/files/first-update.ts';
 import { OwnedHeads } from '../../../src/roles/pserver/owned-heads.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
@@ -63,6 +64,58 @@ describe('the last state', () => {
     data.txn({ if: [], then: [{ delete: actor.fence.key }] });
     expect(await failureOf(heads.wake())).toMatchObject({ code: 'LeaseGone' });
     expect(headOf(0).rest).toEqual(REST);
+  });
+});
+
+describe('a hand-over', () => {
+  const index = 4;
+  /** The target claims its index. */
+  function claimed(): HandOver {
+    const { keys } = actor.context;
+    data.txn({ if: [], then: [{ put: keys.ps(index), value: 'localhost:1' }] });
+    const target = { index, token: String(data.get(keys.ps(index))!.createRevision) };
+    return { unit: 3, from: 1, epoch: 2, primary: target, alive: [ME, target] };
+  }
+
+  it('names the target, and leaves the other heads alone; later changes leave the head of the unit alone', async () => {
+    const change = claimed();
+    expect(await heads.handOver(change)).toEqual({ outcome: 'succeeded' });
+    const { primary } = change;
+    expect(headOf(3)).toEqual({ epoch: 2, led: 2, primary, inSync: [primary] });
+    expect(headOf(0)).toMatchObject({ epoch: 1, primary: ME });
+    await heads.wake();
+    expect(headOf(3).primary).toEqual(primary);
+    expect(headOf(0).epoch).toBe(2);
+    heads.remove(3);
+    expect(heads.units()).toEqual([0]);
+  });
+
+  it('fails when the target has lost its index, even to another process', async () => {
+    const change = claimed();
+    const { keys } = actor.context;
+    data.txn({ if: [], then: [{ delete: keys.ps(index) }] });
+    expect(await heads.handOver(change)).toEqual({ outcome: 'failed', primary: ME });
+    claimed();
+    expect(await heads.handOver(change)).toEqual({ outcome: 'failed', primary: ME });
+    expect(headOf(3)).toMatchObject({ epoch: 1, primary: ME });
+    await heads.wake();
+    expect(headOf(3).epoch).toBe(2);
+  });
+
+  it('fails when the head has changed since the move began', async () => {
+    const change = claimed();
+    await heads.wake();
+    expect(await heads.handOver(change)).toEqual({ outcome: 'failed', primary: ME });
+    expect(headOf(3)).toMatchObject({ epoch: 2, primary: ME });
+  });
+
+  it('succeeds when an attempt without an answer had landed, and no attempt lands late', async () => {
+    actor.troubled.next('unavailable', 'unknownLate', 'unknownLanded');
+    const done = heads.handOver(claimed());
+    await heldBack();
+    expect(await done).toEqual({ outcome: 'succeeded' });
+    expect(actor.troubled.landLate()).toEqual([false]);
+    expect(headOf(3)).toMatchObject({ epoch: 2, primary: { index } });
   });
 });
 

@@ -1,0 +1,120 @@
+/**
+ * The copy of one shard in pieces of bounded size, as it travels to the pserver that its unit moves to: rows with their
+ * optimizer state, then dense blocks, then the ledger. All pieces are taken at one instant; they are views of arrays
+ * that belong to the copy.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import { optimizerLayout, type TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { DenseBlock, Parameters, ShardRows } from '../../../tensor/parameters.ts';
+import type { OwnedShards } from '../shards.ts';
+
+export type PieceHeader =
+  /** Segments: ids (u64), values (f32), each slot in the order of the optimizer's layout (f32), update counts (u32). */
+  | { readonly part: 'rows'; readonly table: number }
+  /** Segments: values and each slot (f32), and the update count (one u32). */
+  | { readonly part: 'block'; readonly parameter: number; readonly block: number }
+  /** Segment: the next bytes of the encoded ledger. `seq`: updates applied to the shard. The last pieces. */
+  | { readonly part: 'ledger'; readonly seq: number };
+
+export interface CopyPiece {
+  readonly header: PieceHeader;
+  readonly segments: readonly Uint8Array[];
+}
+
+export const pieceBytes = ({ segments }: CopyPiece): number =>
+  segments.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+/** The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. */
+export function copyShard(shards: OwnedShards, shard: number, spec: TrainedSpec, maxBytes: number): CopyPiece[] {
+  const { parameters } = shards;
+  const { seq, ledger } = shards.momentOf(shard);
+  return [
+    ...spec.sparse.flatMap((_, table) => rowPieces(table, parameters.exportRows(shard, table), maxBytes)),
+    ...parameters.exportBlocks(shard).map(blockPiece),
+    ...slices(ledger.byteLength, maxBytes).map(([from, to]): CopyPiece => {
+      return { header: { part: 'ledger', seq }, segments: [ledger.subarray(from, to)] };
+    }),
+  ];
+}
+
+function rowPieces(table: number, { ids, values, slots, steps }: ShardRows, maxBytes: number): CopyPiece[] {
+  const fields = [ids, values, ...Object.values(slots), ...(steps === undefined ? [] : [steps])].map(bytesOf);
+  const count = ids.length;
+  const rowBytes = fields.reduce((sum, { byteLength }) => sum + byteLength, 0) / Math.max(1, count);
+  return slices(count, Math.max(1, Math.floor(maxBytes / rowBytes))).map(([from, to]) => ({
+    header: { part: 'rows', table },
+    segments: fields.map((field) => field.subarray((field.byteLength / count) * from, (field.byteLength / count) * to)),
+  }));
+}
+
+const blockPiece = ({ parameter, block, values, slots, step }: DenseBlock): CopyPiece => ({
+  header: { part: 'block', parameter, block },
+  segments: [values, ...Object.values(slots), ...(step === undefined ? [] : [Uint32Array.of(step)])].map(bytesOf),
+});
+
+/** Puts rows or a block into a present shard. Throws `BadMessage`, `UnknownParameter`, `WrongShard`, `OutOfMemory`. */
+export function putPiece(into: Parameters, shard: number, spec: TrainedSpec, { header, segments }: CopyPiece): void {
+  if (header.part === 'rows') {
+    const [ids, ...fields] = segments;
+    const { width, optimizer } = known(spec.sparse[header.table], 'table', header.table);
+    const count = wholeOf(ids, 8);
+    const state = stateOf(fields, count * width, optimizerLayout(optimizer), count);
+    const rows = { ids: new BigUint64Array(ids!.buffer, ids!.byteOffset, count), ...state };
+    into.importRows(shard, header.table, rows);
+  } else if (header.part === 'block') {
+    const { parameter, block } = header;
+    const { optimizer } = known(spec.dense[parameter], 'dense parameter', parameter);
+    const state = stateOf(segments, wholeOf(segments[0], 4), optimizerLayout(optimizer), 1);
+    into.importBlock(shard, { parameter, block, ...state, step: state.steps?.[0] });
+  }
+}
+
+type State = Omit<ShardRows, 'ids'>;
+
+/** Values, slots and update counts out of segments of `floats` floats each and of `count` counts. */
+function stateOf(
+  segments: readonly Uint8Array[],
+  floats: number,
+  layout: ReturnType<typeof optimizerLayout>,
+  count: number,
+): State {
+  const [values, ...others] = segments;
+  const slots = layout.slots.map((name, at) => [name, floatsOf(others[at], floats)] as const);
+  const steps = layout.steps ? others[layout.slots.length] : undefined;
+  const expected = 1 + layout.slots.length + (layout.steps ? 1 : 0);
+  if (segments.length !== expected || (layout.steps && wholeOf(steps, 4) !== count)) {
+    throw new PaddletError('BadMessage', 'a piece of a shard does not fit the optimizer');
+  }
+  return {
+    values: floatsOf(values, floats),
+    slots: Object.fromEntries(slots),
+    steps: steps && new Uint32Array(steps.buffer, steps.byteOffset, count),
+  };
+}
+
+function floatsOf(bytes: Uint8Array | undefined, count: number): Float32Array {
+  if (bytes === undefined || wholeOf(bytes, 4) !== count) {
+    throw new PaddletError('BadMessage', `a piece of a shard lacks values or slots of ${count} floats`);
+  }
+  return new Float32Array(bytes.buffer, bytes.byteOffset, count);
+}
+
+/** How many elements of that size it has. */
+function wholeOf(bytes: Uint8Array | undefined, elementBytes: number): number {
+  if (bytes === undefined || bytes.byteLength % elementBytes !== 0) {
+    throw new PaddletError('BadMessage', `a piece of a shard has no whole number of elements of ${elementBytes} bytes`);
+  }
+  return bytes.byteLength / elementBytes;
+}
+
+function known<T>(one: T | undefined, what: string, number: number): T {
+  if (one === undefined) throw new PaddletError('UnknownParameter', `${what} ${number}: the model does not have it`);
+  return one;
+}
+
+/** [from, to) of parts of at most `most`; none when there is nothing. */
+const slices = (count: number, most: number): [number, number][] =>
+  Array.from({ length: Math.ceil(count / most) }, (_, at) => [at * most, Math.min(count, (at + 1) * most)]);
+
+const bytesOf = (array: ArrayBufferView): Uint8Array =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

@@ -1,0 +1,146 @@
+/**
+ * Carries out what the target of moves of one unit decides (`src/core/units/move-target.ts`): puts in the copy, and
+ * leads the unit when the head names this pserver.
+ */
+import { unreachable } from '../../../base/assert.ts';
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import type { Cancel, Clock, Log } from '../../../base/seams.ts';
+import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
+import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../core/units/move-target.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { CopyPiece } from './copy-pieces.ts';
+import { type ForwardedUpdate, IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
+import type { MovePayload } from './outgoing-move.ts';
+
+export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;
+
+export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'parameters' | 'shards'> {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly unit: number;
+  readonly me: UnitOwner;
+  readonly owned: OwnedShards;
+  /** Shards of the job. */
+  readonly shards: number;
+  readonly silenceMs: number;
+  /** Reads the head and calls `seen`. */
+  readonly look: () => void;
+  /** The head names this pserver, and it has no such unit: it must give up its index. */
+  readonly onLost: () => void;
+}
+
+export class IncomingMove {
+  readonly #options: IncomingMoveOptions;
+  readonly #machine: MoveTarget<MovePayload>;
+  #copy: IncomingUnit | undefined;
+  #head: OwnedHead | undefined;
+  #answers: MoveAnswer[] = [];
+  #cancelTick: Cancel = () => {};
+
+  constructor(options: IncomingMoveOptions) {
+    this.#options = options;
+    const { owned, unit } = options;
+    this.#machine = new MoveTarget({ ...options, shards: owned.shardsOf(unit) });
+  }
+
+  /** There is a copy that this pserver does not lead yet. */
+  get isComing(): boolean {
+    return this.#machine.state().copy !== undefined;
+  }
+
+  /** What the source sends. Gives the answers. */
+  received(message: FromSource): MoveAnswer[] {
+    return this.#submit(message);
+  }
+
+  /** The head as the store has it, and whether its primary's token existed at the same revision. */
+  seen(head: OwnedHead, isPrimaryAlive: boolean): void {
+    this.#head = head;
+    this.#submit({ type: 'seen', head: head.head, isPrimaryAlive });
+  }
+
+  /** The process was suspended until now. */
+  resumed(): void {
+    this.#submit({ type: 'resumed' });
+  }
+
+  #submit(event: TargetEvent<MovePayload>): MoveAnswer[] {
+    this.#answers = [];
+    const now = this.#options.clock.monotonicMs();
+    const refused = this.#carryOutAll(this.#machine.step(event, now));
+    if (refused !== undefined) {
+      this.#carryOutAll(this.#machine.step({ type: 'failed', reason: refused.message }, now));
+    }
+    this.#scheduleTick(now);
+    return this.#answers;
+  }
+
+  /** When one cannot be carried out, those after it are dropped: they say that it was. */
+  #carryOutAll(effects: readonly TargetEffect<MovePayload>[]): PaddletError | undefined {
+    try {
+      for (const effect of effects) this.#carryOut(effect);
+      return undefined;
+    } catch (error) {
+      if (!isPaddletError(error)) throw error;
+      return error;
+    }
+  }
+
+  #carryOut(effect: TargetEffect<MovePayload>): void {
+    switch (effect.type) {
+      case 'answer':
+        this.#answers.push(effect.answer);
+        break;
+      case 'put': {
+        const { shard, payload, isFirst, isLast } = effect;
+        this.#copy ??= new IncomingUnit({ ...this.#options, parameters: this.#options.owned.parameters });
+        this.#copy.put(shard, asPiece(payload), isFirst, isLast);
+        break;
+      }
+      case 'apply':
+        this.#copy!.apply(effect.shards, asUpdate(effect.payload));
+        break;
+      case 'lead':
+        this.#lead();
+        break;
+      case 'discard':
+        this.#options.log.info(`the copy of unit ${this.#options.unit} is discarded: ${effect.reason}`);
+        this.#copy?.discard();
+        this.#copy = undefined;
+        break;
+      case 'look':
+        this.#options.look();
+        break;
+      case 'lost':
+        this.#options.onLost();
+        break;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  #lead(): void {
+    const { owned, unit, log } = this.#options;
+    owned.add(this.#head!, this.#copy!.positions(), true);
+    this.#copy = undefined;
+    log.info(`unit ${unit} is led by this pserver now`);
+  }
+
+  #scheduleTick(now: number): void {
+    this.#cancelTick();
+    const due = this.#machine.nextDeadline();
+    if (due === undefined) return;
+    this.#cancelTick = this.#options.clock.after(Math.max(0, due - now), () => this.#submit({ type: 'tick' }));
+  }
+}
+
+function asPiece(payload: MovePayload): CopyPiece {
+  if ('header' in payload) return payload;
+  throw new PaddletError('BadMessage', 'an update comes as a piece of a shard');
+}
+
+function asUpdate(payload: MovePayload): ForwardedUpdate {
+  if ('type' in payload) return payload;
+  throw new PaddletError('BadMessage', 'a piece of a shard comes as an update');
+}

@@ -1,0 +1,141 @@
+/**
+ * A unit that moves to this pserver and that it does not lead yet: values, state, positions and ledgers of the shards
+ * that have come, and the updates since. Its source decides what an update does; here nothing is decided again.
+ */
+import { unreachable } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import type { PushPosition } from '../../../core/shard/ledger.ts';
+import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../../tensor/parameters.ts';
+import type { ShardPositions } from '../shards.ts';
+import { type CopyPiece, putPiece } from './copy-pieces.ts';
+
+/** An update that the source has applied, for those who follow it. */
+export type ForwardedUpdate =
+  | {
+      readonly type: 'push';
+      readonly push: PushPosition;
+      /** Shards that applied it; the source's others had it before. */
+      readonly shards: readonly number[];
+      readonly rateScale: number;
+      /** May also have rows and blocks of other units. */
+      readonly dense: readonly DensePart[];
+      readonly sparse: readonly SparsePart[];
+    }
+  | {
+      readonly type: 'close';
+      readonly tasks: readonly { readonly pass: number; readonly task: number; readonly records: number }[];
+    };
+
+export interface IncomingUnitOptions {
+  /** Where the copy goes; the shards of the unit are not present there. */
+  readonly parameters: Parameters;
+  readonly spec: TrainedSpec;
+  /** Shards of the job, and tasks of a pass. */
+  readonly shards: number;
+  readonly tasks: number;
+}
+
+export class IncomingUnit {
+  readonly #options: IncomingUnitOptions;
+  /** Of the shards that are complete. */
+  readonly #ledgers: ShardLedgers;
+  readonly #seqs = new Map<number, number>();
+  /** In memory, complete or not. */
+  readonly #present = new Set<number>();
+  /** Of the shard that is coming, once there is something of its ledger. */
+  #coming: { readonly seq: number; readonly ledger: Uint8Array[] } | undefined;
+
+  constructor(options: IncomingUnitOptions) {
+    this.#options = options;
+    this.#ledgers = createShardLedgers(options.tasks, [], new Map());
+  }
+
+  /**
+   * The next piece of a shard. Throws what `putPiece` throws, and `CheckpointCorrupt` for a ledger that cannot be read:
+   * then the copy is of no use, and is to be discarded.
+   */
+  put(shard: number, piece: CopyPiece, isFirst: boolean, isLast: boolean): void {
+    const { parameters, spec } = this.#options;
+    if (isFirst) {
+      parameters.addShard(shard);
+      this.#present.add(shard);
+      this.#coming = undefined;
+    }
+    if (piece.header.part === 'ledger') this.#putLedger(piece, piece.header.seq);
+    else putPiece(parameters, shard, spec, piece);
+    if (isLast) this.#complete(shard);
+  }
+
+  /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
+  apply(shards: readonly number[], update: ForwardedUpdate): void {
+    switch (update.type) {
+      case 'push':
+        this.#push(
+          shards.filter((shard) => update.shards.includes(shard)),
+          update,
+        );
+        break;
+      case 'close':
+        for (const { pass, task, records } of update.tasks) this.#ledgers.close(pass, task, records);
+        break;
+      default:
+        unreachable(update);
+    }
+  }
+
+  /** Of all shards, for `OwnedShards.add`. */
+  positions(): ShardPositions {
+    const ledgers = [...this.#seqs.keys()].map((shard) => [shard, this.#ledgers.encode(shard)] as const);
+    return { ledgers: new Map(ledgers), seqs: new Map(this.#seqs) };
+  }
+
+  /** Frees the memory. */
+  discard(): void {
+    for (const shard of this.#present) this.#options.parameters.dropShard(shard);
+    this.#present.clear();
+  }
+
+  #putLedger({ segments }: CopyPiece, seq: number): void {
+    this.#coming ??= { seq, ledger: [] };
+    const { ledger } = this.#coming;
+    // The segments are gone when their frame is.
+    for (const segment of segments) ledger.push(segment.slice());
+    if (lengthOf(ledger) > LIMITS.ledgerBytes) throw unfit('the ledger of a shard is too large');
+  }
+
+  #complete(shard: number): void {
+    if (this.#coming === undefined) throw unfit(`the copy of shard ${shard} has no ledger`);
+    const { seq, ledger } = this.#coming;
+    this.#ledgers.add([shard], new Map([[shard, Buffer.concat(ledger)]]));
+    this.#seqs.set(shard, seq);
+  }
+
+  #push(applying: readonly number[], update: Extract<ForwardedUpdate, { type: 'push' }>): void {
+    const { parameters, shards } = this.#options;
+    const { push, dense, sparse, rateScale } = update;
+    this.#checkWanted(applying, push);
+    if (applying.length === 0) return;
+    const actions = new Uint8Array(shards).fill(SHARD_ACTION.skip);
+    for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
+    parameters.push(sparse, dense, actions, rateScale);
+    this.#ledgers.advance(push);
+    for (const shard of applying) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+  }
+
+  /** The ledgers came with the shards, so they want what the source has applied, and nothing else. */
+  #checkWanted(applying: readonly number[], push: PushPosition): void {
+    const verdict = this.#ledgers.judge(push);
+    const wanting = verdict.outcome === 'apply' ? (verdict.shards ?? [...this.#seqs.keys()]) : [];
+    const isSame = wanting.length === applying.length && wanting.every((shard) => applying.includes(shard));
+    if (verdict.outcome === 'early' || !isSame) {
+      throw unfit(`push ${push.push} of task ${push.task} in pass ${push.pass} does not fit the copy of the unit`);
+    }
+  }
+}
+
+const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+
+const unfit = (what: string): PaddletError => new PaddletError('BadMessage', what);

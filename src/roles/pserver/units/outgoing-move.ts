@@ -1,0 +1,210 @@
+/**
+ * Carries out what the source of a move decides (`src/core/units/move-source.ts`): copies shards, forwards updates, and
+ * hands the unit over. Requests ask it whether they may be answered now, and when an update may be.
+ */
+import { assert, unreachable } from '../../../base/assert.ts';
+import type { Cancel, Clock, Log } from '../../../base/seams.ts';
+import type { MoveAnswer, MoveMessage, MoveName } from '../../../core/units/move-messages.ts';
+import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/units/move-source.ts';
+import type { HandOver } from '../../../core/units/move-source-events.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedShards } from '../shards.ts';
+import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
+import type { ForwardedUpdate } from './incoming-unit.ts';
+
+/** What frames of a move carry. */
+export type MovePayload = CopyPiece | ForwardedUpdate;
+
+export interface OutgoingMoveOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly shards: OwnedShards;
+  readonly spec: TrainedSpec;
+  readonly name: MoveName;
+  readonly windowBytes: number;
+  readonly pieceBytes: number;
+  readonly silenceMs: number;
+  readonly handOverMs: number;
+  /** In order; what is sent without a connection is lost. */
+  readonly send: (message: MoveMessage<MovePayload>) => void;
+  /** Resolves when no save is running. None begins until the given function is called. */
+  readonly withoutSaves: () => Promise<() => void>;
+  /** The process cannot go on: it has lost its index, or there is a bug. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class OutgoingMove {
+  readonly #options: OutgoingMoveOptions;
+  readonly #machine: MoveSource<MovePayload>;
+  /** Ticket → what is called when the update may be answered. */
+  readonly #waiting = new Map<number, () => void>();
+  readonly #events: SourceEvent<MovePayload>[] = [];
+  readonly #ended: PromiseWithResolvers<'kept' | 'moved'> = Promise.withResolvers();
+  /** Requests wait for it: it resolves when they are to be judged again. */
+  #settled: PromiseWithResolvers<void> = Promise.withResolvers();
+  #tickets = 0;
+  #isStepping = false;
+  #isOver = false;
+  #cancelTick: Cancel = () => {};
+  #releaseSaves: () => void = () => {};
+
+  constructor(options: OutgoingMoveOptions) {
+    this.#options = options;
+    const { name, shards, clock } = options;
+    this.#machine = new MoveSource({ ...options, shards: shards.shardsOf(name.unit) }, clock.monotonicMs());
+  }
+
+  /** Whether the unit stayed here. Settles when the target has nothing left of the move, or leads the unit. */
+  get ended(): Promise<'kept' | 'moved'> {
+    return this.#ended.promise;
+  }
+
+  get unit(): number {
+    return this.#options.name.unit;
+  }
+
+  /** Whether requests that mean the unit may be answered now. Otherwise they wait for `settled`. */
+  admits(kind: 'read' | 'update'): boolean {
+    return this.#machine.admits(kind);
+  }
+
+  /** Requests that wait are to be judged again: the unit stays, or is no longer owned. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  /**
+   * An update was applied just now. Its arrays are kept for a while and must not change. To be awaited before it is
+   * answered; undefined: it may be answered at once.
+   */
+  applied(update: ForwardedUpdate, byteLength: number): Promise<void> | undefined {
+    const ticket = this.#tickets++;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(ticket, resolve);
+    this.#submit({ type: 'applied', payload: update, byteLength, ticket });
+    return this.#waiting.has(ticket) ? promise : undefined;
+  }
+
+  received(answer: MoveAnswer): void {
+    this.#submit({ type: 'answer', answer });
+  }
+
+  connected(): void {
+    this.#submit({ type: 'connected' });
+  }
+
+  targetGone(): void {
+    this.#submit({ type: 'targetGone' });
+  }
+
+  abandon(reason: string): void {
+    this.#submit({ type: 'abandon', reason });
+  }
+
+  /** The process was suspended until now. */
+  resumed(): void {
+    this.#submit({ type: 'resumed' });
+  }
+
+  /** Effects may submit events: these come after all effects of the step. */
+  #submit(event: SourceEvent<MovePayload>): void {
+    this.#events.push(event);
+    if (this.#isStepping) return;
+    this.#isStepping = true;
+    const now = this.#options.clock.monotonicMs();
+    try {
+      this.#stepAll(now);
+    } finally {
+      this.#isStepping = false;
+    }
+    if (this.#machine.isEnded) this.#end();
+    else this.#scheduleTick(now);
+  }
+
+  #stepAll(now: number): void {
+    for (let next = this.#events.shift(); next !== undefined; next = this.#events.shift()) {
+      for (const effect of this.#machine.step(next, now)) this.#carryOut(effect);
+    }
+  }
+
+  #carryOut(effect: SourceEffect<MovePayload>): void {
+    const { log, send, shards } = this.#options;
+    switch (effect.type) {
+      case 'send':
+        send(effect.message);
+        break;
+      case 'capture':
+        this.#capture(effect.shard);
+        break;
+      case 'acknowledge':
+        this.#waiting.get(effect.ticket)!();
+        this.#waiting.delete(effect.ticket);
+        break;
+      case 'caughtUp':
+        this.#inBackground(this.#handOver());
+        break;
+      case 'propose':
+        this.#inBackground(this.#propose(effect.handOver));
+        break;
+      case 'abandoned':
+        log.info(`unit ${this.unit} stays: ${effect.reason}`);
+        this.#settle();
+        break;
+      case 'moved':
+        shards.remove(this.unit);
+        log.info(`unit ${this.unit} is led by pserver ${this.#options.name.target.index} now`);
+        this.#settle();
+        break;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  #capture(shard: number): void {
+    const { shards, spec } = this.#options;
+    const pieces = copyShard(shards, shard, spec, this.#options.pieceBytes);
+    const sized = pieces.map((payload) => ({ payload, byteLength: pieceBytes(payload) }));
+    this.#submit({ type: 'captured', shard, pieces: sized });
+  }
+
+  async #handOver(): Promise<void> {
+    const release = await this.#options.withoutSaves();
+    // Abandoned while a save was running.
+    if (this.#isOver) {
+      release();
+      return;
+    }
+    this.#releaseSaves = release;
+    this.#submit({ type: 'handOver' });
+  }
+
+  /** The heads ask the store until it answers. What they throw ends this process. */
+  async #propose(handOver: HandOver): Promise<void> {
+    this.#submit({ type: 'decided', ...(await this.#options.shards.heads.handOver(handOver)) });
+  }
+
+  #inBackground(work: Promise<void>): void {
+    work.catch(this.#options.onFatal);
+  }
+
+  /** The unit stays or is gone: whatever waited goes on. */
+  #settle(): void {
+    this.#isOver = true;
+    this.#releaseSaves();
+    this.#settled.resolve();
+    this.#settled = Promise.withResolvers();
+  }
+
+  #end(): void {
+    assert(this.#waiting.size === 0, 'no update waits when a move has ended');
+    this.#cancelTick();
+    this.#ended.resolve(this.#machine.state().phase === 'moved' ? 'moved' : 'kept');
+  }
+
+  #scheduleTick(now: number): void {
+    this.#cancelTick();
+    const due = this.#machine.nextDeadline();
+    if (due === undefined) return;
+    this.#cancelTick = this.#options.clock.after(Math.max(0, due - now), () => this.#submit({ type: 'tick' }));
+  }
+}
