@@ -46,7 +46,8 @@ export interface VersionClient {
   begin(push: LanePush): LaneDelivery;
   /**
    * Delivers the lanes to every pserver, and waits until every unit of shards has the version: the barrier. A unit that
-   * moves in that time gets the lanes again from here. Undefined when no values are pulled. Throws `VersionGone`, `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
+   * moves in that time gets the lanes again from here. Undefined when no values are pulled. Throws `VersionGone`,
+   * `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
    */
   exchange(exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined>;
   /** Delivers the lanes without waiting for a version. */

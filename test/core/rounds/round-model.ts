@@ -64,7 +64,10 @@ interface WorkerState {
   /** It has what it computed for this round, if `computed`; else it is asking for this version. */
   readonly version: number;
   readonly computed: boolean;
-  /** Set of units, or of pservers, that confirmed the version that it asks for: this one, or the next when this one is computed. */
+  /**
+   * Set of units, or of pservers, that confirmed the version that it asks for: this one, or the next when this one is
+   * computed.
+   */
   readonly confirmed: number;
 }
 
