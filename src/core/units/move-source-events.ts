@@ -43,6 +43,7 @@ export interface SourceState<P> {
   position: number;
   isCaughtUpSaid: boolean;
   isHandOverDue: boolean;
+  isTargetGone: boolean;
   /** When the target last said something new, or began to owe an answer. */
   heardMs: number;
   sealingMs: number;

@@ -91,7 +91,7 @@ export class MoveSource<P> {
         this.#decided(event, now);
         break;
       case 'targetGone':
-        this.#targetGone();
+        this.#targetGone(now);
         break;
       case 'abandon':
         this.#abandon(event.reason, now);
@@ -256,13 +256,13 @@ export class MoveSource<P> {
     else this.#abandon('the target is silent', now);
   }
 
-  #targetGone(): void {
+  #targetGone(now: number): void {
     const { phase } = this.#state;
+    this.#state.isTargetGone = true;
     // Only the answer of the store tells what became of the change.
     if (phase === 'deciding' || this.isEnded) return;
-    if (phase !== 'abandoning') this.#effects.push({ type: 'abandoned', reason: 'the target is gone' });
-    this.#window.clear();
-    this.#state.phase = 'kept';
+    if (phase === 'abandoning') this.#state.phase = 'kept';
+    else this.#giveUp('the target is gone', now);
   }
 
   /** Ignored in `deciding`: the target may lead the unit already. */
@@ -271,12 +271,13 @@ export class MoveSource<P> {
     if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
   }
 
-  /** This pserver goes on leading the unit. The target is told until it answers that it has no copy. */
+  /** This pserver goes on leading the unit. The target, if it lives, is told until it answers that it has no copy. */
   #giveUp(reason: string, now: number): void {
     this.#window.clear();
-    this.#state.phase = 'abandoning';
+    this.#state.phase = this.#state.isTargetGone ? 'kept' : 'abandoning';
     this.#state.heardMs = now;
     this.#effects.push({ type: 'abandoned', reason });
+    if (this.isEnded) return;
     this.#send({ type: 'abandon', name: this.#options.name });
   }
 }
@@ -289,6 +290,7 @@ const beginning = <P>(now: number): SourceState<P> => ({
   position: 0,
   isCaughtUpSaid: false,
   isHandOverDue: false,
+  isTargetGone: false,
   heardMs: now,
   sealingMs: now,
   held: [],

@@ -183,6 +183,20 @@ describe('the source of a move', () => {
     expect(gone.isEnded).toBe(true);
   });
 
+  it('ends at once when a target is gone that was to be told', () => {
+    const told = caughtUp();
+    told.step({ type: 'abandon', reason: 'stop' }, 0);
+    expect(told.step({ type: 'targetGone' }, 0)).toEqual([]);
+    expect(told.isEnded).toBe(true);
+    // It was known to be gone before the store said so.
+    const source = deciding();
+    source.step({ type: 'targetGone' }, 0);
+    expect(typesOf(source.step({ type: 'decided', outcome: 'failed', primary: NAME.source }, 0))).toEqual([
+      'abandoned',
+    ]);
+    expect(source.isEnded).toBe(true);
+  });
+
   it('counts no silence while it waits for nothing, or was suspended itself', () => {
     const source = caughtUp();
     expect(source.nextDeadline()).toBeUndefined();
