@@ -64,11 +64,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await watch.known;
       waitingFor = 'an index';
       view = followPlacement(context, groupingOf(record), onFatal);
-      const placed = view;
-      await placed.changed.until(
-        () => placed.isLoaded() || undefined,
-        AbortSignal.any([watch.stopSignal, fatal.signal]),
-      );
+      const placed = await loaded(view, AbortSignal.any([watch.stopSignal, fatal.signal]));
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
