@@ -69,6 +69,13 @@ export const OWNERSHIP: readonly Mutation[] = [
     schedules: { mode: 'sync' },
   },
   {
+    rule: 'an answer is not sent for units that have moved while it was made',
+    file: 'src/roles/pserver/serve.ts',
+    find: '      checkMeant(current, header);\n      return reply;',
+    replace: '      return reply;',
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
     rule: 'a unit is taken only when its owner is gone',
     file: 'src/roles/pserver/take-units.ts',
     find: '[{ key: keys.ps(owner.index), createRevision: 0n }, ...parting]',
@@ -107,8 +114,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver refuses a request that is meant for another one',
     file: 'src/roles/pserver/serve.ts',
-    find: "if ('placement' in header && header.placement !== undefined) checkStamp(",
-    replace: "if (Number.isNaN(header) && 'placement' in header && header.placement !== undefined) checkStamp(",
+    find: '    checkMeant(current, header);\n    const answered',
+    replace: '    const answered',
     schedules: { mode: 'async' },
     tests: ['test/roles/pserver'],
   },

@@ -73,6 +73,13 @@ export const TASKS: readonly Mutation[] = [
     tests: ['test/roles/pserver/shards.test.ts'],
   },
   {
+    rule: 'a closure has a place in the order',
+    file: 'src/roles/pserver/shards.ts',
+    find: 'for (const shard of this.ledgers.close(pass, task, records)) this.#seqs[shard]! += 1;',
+    replace: 'this.ledgers.close(pass, task, records);',
+    tests: ['test/roles/pserver/shards.test.ts'],
+  },
+  {
     rule: 'only heads decide what is exact',
     file: 'src/roles/pserver/files/last-state.ts',
     find: '{ generations: before, exact: false }',

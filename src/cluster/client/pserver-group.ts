@@ -28,7 +28,7 @@ type ReplyOf<T extends RequestHeader['type']> = Received<Extract<ReplyHeader, { 
 /** The header of a request, without the fields that the group knows. */
 export type RequestFields<T extends RequestHeader['type']> = Omit<
   RequestOf<T>,
-  'job' | 'batchPlanId' | 'masterSecret' | 'type'
+  'job' | 'batchPlanId' | 'masterSecret' | 'placement' | 'type'
 >;
 
 /** Requests that a pserver answers. */
@@ -129,9 +129,8 @@ export function createPserverGroup(
     },
     async ask(pserver, type, header, segments = [], timeoutMs = answerTimeoutMs(header, REQUEST_TIMEOUT_MS)) {
       const proof = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { masterSecret } : {};
-      // At the address of a pserver that died another one may answer.
-      const meant = { placement: pserver.stamp };
-      const message = { type, job: record.id, batchPlanId: record.batchPlanId, ...meant, ...proof, ...header };
+      const common = { type, job: record.id, batchPlanId: record.batchPlanId, placement: pserver.stamp };
+      const message = { ...common, ...proof, ...header };
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
         const asked = { header: message as unknown as RequestOf<typeof type>, segments };

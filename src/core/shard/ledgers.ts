@@ -20,7 +20,8 @@ export interface ShardLedgers {
    * complete its round.
    */
   advance(push: PushPosition, only?: readonly number[]): void;
-  close(pass: number, task: number, records: number): void;
+  /** Returns the shards in which the task was open. */
+  close(pass: number, task: number, records: number): readonly number[];
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
   /** Of each distinct ledger in which the task is open: the next push wanted, and the good records below it. */
@@ -41,6 +42,15 @@ export interface ShardLedgers {
   /** Distinct ledgers: 1 unless a repair is under way. */
   groups(): number;
 }
+
+/**
+ * What requests are answered from: positions that are committed. With one copy of each unit, what is applied is
+ * committed; with more, what every copy in sync has.
+ */
+export type CommittedLedgers = Pick<
+  ShardLedgers,
+  'position' | 'applied' | 'account' | 'isAgreed' | 'watermark' | 'closedTasks'
+>;
 
 interface Group {
   readonly ledger: Ledger;
@@ -88,11 +98,14 @@ export function createShardLedgers(
       if (push.last || only !== undefined) merge();
     },
     close(pass, task, records) {
-      for (const group of groups) {
+      const open = groups.filter(({ ledger }) => ledger.position(pass, task) !== CLOSED);
+      const closed = open.flatMap(({ shards }) => shards);
+      for (const group of open) {
         group.ledger.close(pass, task, records);
         group.encoded = undefined;
       }
       merge();
+      return closed;
     },
     position(pass, task) {
       const open = groups.map(({ ledger }) => ledger.position(pass, task)).filter((next) => next !== CLOSED);

@@ -13,8 +13,8 @@ const name = text(LIMITS.nameCharacters);
 const ofJob = { job: name, batchPlanId: name };
 
 /**
- * Which shards a trainer believes a pserver to hold: the highest `modRevision` among their head keys, and how many.
- * Revisions only grow, so any change of the set changes the pair; a pserver refuses another pair with `StalePlacement`.
+ * Which units a trainer believes a pserver to lead: a digest of them, and how many shards they have. A pserver refuses
+ * another pair with `StalePlacement`.
  */
 const placement = mapOf({ revision: decimal, shards: count() });
 export type PlacementStamp = z.infer<z.ZodObject<ShapeOf<(typeof placement)['fields']>>>;

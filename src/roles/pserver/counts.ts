@@ -1,12 +1,12 @@
 /** The counts of records that requests name, against the batch plan and against what is applied. */
 import { PaddletError } from '../../base/errors.ts';
 import type { PushPosition } from '../../core/shard/ledger.ts';
-import type { ShardLedgers } from '../../core/shard/ledgers.ts';
+import type { CommittedLedgers } from '../../core/shard/ledgers.ts';
 import { type PushPlan, whyContradicts } from '../../core/shard/push-plan.ts';
 
 export interface CountsOf {
   readonly plan: PushPlan;
-  readonly ledgers: Pick<ShardLedgers, 'applied'>;
+  readonly ledgers: Pick<CommittedLedgers, 'applied'>;
   /** Two attempts counted the same records differently: no process can tell which is right. */
   readonly onContradiction: (error: PaddletError) => void;
 }

@@ -64,12 +64,13 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
-    if ('placement' in header && header.placement !== undefined) checkStamp(current.shards, header.placement);
+    checkMeant(current, header);
     const answered = answer(header.type, current, request as Request<JobType>, session);
     if (!(answered instanceof Promise)) return answered;
     return answered.then((reply) => {
-      // It may have waited long, as for a file to be written: another pserver may have the index by now.
+      // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now.
       checkHeld(current);
+      checkMeant(current, header);
       return reply;
     });
   };
@@ -84,6 +85,12 @@ function answer<T extends JobType>(type: T, serving: Serving, request: Request<T
   return HANDLERS[type](serving, request, session);
 }
 
+/** Messages to the master name no placement: they are refused as such. */
+function checkMeant({ shards }: Serving, header: Header<JobType>): void {
+  if ('placement' in header && header.placement !== undefined) checkStamp(shards, header.placement);
+  else if (header.type === 'checkpoint') throw new PaddletError('BadMessage', 'field placement: missing');
+}
+
 function checkJob({ job }: Serving, header: Header<JobType>): void {
   if (header.job !== job.id) {
     throw new PaddletError('WrongJob', 'this pserver serves another job');
@@ -96,19 +103,19 @@ function checkJob({ job }: Serving, header: Header<JobType>): void {
 
 function position({ job, shards, recovery }: Serving, { header: { tasks } }: Request<'position'>): Reply {
   for (const { pass, task } of tasks) checkTask(job, pass, task);
-  const next = tasks.map(({ pass, task }) => shards.ledgers.position(pass, task));
+  const next = tasks.map(({ pass, task }) => shards.committed.position(pass, task));
   return { header: { type: 'position', next, recovery: recovery() } };
 }
 
 function closed({ job, shards, recovery }: Serving, { header: { pass } }: Request<'closed'>): Reply {
   checkTask(job, pass, 0);
-  const ledgers = shards.ledgers.closedTasks(pass);
-  const watermark = shards.ledgers.watermark();
+  const ledgers = shards.committed.closedTasks(pass);
+  const watermark = shards.committed.watermark();
   return { header: { type: 'closed', recovery: recovery(), watermark, ledgers } };
 }
 
 function account({ shards, metrics, staleness, rounds }: Serving): Reply {
-  const { applied, discarded, passes } = shards.ledgers.account();
+  const { applied, discarded, passes } = shards.committed.account();
   const roundsAccount = rounds && { ...rounds.observed(), metrics: rounds.metrics().map((one) => ({ ...one })) };
   return {
     header: {
@@ -139,10 +146,10 @@ function checkFinal(serving: Serving, { masterSecret, recovery }: Header<'checkp
   if (recovery !== undefined && recovery < current) {
     throw new PaddletError('StaleRecovery', `all tasks were done under recovery ${recovery}, but it is ${current} now`);
   }
-  const { ledgers } = serving.shards;
-  const complete = ledgers.watermark();
+  const { committed } = serving.shards;
+  const complete = committed.watermark();
   const isClosed = complete >= serving.job.passes;
-  if (isClosed && ledgers.isAgreed()) return;
+  if (isClosed && committed.isAgreed()) return;
   const why = isClosed ? 'shards count different records' : `pass ${complete} has tasks that are open`;
   throw new PaddletError('WrongCounts', `the final checkpoint is refused: ${why}`);
 }

@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts';
 import type { ShardMoment } from '../../checkpoint/file/capture.ts';
 import type { Head } from '../../cluster/placement/heads.ts';
 import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
-import { createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
+import { type CommittedLedgers, createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
 import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../core/units/units.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import { type ParameterMemoryStats, type Parameters, SHARD_ACTION } from '../../tensor/parameters.ts';
@@ -159,6 +159,16 @@ export class OwnedShards {
   advance(applied: readonly number[] | undefined): void {
     for (const shard of applied ?? this.numbers) this.#seqs[shard]! += 1;
     this.#updates += 1;
+  }
+
+  /** What requests are answered from. */
+  get committed(): CommittedLedgers {
+    return this.ledgers;
+  }
+
+  /** Closes a discarded task. That is an update of the shards in which it was open, and has a place in their order. */
+  close(pass: number, task: number, records: number): void {
+    for (const shard of this.ledgers.close(pass, task, records)) this.#seqs[shard]! += 1;
   }
 
   /** The position of a shard at the instant of the call, for a checkpoint. */

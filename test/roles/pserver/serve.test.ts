@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client';
 import { beforeEach, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import type { CheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { stampOf } from '../../../src/core/placement.ts';
 import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
@@ -18,6 +19,7 @@ const SPEC = table(2);
 const JOB = { job: 'job', batchPlanId: 'plan' };
 const HEADS = [0, 1].map((unit) => ({ unit, epoch: 1, led: 1 }));
 const PLACEMENT = stampOf(HEADS, { units: 2, shards: 2 });
+const ASKED = { ...JOB, placement: PLACEMENT };
 /** Three tasks of four records, pushes of two. */
 const PLAN = createPushPlan({
   ...{ records: 12, tasks: 3, recordsPerTask: 4, batchSize: 2, pushEvery: 1, maxBadRecords: 1 },
@@ -84,21 +86,21 @@ it('answers for itself before it has any shards, and nothing else', async () => 
 });
 
 it.each<[string, RequestHeader]>([
-  ['WrongJob', { type: 'account', ...JOB, job: 'another' }],
-  ['WrongBatchPlan', { type: 'account', ...JOB, batchPlanId: 'another' }],
+  ['WrongJob', { type: 'account', ...ASKED, job: 'another' }],
+  ['WrongBatchPlan', { type: 'account', ...ASKED, batchPlanId: 'another' }],
   ['WrongRole', { type: 'getPlan', ...JOB }],
   ['StalePlacement', pull({ revision: '4', shards: 2 })],
   ['StalePlacement', pull({ ...PLACEMENT, shards: 1 })],
   ['PushOutOfOrder', push({ push: 1 })],
   ['BadMessage', push({ task: 3 })],
-  ['BadMessage', { type: 'rounds', ...JOB, maxWaitMs: 0 }],
+  ['BadMessage', { type: 'rounds', ...ASKED, maxWaitMs: 0 }],
 ])('%s', async (code, header) => {
   await expect(ask(header)).rejects.toMatchObject({ code });
 });
 
 it('refuses everything while the lease is not certainly held', async () => {
   state.held = false;
-  await expect(ask({ type: 'account', ...JOB })).rejects.toMatchObject({ code: 'Suspended' });
+  await expect(ask({ type: 'account', ...ASKED })).rejects.toMatchObject({ code: 'Suspended' });
 });
 
 it('applies a push once, and counts it', async () => {
@@ -147,13 +149,13 @@ it('fails the job when two attempts count the same records differently', async (
   expect(shards.ledgers.account().applied).toBe(1);
 });
 
-const final = { type: 'checkpoint' as const, ...JOB, final: true, masterSecret: 'of the master', recovery: 3 };
+const final = { type: 'checkpoint' as const, ...ASKED, final: true, masterSecret: 'of the master', recovery: 3 };
 
 it.each<[string, RequestHeader]>([
   ['a final checkpoint', { ...final, masterSecret: 'a guess' }],
-  ['a final checkpoint without any secret', { type: 'checkpoint', ...JOB, final: true }],
-  ['closeTasks', { type: 'closeTasks', ...JOB, masterSecret: 'a guess', tasks: [] }],
-  ['a cut', { type: 'cut', ...JOB, masterSecret: 'a guess', timeline: 0, round: 0 }],
+  ['a final checkpoint without any secret', { type: 'checkpoint', ...ASKED, final: true }],
+  ['closeTasks', { type: 'closeTasks', ...ASKED, masterSecret: 'a guess', tasks: [] }],
+  ['a cut', { type: 'cut', ...ASKED, masterSecret: 'a guess', timeline: 0, round: 0 }],
 ])('%s is only for the master', async (_, header) => {
   await expect(ask(header)).rejects.toMatchObject({ code: 'NotMaster', action: 'refresh' });
 });
@@ -163,18 +165,26 @@ it('takes no final checkpoint while a task is open, and none under an old recove
   const current = serving({ checkpoint: async () => ({ ...saved, rows: 0, positions: [] }) });
   await expect(ask(final, current)).rejects.toMatchObject({ code: 'WrongCounts' });
   const tasks = [0, 1, 2].map((task) => ({ pass: 0, task, records: 4 }));
-  await ask({ type: 'closeTasks', ...JOB, masterSecret: 'of the master', tasks }, current);
+  await ask({ type: 'closeTasks', ...ASKED, masterSecret: 'of the master', tasks }, current);
   await expect(ask({ ...final, recovery: 2 }, current)).rejects.toMatchObject({ code: 'StaleRecovery' });
   expect(await ask(final, current)).toEqual({ type: 'checkpoint', outcome: 'saved', saved });
 });
 
 it('refuses what is meant for another pserver, which may have had this address before', async () => {
   const tasks = [{ pass: 0, task: 0 }];
-  const position = (placement?: typeof PLACEMENT): RequestHeader => ({
-    ...{ type: 'position', ...JOB, tasks },
-    ...(placement && { placement }),
-  });
+  const position = (placement: typeof PLACEMENT): RequestHeader => ({ type: 'position', ...JOB, placement, tasks });
   await expect(ask(position({ revision: '6', shards: 2 }))).rejects.toMatchObject({ code: 'StalePlacement' });
   expect(await ask(position(PLACEMENT))).toMatchObject({ type: 'position', next: [0] });
-  expect(await ask(position())).toMatchObject({ type: 'position', next: [0] });
+});
+
+it('refuses a checkpoint that means no placement: that is for the master of a job in sync mode', async () => {
+  await expect(ask({ type: 'checkpoint', ...JOB, final: false })).rejects.toMatchObject({ code: 'BadMessage' });
+});
+
+it('does not send an answer for units that have moved while it was made', async () => {
+  const saving = Promise.withResolvers<CheckpointFile>();
+  const answer = ask({ type: 'checkpoint', ...ASKED, final: false }, serving({ checkpoint: () => saving.promise }));
+  shards.remove(1);
+  saving.resolve({ uuid: 'a', md5: 'b', bytes: 1, rows: 0, positions: [] });
+  await expect(answer).rejects.toMatchObject({ code: 'StalePlacement', action: 'refresh' });
 });

@@ -1,7 +1,7 @@
 /** The one owner of a pserver's shards: what it tells requests and checkpoints. */
 import { describe, expect, it } from 'vitest';
 import { stampOf } from '../../../src/core/placement.ts';
-import { createLedger } from '../../../src/core/shard/ledger.ts';
+import { CLOSED, createLedger } from '../../../src/core/shard/ledger.ts';
 import type { OwnedHead } from '../../../src/roles/pserver/owned-heads.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import { blockCount, blockShards } from '../../../src/tensor/blocks.ts';
@@ -65,6 +65,16 @@ it('counts from where the shards were loaded, and tells checkpoints the position
   expect(shards.momentOf(2)).toMatchObject({ epoch: 1, seq: 1 });
   expect(shards.momentOf(4)).toEqual({ shard: 4, epoch: 7, seq: 13, ledger: ledger.encode() });
   expect(() => shards.momentOf(3)).toThrow('shard 3 is owned');
+});
+
+it('gives a closure a place in the order of the shards in which the task was open, and no version', () => {
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([[1, 10]]));
+  shards.close(0, 0, 5);
+  expect([1, 2, 4].map((shard) => shards.momentOf(shard).seq)).toEqual([11, 1, 1]);
+  shards.close(0, 0, 5);
+  expect(shards.momentOf(1).seq).toBe(11);
+  expect(shards.version).toBe(10);
+  expect(shards.committed.position(0, 0)).toBe(CLOSED);
 });
 
 it('knows the blocks of its shards', () => {

@@ -156,7 +156,7 @@ class Watch implements RoundsWatch {
 
   async #ask(pserver: PlacedPserver, wait: { above?: number; maxWaitMs: number }): Promise<void> {
     const { group, context } = this.#options;
-    const reply = await group.ask(pserver, 'rounds', wait, [], TIMEOUT_MS);
+    const reply = await group.ask(this.#asPlaced(pserver), 'rounds', wait, [], TIMEOUT_MS);
     reply.free();
     if (!this.#isLive(pserver) || this.#asked.get(ownerKey(pserver)) !== pserver) return;
     const { timeline, version, oldest, missing } = reply.header;
@@ -170,6 +170,12 @@ class Watch implements RoundsWatch {
     const now = this.current();
     if (now !== undefined) this.#options.onPosition(now);
     this.changed.notify();
+  }
+
+  /** With the units that it leads now. */
+  #asPlaced(pserver: PlacedPserver): PlacedPserver {
+    const placed = this.#options.view.current()?.pservers ?? [];
+    return placed.find(({ index, token }) => index === pserver.index && token === pserver.token) ?? pserver;
   }
 
   #isLive({ index, token }: PlacedPserver): boolean {

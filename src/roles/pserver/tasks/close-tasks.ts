@@ -1,6 +1,6 @@
 /**
- * Discarded tasks are closed in the ledgers. A closure is an update as a push is: the loaded file must be marked as
- * opened before it, and the last checkpoint must contain it.
+ * Discarded tasks are closed in the ledgers. A closure is an update as a push is: it has a place in the order of the
+ * shards, no head may name a file as the last state by then, and the last checkpoint must contain it.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { CLOSED } from '../../../core/shard/ledger.ts';
@@ -16,7 +16,7 @@ interface ClosedTask {
 }
 
 type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld'> & {
-  readonly shards: Pick<Serving['shards'], 'ledgers'>;
+  readonly shards: Pick<Serving['shards'], 'committed' | 'close'>;
   readonly job: { readonly plan: Pick<PushPlan, 'recordsOf'> };
 };
 
@@ -25,21 +25,21 @@ type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld'> & {
  * closed after the last checkpoint.
  */
 export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Reply | Promise<Reply> {
-  const { ledgers } = serving.shards;
+  const { shards } = serving;
   for (const { pass, task, records } of tasks) {
     const planned = serving.job.plan.recordsOf(task);
     if (records === planned) continue;
     throw new PaddletError('WrongCounts', `task ${task} in pass ${pass} has ${planned} records, not ${records}`);
   }
   const close = (): Reply => {
-    const open = tasks.filter(({ pass, task }) => ledgers.position(pass, task) !== CLOSED);
+    const open = tasks.filter(({ pass, task }) => shards.committed.position(pass, task) !== CLOSED);
     if (open.length > 0 && serving.isFrozen()) {
       throw new PaddletError('Draining', 'this pserver is draining and closes no more tasks');
     }
-    for (const { pass, task, records } of open) ledgers.close(pass, task, records);
+    for (const { pass, task, records } of open) shards.close(pass, task, records);
     return { header: { type: 'closeTasks' } };
   };
   // Each new master asks again: what is closed already changes nothing.
-  if (tasks.every(({ pass, task }) => ledgers.position(pass, task) === CLOSED)) return close();
+  if (tasks.every(({ pass, task }) => shards.committed.position(pass, task) === CLOSED)) return close();
   return answerAfter(serving, serving.beforeUpdate(), close);
 }

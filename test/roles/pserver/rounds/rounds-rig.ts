@@ -141,7 +141,8 @@ export class RoundsRig {
   }
 
   async cut(round: number, timeline = 0): Promise<unknown> {
-    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, masterSecret: 'secret', timeline, round };
+    const placement = this.shards.stamp;
+    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, placement, masterSecret: 'secret', timeline, round };
     return (await this.rounds.cut(request(header), this.session)).header;
   }
 }

@@ -6,10 +6,14 @@ import { closeTasks } from '../../../../src/roles/pserver/tasks/close-tasks.ts';
 const TASK = { pass: 0, task: 1, records: 5 };
 
 function serving() {
+  const ledgers = createShardLedgers(3, [0, 1], new Map());
   const opening = Promise.withResolvers<void>();
   const state = { frozen: false, held: true, opened: 0 };
   const of = {
-    shards: { ledgers: createShardLedgers(3, [0, 1], new Map()) },
+    shards: {
+      committed: ledgers,
+      close: (pass: number, task: number, records: number) => void ledgers.close(pass, task, records),
+    },
     job: { plan: { recordsOf: () => TASK.records } },
     isFrozen: () => state.frozen,
     isHeld: () => state.held,
@@ -24,10 +28,10 @@ function serving() {
 it('closes only after it is noted that the file loaded is no longer the last state', async () => {
   const { of, state, opened } = serving();
   const answer = closeTasks(of, [TASK]);
-  expect(of.shards.ledgers.position(0, 1)).toBe(0);
+  expect(of.shards.committed.position(0, 1)).toBe(0);
   opened();
   expect(await answer).toEqual({ header: { type: 'closeTasks' } });
-  expect(of.shards.ledgers.position(0, 1)).toBe(-1);
+  expect(of.shards.committed.position(0, 1)).toBe(-1);
   closeTasks(of, [TASK]);
   expect(state.opened).toBe(1);
 });
@@ -39,7 +43,7 @@ it('closes nothing once the last checkpoint is being taken, and answers for what
   state.frozen = true;
   expect(closeTasks(of, [TASK])).toEqual({ header: { type: 'closeTasks' } });
   await expect(closeTasks(of, [TASK, { ...TASK, task: 2 }])).rejects.toMatchObject({ code: 'Draining' });
-  expect(of.shards.ledgers.position(0, 2)).toBe(0);
+  expect(of.shards.committed.position(0, 2)).toBe(0);
 });
 
 it('closes nothing when the lease ran out while that was being noted', async () => {
@@ -48,12 +52,12 @@ it('closes nothing when the lease ran out while that was being noted', async () 
   state.held = false;
   opened();
   await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
-  expect(of.shards.ledgers.position(0, 1)).toBe(0);
+  expect(of.shards.committed.position(0, 1)).toBe(0);
 });
 
 it('closes nothing of a task that has another number of records than the plan', async () => {
   const { of, opened } = serving();
   opened();
   expect(() => closeTasks(of, [{ ...TASK, records: 6 }])).toThrow(expect.objectContaining({ code: 'WrongCounts' }));
-  expect(of.shards.ledgers.position(0, 1)).toBe(0);
+  expect(of.shards.committed.position(0, 1)).toBe(0);
 });
