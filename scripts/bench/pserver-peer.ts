@@ -100,7 +100,7 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
   const placement = {
     version: 1,
     primaryOf: new Int32Array(SHARDS),
-    pservers: [{ index: 0, address, token: 1n, stamp: STAMP }],
+    pservers: [{ index: 0, address, token: 1n, stamp: STAMP, units: [{ unit: 0, led: 1 }] }],
   };
   const ask = (_: unknown, type: string, header: object, segments: readonly Uint8Array[] = []) =>
     channel.request({ header: { type, ...JOB, ...header }, segments } as never, { timeoutMs: 60_000 });

@@ -50,13 +50,6 @@ export const ROUNDS: readonly Mutation[] = [
     tests: ['test/core/rounds/gates.test.ts', 'test/roles/pserver/rounds/groups.test.ts'],
   },
   {
-    rule: 'a lane changes only the units that lack it',
-    file: 'src/roles/pserver/rounds/rounds.ts',
-    find: 'parameters.push(gradients.sparse, gradients.dense, shards.actions(only));',
-    replace: 'parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));',
-    tests: ['test/roles/pserver/rounds/groups.test.ts'],
-  },
-  {
     rule: 'of a lane each group of units keeps the part of its own shards',
     file: 'src/roles/pserver/rounds/rounds.ts',
     find: 'shards === undefined ? whole : laneOfShards(this.#parts, whole, shards)',
@@ -140,6 +133,34 @@ export const ROUNDS: readonly Mutation[] = [
     find: 'this.#options.shards.numbers.every((shard) => newest.shards.has(shard))',
     replace: 'newest.shards.size > 0',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
+  },
+  {
+    rule: 'a version is confirmed by unit and not by pserver',
+    file: 'src/cluster/client/round-barrier.ts',
+    find: '    return pservers.every(({ units }) =>\n      units.every(({ unit }) => {',
+    replace: '    return pservers.every(({ units }) =>\n      units.some(({ unit }) => {',
+    tests: ['test/cluster/client/round-barrier.test.ts', 'test/cluster/client/version-client.test.ts'],
+  },
+  {
+    rule: 'a lane goes again to the new primary of a unit that has moved',
+    file: 'src/cluster/client/lane-sender.ts',
+    find: 'acknowledged.get(unit)?.led !== led',
+    replace: 'acknowledged.get(unit) === undefined',
+    tests: ['test/cluster/client/version-client.test.ts'],
+  },
+  {
+    rule: 'a lane goes to a pserver when any unit of it lacks the lane',
+    file: 'src/cluster/client/lane-sender.ts',
+    find: 'if (lacking.length > 0) {',
+    replace: 'if (lacking.length === pserver.units.length) {',
+    tests: ['test/cluster/client/version-client.test.ts'],
+  },
+  {
+    rule: 'a version that a pserver told counts only for the units that it led then',
+    file: 'src/roles/master/rounds/watch.ts',
+    find: 'if (isKnown && sameStamp(',
+    replace: 'if (isKnown || sameStamp(',
+    tests: ['test/roles/master/rounds/watch.test.ts'],
   },
   {
     rule: 'no lane is taken while the pserver leaves',

@@ -1,6 +1,7 @@
 /**
- * Sends lanes to every pserver, and remembers who has acknowledged them. That is kept by owner: a restarted pserver
- * gets the lanes again, the others do not.
+ * Sends lanes to every pserver, and remembers which units of shards have acknowledged them, under which primary. A
+ * primary keeps lanes in memory only: a unit that has moved, or was taken by a restarted pserver, lacks them. Its new
+ * primary gets the lanes again, the others do not.
  */
 import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -8,7 +9,6 @@ import type { MetricSums } from '../../model/model.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { annotateError } from './annotate-error.ts';
 import type { Gradients } from './parameter-client.ts';
-import { ownerKey } from './pserver-channels.ts';
 import type { PserverGroup, RequestFields } from './pserver-group.ts';
 import type { RoundBarrier } from './round-barrier.ts';
 import type { PserverSlice, Slicer } from './slicer.ts';
@@ -26,11 +26,17 @@ export interface LanePush {
   readonly gradients: Gradients | undefined;
 }
 
+interface LaneAcknowledgement {
+  /** The epoch with which the primary that got the lane began to lead the unit. */
+  readonly led: number;
+  readonly answered: Promise<void>;
+}
+
 /** A lane that is being sent to every pserver, or was. */
 export interface LaneDelivery {
   readonly push: LanePush;
-  /** By owner: settles with its acknowledgement. Failed ones are removed. */
-  readonly acknowledged: Map<string, Promise<void>>;
+  /** By unit. Failed ones are removed. */
+  readonly acknowledged: Map<number, LaneAcknowledgement>;
   sliced: { readonly placement: number; readonly slices: readonly PserverSlice[] } | undefined;
 }
 
@@ -45,20 +51,28 @@ export class LaneSender {
     this.#versions = versions;
   }
 
-  /** Sends the lane to all pservers that have not acknowledged it and to which it is not on its way. */
+  /** Sends the lane to the primaries of all units that lack it and to which it is not on its way. */
   send(delivery: LaneDelivery, placement: Placement): Promise<void>[] {
-    return placement.pservers.map((pserver, position) => {
-      const owner = ownerKey(pserver);
-      const known = delivery.acknowledged.get(owner);
-      if (known !== undefined) return known;
-      const sending = this.#sendTo(pserver, delivery, this.#slicesOf(delivery, placement)[position]);
-      delivery.acknowledged.set(owner, sending);
-      // The caller sees the failure when it awaits the promise, perhaps later.
-      sending.catch(() => {
-        if (delivery.acknowledged.get(owner) === sending) delivery.acknowledged.delete(owner);
-      });
-      return sending;
+    const { acknowledged } = delivery;
+    return placement.pservers.flatMap((pserver, position) => {
+      const lacking = pserver.units.filter(({ unit, led }) => acknowledged.get(unit)?.led !== led);
+      if (lacking.length > 0) {
+        const answered = this.#sendTo(pserver, delivery, this.#slicesOf(delivery, placement)[position]);
+        for (const { unit, led } of lacking) acknowledged.set(unit, { led, answered });
+        // The caller sees the failure when it awaits the promise, perhaps later.
+        answered.catch(() => {
+          for (const { unit } of lacking) if (acknowledged.get(unit)?.answered === answered) acknowledged.delete(unit);
+        });
+      }
+      return [...new Set(pserver.units.map(({ unit }) => acknowledged.get(unit)!.answered))];
     });
+  }
+
+  /** The pserver lacks the lane though it had acknowledged it. */
+  lost(delivery: LaneDelivery, { units }: PlacedPserver): void {
+    for (const { unit } of units) delivery.acknowledged.delete(unit);
+    // The memory of slices that were sent is used again.
+    delivery.sliced = undefined;
   }
 
   #slicesOf(delivery: LaneDelivery, placement: Placement): readonly PserverSlice[] {

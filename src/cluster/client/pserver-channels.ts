@@ -11,7 +11,7 @@ export interface PserverChannels {
 }
 
 /** One process that holds a pserver index: after a restart it is another owner, to whom other requests were sent. */
-export const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}`;
+const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}`;
 
 export function createPserverChannels(network: Network, view: PlacementView): PserverChannels {
   const channels = new Map<string, { readonly owner: PlacedPserver; readonly channel: Channel }>();

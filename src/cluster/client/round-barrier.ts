@@ -1,6 +1,8 @@
 /**
- * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every pserver has confirmed
- * version `r + 1` (DESIGN §6). Keeps the newest version that each pserver is known to have reached.
+ * The barrier of sync mode on a trainer: it pushes lanes of round `r + 1` only after every unit of shards has been
+ * confirmed to have version `r + 1` (DESIGN §6). Keeps the newest version that each unit is known to have reached. That
+ * is kept by unit, never by pserver: a unit at `r` may move to a pserver whose other units were confirmed before. It
+ * stays true when the unit moves, as only a new timeline sets a unit back.
  */
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 
@@ -10,17 +12,24 @@ export interface TimelineVersion {
 }
 
 export class RoundBarrier {
-  readonly #byIndex = new Map<number, TimelineVersion & { readonly token: bigint }>();
+  readonly #byUnit = new Map<number, TimelineVersion>();
 
-  observe({ index, token }: PlacedPserver, { timeline, version }: TimelineVersion): void {
-    this.#byIndex.set(index, { token, timeline, version });
+  /** An answer says so of all units that the pserver led when it was asked: it refuses requests that mean others. */
+  observe({ units }: Pick<PlacedPserver, 'units'>, { timeline, version }: TimelineVersion): void {
+    for (const { unit } of units) {
+      const known = this.#byUnit.get(unit);
+      if (known?.timeline === timeline && known.version >= version) continue;
+      this.#byUnit.set(unit, { timeline, version });
+    }
   }
 
-  /** True when every pserver of the placement is known to be past that version. */
+  /** True when every unit of the placement is known to be past that version. */
   areAllPast({ pservers }: Placement, { timeline, version }: TimelineVersion): boolean {
-    return pservers.every(({ index, token }) => {
-      const last = this.#byIndex.get(index);
-      return last?.token === token && last.timeline === timeline && last.version > version;
-    });
+    return pservers.every(({ units }) =>
+      units.every(({ unit }) => {
+        const last = this.#byUnit.get(unit);
+        return last?.timeline === timeline && last.version > version;
+      }),
+    );
   }
 }

@@ -12,7 +12,6 @@ import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
 import { type LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
-import { ownerKey } from './pserver-channels.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 import { RoundBarrier, type TimelineVersion } from './round-barrier.ts';
 import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
@@ -46,15 +45,16 @@ export interface VersionClient {
    */
   begin(push: LanePush): LaneDelivery;
   /**
-   * Delivers the lanes to every pserver, and waits until every pserver has the version: the barrier. Undefined when no
-   * values are pulled. Throws `VersionGone`, `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
+   * Delivers the lanes to every pserver, and waits until every unit of shards has the version: the barrier. A unit that
+   * moves in that time gets the lanes again from here. Undefined when no values are pulled. Throws `VersionGone`,
+   * `RoundAhead`, `StaleTimeline`. An aborted exchange frees all its answers.
    */
   exchange(exchange: Exchange, signal: AbortSignal): Promise<PulledValues | undefined>;
   /** Delivers the lanes without waiting for a version. */
   deliver(deliveries: readonly LaneDelivery[], signal: AbortSignal): Promise<void>;
   /** Takes back pulled values that nothing refers to any more: later pulls use their memory. */
   recycle(values: PulledValues): void;
-  /** True when every pserver is known to be past that round: its lanes are not needed any more. */
+  /** True when every unit of shards is known to be past that round: its lanes are not needed any more. */
   isPast(at: TimelineVersion): boolean;
 }
 
@@ -187,7 +187,7 @@ class SyncClient implements VersionClient {
         onPending?.(pserver.index, missing);
         // The pserver has lost lanes that it had acknowledged: they are sent again.
         const lost = deliveries.filter(({ push }) => missing.includes(push.lane));
-        for (const { acknowledged } of lost) acknowledged.delete(ownerKey(pserver));
+        for (const delivery of lost) this.#lanes.lost(delivery, pserver);
         if (lost.length > 0) throw error;
       }
     }

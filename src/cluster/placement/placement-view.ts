@@ -18,6 +18,8 @@ export interface PlacedPserver {
   readonly address: string;
   readonly token: bigint;
   readonly stamp: PlacementStamp;
+  /** That it leads. */
+  readonly units: readonly LedUnit[];
 }
 
 /** A placement in which every unit has a live primary. */
@@ -161,8 +163,9 @@ function build(
   byOwner.sort((a, b) => a.index - b.index);
   const primaryOf = new Int32Array(job.shards);
   const pservers = byOwner.map(({ index, owner, units }, position): PlacedPserver => {
+    const led = units.map(({ unit, led }) => ({ unit, led }));
     for (const { unit } of units) for (const shard of shardsOfUnit(unit, job)) primaryOf[shard] = position;
-    return { index, address: owner.value, token: owner.createRevision, stamp: stampOf(units, job) };
+    return { index, address: owner.value, token: owner.createRevision, stamp: stampOf(led, job), units: led };
   });
   return { placement: { version, primaryOf, pservers }, missing: '' };
 }

@@ -1,7 +1,7 @@
 /**
  * What a trainer in sync mode does next with the lanes that it was given (DESIGN §6): a pure machine. It knows the
  * position of the rounds, which lanes are this trainer's, and what it keeps of the current round: a computed lane is
- * kept, to be pushed again, until every pserver has confirmed the next version.
+ * kept, to be pushed again, until every unit of shards has confirmed the next version.
  */
 import { assert } from '../../base/assert.ts';
 
@@ -39,7 +39,7 @@ export interface LaneWork<Kept> {
   failed(lane: number): void;
   retry(): void;
   hasFailed(): boolean;
-  /** Every pserver has the next version. */
+  /** Every unit of shards has the next version. */
   confirmed(): void;
   /** In lane order. */
   kept(): readonly Kept[];

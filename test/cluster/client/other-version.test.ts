@@ -57,7 +57,7 @@ it('a request to the pservers is repeated with the next placement', async () => 
   const placed = (version: number, address: string): Placement => ({
     version,
     primaryOf: new Int32Array(1),
-    pservers: [{ index: 0, address, token: BigInt(version), stamp: { revision: '1', shards: 1 } }],
+    pservers: [{ index: 0, address, token: BigInt(version), stamp: { revision: '1', shards: 1 }, units: [] }],
   });
   let placement = placed(1, OLD);
   const changed = createSignal();

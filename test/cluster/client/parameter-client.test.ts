@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const placement = {
   version: 1,
   primaryOf: new Int32Array(SHARDS),
-  pservers: [{ index: 0, address: 'nowhere', token: 1n, stamp: { revision: '1', shards: SHARDS } }],
+  pservers: [{ index: 0, address: 'nowhere', token: 1n, stamp: { revision: '1', shards: SHARDS }, units: [] }],
 };
 
 it('a pull is routed when the push before it has left, though that was asked for in the same turn', async () => {

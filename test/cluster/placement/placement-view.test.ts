@@ -69,11 +69,9 @@ describe('a placement', () => {
     for (const unit of [0, 1, 2]) await take(unit, 1, token, 4);
     const { pservers, primaryOf } = view.current()!;
     expect([...primaryOf]).toEqual([0, 0, 0, 0, 0]);
-    const stamp = stampOf(
-      [0, 1, 2].map((unit) => ({ unit, led: 4 })),
-      JOB,
-    );
-    expect(pservers).toEqual([{ index: 1, address: 'host:1', token, stamp }]);
+    const units = [0, 1, 2].map((unit) => ({ unit, led: 4 }));
+    const stamp = stampOf(units, JOB);
+    expect(pservers).toEqual([{ index: 1, address: 'host:1', token, stamp, units }]);
   });
 
   it('leads the shards of a unit to its primary, and names only pservers that lead one', async () => {

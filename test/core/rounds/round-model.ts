@@ -4,7 +4,8 @@
  *
  * A worker computes one lane; it may die at any time and be replaced by one that knows nothing. What was sent may
  * arrive at any time, any number of times, or never, even when its sender is dead. A pserver may restart with what it
- * had applied, or lose everything: then all go back to the cut, each when it notices.
+ * had applied, or lose everything: then all go back to the cut, each when it notices. Where units move, each pserver of
+ * the model is a unit of shards, and `leaders` has the pserver that leads it.
  */
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
 
@@ -25,6 +26,12 @@ export interface ModelOptions {
   readonly confirming: number;
   /** How many restarts of pservers there may be. */
   readonly restarts: number;
+  /** How often a unit may move to another pserver. Default: never. */
+  readonly moves?: number;
+  /** What a worker remembers to have confirmed a version. By the rule units, which is the default. */
+  readonly confirmedBy?: 'unit' | 'pserver';
+  /** A unit that moves does not bring the version before. */
+  readonly movesWithoutPrevious?: boolean;
   /** Workers may start over where they would have to wait: a way out that none should need. */
   readonly mayBeginAnew?: boolean;
 }
@@ -57,7 +64,10 @@ interface WorkerState {
   /** It has what it computed for this round, if `computed`; else it is asking for this version. */
   readonly version: number;
   readonly computed: boolean;
-  /** Set of pservers that confirmed the version that it asks for: this one, or the next when this one is computed. */
+  /**
+   * Set of units, or of pservers, that confirmed the version that it asks for: this one, or the next when this one is
+   * computed.
+   */
   readonly confirmed: number;
 }
 
@@ -65,6 +75,8 @@ export interface ModelState {
   readonly timeline: number;
   readonly cut: number;
   readonly restarts: number;
+  readonly moves: number;
+  readonly leaders: readonly number[];
   readonly pservers: readonly PserverState[];
   /** Undefined: it has yet to find out where the rounds stand. */
   readonly workers: readonly (WorkerState | undefined)[];
@@ -90,6 +102,8 @@ export const firstState = ({ workers }: ModelOptions): ModelState => ({
   timeline: 0,
   cut: 0,
   restarts: 0,
+  moves: 0,
+  leaders: Array.from({ length: PSERVERS }, (_, p) => p),
   pservers: Array.from({ length: PSERVERS }, () => START),
   workers: workers.map(() => undefined),
 });
@@ -162,17 +176,46 @@ function deliver(pserver: PserverState, push: Push): PserverState {
   return forgetPast({ ...pserver, version: gate.version(), here: 0, folded: pserver.folded | lanes, keepsPrevious });
 }
 
-/** What the worker knows after an answer; undefined when it has to start over. */
-function pull(worker: WorkerState, pserver: PserverState, at: number, options: ModelOptions): WorkerState | undefined {
+/** What the worker knows after an answer that is of these; undefined when it has to start over. */
+function pull(worker: WorkerState, of: readonly PserverState[], bit: number, confirming: number) {
   const version = worker.computed ? worker.version + 1 : worker.version;
-  const verdict = judgeOf(pserver).judgePull({ timeline: worker.timeline, version });
-  if (verdict === 'wait') return worker;
-  if (verdict === 'gone' || verdict === 'otherTimeline') return undefined;
-  const behind = verdict === 'previous' ? 1 : 0;
-  check(pserver.folded === foldedAt(version + behind), 'a version is not what the rounds before it made');
-  const confirmed = worker.confirmed | (1 << at);
-  if ((confirmed & options.confirming) !== options.confirming) return { ...worker, confirmed };
+  const verdicts = of.map((one) => judgeOf(one).judgePull({ timeline: worker.timeline, version }));
+  if (verdicts.includes('gone') || verdicts.includes('otherTimeline')) return undefined;
+  if (verdicts.includes('wait')) return worker;
+  of.forEach(({ folded }, i) => {
+    const behind = verdicts[i] === 'previous' ? 1 : 0;
+    check(folded === foldedAt(version + behind), 'a version is not what the rounds before it made');
+  });
+  const confirmed = worker.confirmed | bit;
+  if ((confirmed & confirming) !== confirming) return { ...worker, confirmed };
   return { timeline: worker.timeline, version, computed: version < ROUNDS, confirmed: 0 };
+}
+
+/** All that the worker may know next. */
+function pulls(state: ModelState, worker: WorkerState, options: ModelOptions): (WorkerState | undefined)[] {
+  const { pservers, leaders } = state;
+  if (options.confirmedBy !== 'pserver') {
+    return pservers.map((one, p) => pull(worker, [one], 1 << p, options.confirming));
+  }
+  const confirming = leaders.reduce((all, leader) => all | (1 << leader), 0);
+  const led = (leader: number): PserverState[] => pservers.filter((_, p) => leaders[p] === leader);
+  const answered = [...new Set(leaders)].map((leader) => pull(worker, led(leader), 1 << leader, confirming));
+  // It remembers enough without another answer, by the pservers that lead the units now.
+  if (!worker.computed || (worker.confirmed & confirming) !== confirming) return answered;
+  const { timeline, version } = worker;
+  return [...answered, { timeline, version: version + 1, computed: false, confirmed: 0 }];
+}
+
+/** The unit moves to the other pserver, without its lanes; what was sent to the one before is refused. */
+function moved(state: ModelState, p: number, { movesWithoutPrevious }: ModelOptions): ModelState {
+  const unit = state.pservers[p]!;
+  const keepsPrevious = movesWithoutPrevious !== true && unit.keepsPrevious;
+  return {
+    ...state,
+    moves: state.moves + 1,
+    leaders: put(state.leaders, p, (state.leaders[p]! + 1) % PSERVERS),
+    pservers: put(state.pservers, p, { ...unit, here: 0, keepsPrevious, sent: 0 }),
+  };
 }
 
 function put<T>(all: readonly T[], at: number, one: T): T[] {
@@ -207,9 +250,8 @@ export function stepsFrom(state: ModelState, options: ModelOptions): Step[] {
       return;
     }
     add(become(undefined), options.mayBeginAnew !== true);
+    for (const next of pulls(state, worker, options)) if (next !== worker) add(become(next));
     state.pservers.forEach((pserver, p) => {
-      const next = pull(worker, pserver, p, options);
-      if (next !== worker) add(become(next));
       if (!worker.computed) return;
       const push: Push = { timeline: worker.timeline, round: worker.version, lane: options.workers[w]! };
       const sent = pserver.sent | (2 ** nameOf(push));
@@ -229,6 +271,7 @@ export function stepsFrom(state: ModelState, options: ModelOptions): Step[] {
     if (pserver.timeline < state.timeline) {
       add({ ...state, pservers: become(backAt(state.cut, state.timeline, pserver)) });
     }
+    if (state.moves < (options.moves ?? 0)) add(moved(state, p, options), true);
     if (state.restarts >= options.restarts) return;
     const restarts = state.restarts + 1;
     const restarted = { ...pserver, here: 0, keepsPrevious: false, restarted: true };
@@ -247,8 +290,8 @@ export function stepsFrom(state: ModelState, options: ModelOptions): Step[] {
 }
 
 /** Equal for equal states only. */
-export function keyOf({ timeline, cut, restarts, pservers, workers }: ModelState): string {
-  const codes = [(timeline * 2 + cut) * 8 + restarts];
+export function keyOf({ timeline, cut, restarts, moves, leaders, pservers, workers }: ModelState): string {
+  const codes = [(timeline * 2 + cut) * 8 + restarts, moves * 4 + leaders[0]! * 2 + leaders[1]!];
   for (const one of pservers) {
     codes.push(
       (((one.timeline * 8 + one.version) * 4 + one.here) * 2 + Number(one.keepsPrevious)) * 2 + Number(one.restarted),

@@ -8,6 +8,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { PlacedPserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { createSignal, pauseOrAborted, type Signal, unlessStopped } from '../../../cluster/waiting.ts';
+import { sameStamp } from '../../../core/placement.ts';
 
 /** As one pserver says. */
 export interface PserverPosition {
@@ -70,7 +71,7 @@ class Watch implements RoundsWatch {
   readonly #options: RoundsWatchOptions;
   readonly #stop = new AbortController();
   readonly #positions = new Map<number, PserverPosition>();
-  /** Owners that are being asked, by index and token. */
+  /** Owners that are being asked, by index and token, with the units that they lead now. */
   readonly #asked = new Map<string, PlacedPserver>();
   readonly #fatal: (error: unknown) => void;
 
@@ -118,20 +119,25 @@ class Watch implements RoundsWatch {
   }
 
   #begin(pserver: PlacedPserver): void {
-    const key = `${pserver.index}/${pserver.token}`;
-    if (this.#asked.has(key)) return;
+    const key = ownerKey(pserver);
+    const known = this.#asked.get(key);
+    const isKnown = known !== undefined;
+    if (isKnown && sameStamp(known.stamp, pserver.stamp)) return;
     this.#asked.set(key, pserver);
+    // What it said was of other units.
     this.#positions.delete(pserver.index);
-    this.#follow(pserver)
+    if (isKnown) return;
+    this.#follow(key, pserver)
       .finally(() => this.#asked.delete(key))
       .catch(this.#fatal);
   }
 
-  async #follow(pserver: PlacedPserver): Promise<void> {
+  async #follow(key: string, owner: PlacedPserver): Promise<void> {
     const { stored, context } = this.#options;
     const { clock, log } = context.host;
     let failures = 0;
-    while (this.#isLive(pserver)) {
+    while (this.#isLive(owner)) {
+      const pserver = this.#asked.get(key)!;
       try {
         const known = this.#positions.get(pserver.index);
         const isCurrent = known !== undefined && known.timeline === stored.current()?.cut.timeline;
@@ -151,7 +157,7 @@ class Watch implements RoundsWatch {
     const { group, context } = this.#options;
     const reply = await group.ask(pserver, 'rounds', wait, [], TIMEOUT_MS);
     reply.free();
-    if (!this.#isLive(pserver)) return;
+    if (!this.#isLive(pserver) || this.#asked.get(ownerKey(pserver)) !== pserver) return;
     const { timeline, version, oldest, missing } = reply.header;
     const { index } = pserver;
     const before = this.#positions.get(index);
@@ -169,3 +175,5 @@ class Watch implements RoundsWatch {
     return !this.#stop.signal.aborted && this.#options.view.isLive(index, token);
   }
 }
+
+const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}`;

@@ -254,11 +254,12 @@ export class Rounds {
     const { parameters, ledgers } = shards;
     const { gate, kept } = group;
     const only = this.#onlyOf(group);
+    // Of the group's shards alone.
     const lanes = lanesOf(kept);
     const gradients = foldLanes(spec, router, lanes);
     this.#cuts.beforeRound(gradients);
     kept.previous = [keepPreImage(this.#parts, parameters, gradients)];
-    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(only));
+    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));
     failPoint('round.applied');
     for (const { position, metrics } of lanes) {
       if (position === undefined) continue;

@@ -18,6 +18,8 @@ type Of<T extends ReplyHeader['type']> = Extract<ReplyHeader, { type: T }>;
 export class FakePserver {
   readonly index: number;
   token: bigint;
+  /** The epoch with which it began to lead its units. */
+  led = 1;
   timeline = 0;
   version = 0;
   oldest = 0;
@@ -46,8 +48,10 @@ export class FakePserver {
   async rounds({ above }: RequestFields<'rounds'>, late: AbortSignal): Promise<Of<'rounds'>> {
     this.asked += 1;
     if (!this.isThere) throw new PaddletError('ConnectionLost', 'no answer');
-    const isNews = (): true | undefined => (above === undefined || this.version > above ? true : undefined);
-    await this.changed.until(isNews, late).catch(() => {});
+    const { led } = this;
+    const isNews = (): boolean => above === undefined || this.version > above || this.led !== led;
+    await this.changed.until(() => isNews() || undefined, late).catch(() => {});
+    if (this.led !== led) throw new PaddletError('StalePlacement', 'other units');
     const { timeline, version, oldest, missing } = this;
     return { type: 'rounds', timeline, version, oldest, missing: [...missing] };
   }
@@ -143,6 +147,17 @@ export class RoundsRig {
     this.#placed.notify();
   }
 
+  /** Units move: each of these leads others. */
+  move(...indexes: number[]): void {
+    this.#version += 1;
+    for (const index of indexes) {
+      const pserver = this.pservers[index]!;
+      pserver.led += 1;
+      pserver.changed.notify();
+    }
+    this.#placed.notify();
+  }
+
   all(what: Parameters<FakePserver['set']>[0]): void {
     for (const pserver of this.pservers) pserver.set(what);
   }
@@ -150,6 +165,7 @@ export class RoundsRig {
   async #ask<T extends PserverRequest>(to: PlacedPserver, type: T, header: RequestFields<T>): Promise<never> {
     const pserver = this.pservers[to.index]!;
     const { clock } = this.master;
+    if (to.stamp.revision !== String(pserver.led)) throw new PaddletError('StalePlacement', 'other units');
     let reply: ReplyHeader;
     if (type === 'rounds') {
       const ask = header as unknown as RequestFields<'rounds'>;
@@ -174,9 +190,10 @@ export class RoundsRig {
   }
 }
 
-const placedOf = ({ index, token }: FakePserver): PlacedPserver => ({
+const placedOf = ({ index, token, led }: FakePserver): PlacedPserver => ({
   index,
   token,
   address: `pserver:${index}`,
-  stamp: { revision: '1', shards: 1 },
+  stamp: { revision: String(led), shards: 1 },
+  units: [{ unit: index, led }],
 });

@@ -83,6 +83,23 @@ describe('where the rounds stand', () => {
     expect(watch.current()).toMatchObject({ version: 6, highest: 7 });
   });
 
+  it('is of the units that each pserver leads now: what one said of others does not count', async () => {
+    rig.pservers[first]!.set({ version: 5 });
+    rig.pservers[second]!.set({ version: 4 });
+    await later(100);
+    // The unit that is behind moves to the other pserver.
+    rig.pservers[first]!.set({ version: 4, missing: [1] });
+    rig.pservers[second]!.set({ version: 5 });
+    rig.move(first, second);
+    expect(heard.at(-1)).toMatchObject({ version: 4 });
+    await later(2_000);
+    expect(watch.current()).toEqual({ timeline: 0, version: 4, highest: 5, missing: [1] });
+    expect(heard.every(({ version }) => version <= 4)).toBe(true);
+    const { asked } = rig.pservers[first]!;
+    await later(10_000);
+    expect(rig.pservers[first]!.asked - asked).toBeLessThan(15);
+  });
+
   it('is not known until all are on the timeline of the store', async () => {
     rig.all({ version: 7 });
     await later(100);

@@ -244,7 +244,8 @@ export class RigCluster {
 
   #placement(): Placement {
     const pservers = this.pservers.map(({ index, token }) => {
-      return { index, token, address: `${index}/${token}`, stamp: { revision: String(token), shards: SHARDS } };
+      const stamp = { revision: String(token), shards: SHARDS };
+      return { index, token, address: `${index}/${token}`, stamp, units: [{ unit: index, led: Number(token) }] };
     });
     return { version: this.#version, primaryOf: this.#primaryOf, pservers };
   }
