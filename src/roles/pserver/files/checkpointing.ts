@@ -20,6 +20,8 @@ export interface Checkpointing {
    * The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure.
    */
   last(): Promise<CheckpointFile>;
+  /** After `last`: there is more to save, at intervals and a last time again. */
+  resume(): void;
   /** To be called with what has been done so far: saves when it is time to. */
   progressed(passes: number, batches: number): void;
   /** No more saves begin, and none waits for an unreachable store; resolves when none is running. */
@@ -32,12 +34,14 @@ export interface CheckpointingOptions {
   readonly when: Job['checkpoint'];
   readonly snapshots: Pick<Snapshots, 'save' | 'endRateLimit' | 'abandon'>;
   readonly start: { readonly passes: number; readonly batches: number };
+  /** There is nothing to save. */
+  readonly isEmpty: () => boolean;
   /** The index is lost, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export function createCheckpointing(options: CheckpointingOptions): Checkpointing {
-  const { clock, log, when, snapshots, onFatal } = options;
+  const { clock, log, when, snapshots, isEmpty } = options;
   let running: Promise<CheckpointFile> | undefined;
   let final: Promise<CheckpointFile> | undefined;
   let stopped = false;
@@ -72,20 +76,16 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
   /** A save that no request waits for. A failure of the disk is logged; the next save may succeed. */
   function begin(why: string): void {
     if (stopped || running !== undefined) return;
+    if (isEmpty()) return void arm();
     log.debug(`saving a checkpoint: ${why}`);
     running = save(false);
-    running.catch((error: unknown) => {
-      // Abandoned by `stop`.
-      if (stopped && isPaddletError(error, 'Interrupted')) return;
-      if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
-      else onFatal(error);
-    });
+    running.catch((error: unknown) => tellFailure(options, stopped, error));
   }
 
   arm();
   return {
     async request() {
-      if (running !== undefined || stopped) return undefined;
+      if (running !== undefined || stopped || isEmpty()) return undefined;
       running = save(false);
       return running;
     },
@@ -100,6 +100,11 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
           throw error;
         });
       return final;
+    },
+    resume() {
+      stopped = false;
+      final = undefined;
+      arm();
     },
     progressed(passes, batches) {
       const { everyPasses, everyBatches } = when;
@@ -118,6 +123,14 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
       await settled(final);
     },
   };
+}
+
+/** Of a save that no request waits for. */
+function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
+  // Abandoned by `stop`.
+  if (isStopped && isPaddletError(error, 'Interrupted')) return;
+  if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
+  else onFatal(error);
 }
 
 /** Resolves however the save ends: its own caller gets the error. */

@@ -88,6 +88,7 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
+      isEmpty: () => false,
       onFatal,
     });
   });
@@ -103,12 +104,36 @@ describe('the saves of a pserver', () => {
     expect((await last).uuid).toBe(uuidOf(3));
   });
 
+  it('go on after the last one when there is more to save, and end with another last one', async () => {
+    const last = checkpointing.last();
+    await clock.advance(0);
+    await saves.finish();
+    await last;
+    checkpointing.resume();
+    saves.calls.length = 0;
+    await clock.advance(1000);
+    await saves.finish();
+    expect(saves.calls).toEqual(['save']);
+    const again = checkpointing.last();
+    await clock.advance(0);
+    await saves.finish();
+    expect((await again).uuid).not.toBe((await last).uuid);
+  });
+
   it('are tried again soon when the disk refuses them, then at their interval', async () => {
     const slow = { intervalMs: 3_600_000, everyPasses: undefined, everyBatches: undefined } as never;
     const start = { passes: 0, batches: 0 };
     await checkpointing.stop();
     saves = new Saves();
-    checkpointing = createCheckpointing({ clock, log: SILENT, when: slow, snapshots: saves, start, onFatal });
+    checkpointing = createCheckpointing({
+      clock,
+      log: SILENT,
+      when: slow,
+      snapshots: saves,
+      start,
+      isEmpty: () => false,
+      onFatal,
+    });
     const refused = new PaddletError('CheckpointNotWritten', 'the disk is full');
     await clock.advance(3_600_000);
     for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
