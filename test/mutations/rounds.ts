@@ -89,4 +89,11 @@ export const ROUNDS: readonly Mutation[] = [
     schedules: { mode: 'sync' },
     tests: ['test/roles/pserver/rounds'],
   },
+  {
+    rule: 'a lane that comes again counts once for its round',
+    file: 'src/roles/pserver/rounds/rounds.ts',
+    find: 'if (round <= (this.#counted.get(lane) ?? -1)) return;',
+    replace: '',
+    tests: ['test/roles/pserver/rounds/rounds.test.ts'],
+  },
 ];
