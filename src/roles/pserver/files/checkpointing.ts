@@ -1,7 +1,7 @@
 /**
  * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
- * mini-batches, on request, a first time after a warm start, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
- * A save that the disk refused is tried again soon, while training continues.
+ * mini-batches, on request, a first time after a warm start, and a last time. A request while a save is running is
+ * ignored (seeds/checkpointing.zh.md). A save that the disk refused is tried again soon, while training continues.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
