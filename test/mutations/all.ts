@@ -3,5 +3,6 @@ import type { Mutation } from './mutation.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
+import { WIRE } from './wire.ts';
 
-export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS];
+export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS, ...WIRE];
