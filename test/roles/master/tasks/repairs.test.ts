@@ -44,7 +44,7 @@ function begin(master: Master, pserver: RestoredPserver, enoughTasks: number, nu
   const { context, fence, stopSignal, ends } = master;
   const job = { training: { passes: PASSES, seed: 1 }, tasks: { maxFailures: 3 } };
   const options = {
-    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(1) },
+    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(5) },
     record: { train: { tasks: TASKS }, job: { ...job, cluster: { minTrainers: 1, maxTrainers: 9 } } },
     group: groupOf(pserver),
     training: {
