@@ -13,8 +13,9 @@ export interface LaneCountsOf extends CountsOf {
 type LaneHeader = Header<'pushLane'>;
 
 /**
- * Throws `BadMessage` for a round after the last and for another mini-batch than the planned one, `WrongCounts` for counts that cannot be right. For
- * those that contradict what another trainer has pushed, `onContradiction` is called as well.
+ * Throws `BadMessage` for a round after the last and for another mini-batch than the planned one, `WrongCounts` for
+ * counts that cannot be right. For those that contradict what another trainer has pushed, `onContradiction` is called
+ * as well.
  */
 export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   const { batches, ledgers } = of;
