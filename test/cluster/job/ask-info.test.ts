@@ -12,10 +12,7 @@ const network = createWebSocketNetwork({
   log: new MemoryLog(),
 });
 
-it.each(['', 'nowhere', '\u001b[2J:99999999', 'a b:1', '[::1'])(
-  'a process at %j cannot be asked',
-  async (address) => {
-    const answer = await askInfoAt(network, address);
-    expect(answer).toMatchObject({ kind: 'notUnderstood', error: { code: 'StoreValueInvalid' } });
-  },
-);
+it.each(['', 'nowhere', '\u001b[2J:99999999', 'a b:1', '[::1'])('a process at %j cannot be asked', async (address) => {
+  const answer = await askInfoAt(network, address);
+  expect(answer).toMatchObject({ kind: 'notUnderstood', error: { code: 'StoreValueInvalid' } });
+});
