@@ -97,13 +97,16 @@ describe('a long list', () => {
   const COUNT = 500_000;
 
   // A set whose chains the sender can choose takes COUNT² / 2 steps, which is longer than a test may take.
-  it.each(Object.keys(HOSTILE))('of ids %s is looked through in a number of steps that grows like its length', (shape) => {
-    const ids = listOf(shape, COUNT);
-    const distinct = ids.slice();
-    expect(refusal(distinct)).toBeUndefined();
-    ids[COUNT - 1] = ids[7]!;
-    expect(refusal(ids)).toBe(`rows: id ${ids[7]} comes twice`);
-  });
+  it.each(Object.keys(HOSTILE))(
+    'of ids %s is looked through in a number of steps that grows like its length',
+    (shape) => {
+      const ids = listOf(shape, COUNT);
+      const distinct = ids.slice();
+      expect(refusal(distinct)).toBeUndefined();
+      ids[COUNT - 1] = ids[7]!;
+      expect(refusal(ids)).toBe(`rows: id ${ids[7]} comes twice`);
+    },
+  );
 });
 
 describe('short lists', () => {

@@ -1,5 +1,5 @@
-// Ids that come twice in a list. Most pushes have none, so a filter of 16 bits an id goes first: each id sets three
-// bits of one word of 64. Only ids of a word in which an id found all its bits set can be equal, some 2 in 100 of a list
+// Ids that come twice in a list. Most lists have none, so a filter of 16 bits an id goes first: each id sets three bits
+// of one word of 64. Only ids of a word in which an id found all its bits set can be equal, some 2 in 100 of a list
 // without repeats. They are put into an exact set.
 //
 // The word follows from the high bits of the row's hash, as its shard does: ids that come shard by shard, as paddlet's
@@ -69,22 +69,22 @@ export function repeatSetBytes(n: u32): u32 {
 
 /**
  * Place of the first of n ids that came before, or -1; `places` has their places in the list. The set's hash is
- * multiply-shift (Dietzfelbinger et al. 1997): with a random odd `multiplier`, two ids meet in a chain with a chance of
- * at most 2 / chains, whatever they are.
+ * multiply-shift: with a random odd `multiplier`, two ids meet in a chain with a probability of at most 2 / chains,
+ * whatever they are.
  */
 export function firstRepeated(ids: usize, places: usize, n: u32, set: usize, multiplier: u64): i32 {
   const log2 = chainsLog2(n);
-  const nexts = set + (<usize>4 << log2);
+  const following = set + (<usize>4 << log2);
   memory.fill(set, 0, <usize>4 << log2);
   for (let i: u32 = 0; i < n; i++) {
     const place = load<u32>(places + (i << 2));
     const id = load<u64>(ids + (place << 3));
     const chain = set + (<u32>((id * multiplier) >> (64 - log2)) << 2);
     const first = load<u32>(chain);
-    for (let one = first; one != 0; one = load<u32>(nexts + ((one - 1) << 2))) {
+    for (let one = first; one != 0; one = load<u32>(following + ((one - 1) << 2))) {
       if (load<u64>(ids + (load<u32>(places + ((one - 1) << 2)) << 3)) == id) return <i32>place;
     }
-    store<u32>(nexts + (i << 2), first);
+    store<u32>(following + (i << 2), first);
     store<u32>(chain, i + 1);
   }
   return -1;
