@@ -1,4 +1,4 @@
-/** What the master keeps of trainers: nothing of a name that is not registered, whoever says it. */
+/** What the master keeps of trainers: nothing under a name that is not registered. */
 import { expect, it } from 'vitest';
 import { trainerEntryText } from '../../../src/cluster/trainer-entry.ts';
 import { followTrainers, type TrainerHandlers } from '../../../src/roles/master/trainers.ts';
