@@ -1,5 +1,7 @@
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { settle } from '../../store/retry-transaction.ts';
+import { storeWaitLogger } from '../../store/retry-until-answered.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
@@ -15,11 +17,11 @@ need the new token, and the old one is of no use from then on. Use it when the o
       description: 'One of several jobs in the same store.',
     },
   ];
-  static override flags = { ...jobFlags };
+  static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
 
   override async execute(): Promise<void> {
     const host = this.host('token');
-    await withJob({ flags: this.flags, host, signal: this.interruption() }, async (job) => {
+    await withJob({ flags: this.flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
       await rotate(job);
       const { name } = job.record.job;
       this.output({ job: name, rotated: true }, () => `job ${name} has a new join token`);
@@ -28,7 +30,7 @@ need the new token, and the old one is of no use from then on. Use it when the o
 }
 
 /** An abandoned try can land later, but never over the token of a later rotation or of another job. */
-async function rotate({ host, store, keys, signal, retryStore }: OpenJob): Promise<void> {
+async function rotate({ host, store, keys, ask, retryStore }: OpenJob): Promise<void> {
   const value = newJoinToken(host.random);
   for (;;) {
     const [job, token] = await retryStore(
@@ -39,10 +41,10 @@ async function rotate({ host, store, keys, signal, retryStore }: OpenJob): Promi
       { key: keys.token, modRevision: token?.modRevision ?? 0n },
     ];
     const { succeeded } = await settle({
-      ...host,
-      signal,
+      ...ask,
       run: () => store.txn({ if: unchanged, then: [{ put: keys.token, value }] }),
       happened: async () => (await store.get(keys.token))?.value === value,
+      onWaiting: storeWaitLogger(ask),
     });
     if (succeeded) return;
   }
