@@ -190,7 +190,14 @@ describe('publishing restored files', () => {
         txn: () => Promise.reject(new PaddletError('StoreUnknownOutcome', 'no answer')),
       });
       const generations = [generation(100)];
-      const publishing = publishRestored({ ...access, store: silent, quiet, generations, timestamp: 1, limitMs: 3_000 });
+      const publishing = publishRestored({
+        ...access,
+        store: silent,
+        quiet,
+        generations,
+        timestamp: 1,
+        limitMs: 3_000,
+      });
       const failed = expect(publishing).rejects.toMatchObject({
         code: 'StoreUnknownOutcome',
         details: { isDoubtful: true },
