@@ -187,20 +187,4 @@ describe('checkpoint commands', () => {
     expect(await restore('0s')).toMatchObject({ code: 2, result: { error: { code: 'JobConflict' } } });
     expect(await restore('1m')).toMatchObject({ code: 7, result: { error: { code: 'CheckpointMissing' } } });
   });
-
-  test('token rotate replaces the token in a SQLite store', async () => {
-    const clock = createClock();
-    const log = createLog({ level: 'error', format: 'text', write: () => {}, wallSeconds: () => 0, color: false });
-    const url = `sqlite:${at('token.db')}`;
-    const store = await openStore(url, { clock, log });
-    const keys = keysOf('/paddlet/test');
-    const old = '0'.repeat(64);
-    const before = [...publishing(keys, recordOf(aJob())), { put: keys.token, value: old }];
-    await store.txn({ if: [], then: before });
-    expect(await json('token', 'rotate', '--store', url)).toMatchObject({ code: 0, result: { rotated: true } });
-    const { value } = (await store.get(keys.token))!;
-    expect(value).toMatch(/^[0-9a-f]{64}$/);
-    expect(value).not.toBe(old);
-    await store.close();
-  });
 });

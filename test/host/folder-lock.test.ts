@@ -29,6 +29,7 @@ test('another process cannot take it, and learns who has it; SIGKILL of the hold
   };
   expect(isFolderLocked(folder)).toBe(false);
   const holder = await spawnSelf([], { self });
+  onTestFinished(() => void holder.kill('SIGKILL'));
   await expect.poll(() => lastHolder(folder)?.pid).toBe(holder.pid);
   expect(isFolderLocked(folder)).toBe(true);
   expect(lockFolder(folder)).toBeUndefined();

@@ -1,7 +1,9 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { FILES } from './files.ts';
 import type { Mutation } from './mutation.ts';
+import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 
-export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS];
+export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS, ...FILES, ...OPERATIONS];

@@ -89,4 +89,32 @@ export const ROUNDS: readonly Mutation[] = [
     schedules: { mode: 'sync' },
     tests: ['test/roles/pserver/rounds'],
   },
+  {
+    rule: 'a lane that comes again counts once for its round',
+    file: 'src/roles/pserver/rounds/rounds.ts',
+    find: 'if (round <= (this.#counted.get(lane) ?? -1)) return;',
+    replace: '',
+    tests: ['test/roles/pserver/rounds/rounds.test.ts'],
+  },
+  {
+    rule: 'a pserver that waits for its file of the cut follows the cut when it changes',
+    file: 'src/roles/pserver/rounds/load.ts',
+    find: 'return now.cut.timeline === cut.timeline ? look : { answer: now.cut };',
+    replace: 'return Number.isNaN(now.cut.timeline) ? { answer: now.cut } : look;',
+    tests: ['test/sim/files.test.ts'],
+  },
+  {
+    rule: 'a job with a warm start takes its first cut as soon as a round is done',
+    file: 'src/roles/master/rounds/cuts.ts',
+    find: 'isFirstUrgent: record.warmStart !== undefined,',
+    replace: 'isFirstUrgent: Number.isNaN(record.warmStart),',
+    tests: ['test/sim/warm-start.test.ts'],
+  },
+  {
+    rule: 'a cut of round 0 does not replace the files of a warm start',
+    file: 'src/core/rounds/cut-planner.ts',
+    find: 'this.#last === 0 && highest > 0 &&',
+    replace: 'this.#last === 0 &&',
+    tests: ['test/core/rounds'],
+  },
 ];

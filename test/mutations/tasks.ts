@@ -103,4 +103,25 @@ export const TASKS: readonly Mutation[] = [
     replace: 'for (const release of then) release();',
     schedules: { mode: 'async' },
   },
+  {
+    rule: 'what an attempt read counts once',
+    file: 'src/core/tasks/unreported.ts',
+    find: 'delete: (attempt) => names.delete(nameOf(attempt)),',
+    replace: 'delete: (attempt) => names.has(nameOf(attempt)),',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
+  {
+    rule: 'an attempt has read each record of its task once at most',
+    file: 'src/core/report-counts.ts',
+    find: 'read: Math.min(read, records),',
+    replace: 'read,',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
+  {
+    rule: 'an attempt whose answer was lost has read nothing',
+    file: 'src/core/tasks/queue.ts',
+    find: '      this.#pass.forget(attempt);\n',
+    replace: '',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
 ];

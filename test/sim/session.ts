@@ -6,7 +6,7 @@ import type { Cancel } from '../../src/base/seams.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Outgoing, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import { fromErrorHeader, toErrorHeader } from '../../src/protocol/messages/error-header.ts';
-import { parseReply, parseRequest } from '../../src/protocol/messages/parse.ts';
+import { parseReply } from '../../src/protocol/messages/parse.ts';
 import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';
@@ -80,9 +80,8 @@ export class SimulatedSession implements Session {
     let holdsUp = false;
     this.#running += 1;
     try {
-      const { header, segments } = request.parcel;
-      const valid = parseRequest(header);
-      const result = this.#handler(receive({ header: valid, segments }), this);
+      const { header } = request.parcel;
+      const result = this.#handler(receive(request.parcel), this);
       if (!(result instanceof Promise)) {
         this.#finish(request, result);
         return;

@@ -93,7 +93,9 @@ class Stranger {
     const { recordsPerTask } = record.job.data;
     const pass = dice.whole(0, PASSES - 1);
     const task = dice.whole(0, TASKS - 2);
-    const position = await ask({ header: { type: 'position', ...jobFields(record), tasks: [{ pass, task }] } });
+    const position = await ask({
+      header: { type: 'position', ...jobFields(record), placement, tasks: [{ pass, task }] },
+    });
     const push = position?.next[0] ?? -1;
     if (push < 0) return;
     const read = Math.min(recordsPerTask, (push + 1) * batchSize * pushEvery);
@@ -112,7 +114,7 @@ class Stranger {
   /** An empty lane of the timeline before, or of the round before. */
   async #pushOldLane(ask: Ask, record: JobRecord, placement: { revision: string; shards: number }): Promise<void> {
     const { dice } = this.#process;
-    const at = await ask({ header: { type: 'rounds', ...jobFields(record), maxWaitMs: 0 } });
+    const at = await ask({ header: { type: 'rounds', ...jobFields(record), placement, maxWaitMs: 0 } });
     if (at === undefined || at.missing.length === 0) return;
     const isOld = at.timeline > 0 && (at.version === 0 || dice.chance(0.5));
     if (!isOld && at.version === 0) return;

@@ -54,7 +54,7 @@ const AT_A_TIME_MS = 200;
 
 /**
  * Reads the store. Throws `JobConflict`, naming them, while pservers are alive; waits up to `patienceMs` for the leases
- * of dead ones to run out, with questions by `ask`.
+ * of dead ones to run out. Asks the store by `ask`.
  */
 export async function readQuietJob(
   access: RestoreAccess,
@@ -99,15 +99,15 @@ export interface PublishRestoredOptions extends RestoreAccess {
   readonly generations: readonly Generation[];
   /** Seconds since 1970. */
   readonly timestamp: number;
-  /** Gives up on a store that does not answer after so long. Without it waits for ever. */
+  /** How long the store is waited for. */
   readonly limitMs?: number;
 }
 
 /**
  * Publishes all or nothing. Throws `JobConflict` when a pserver started since the store was read, or anything else of
  * what was read has changed; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted
- * while the store is unreachable; the store's own errors. `details.isDoubtful` says that it may have happened, or may
- * yet: then the files must stay.
+ * while the store is unreachable; the store's own errors, after `limitMs` also that it is unreachable.
+ * `details.isDoubtful` says that it may have happened, or may yet: then the files must stay.
  */
 export async function publishRestored(options: PublishRestoredOptions): Promise<void> {
   const { store, keys, quiet, generations } = options;

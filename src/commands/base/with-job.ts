@@ -4,7 +4,7 @@ import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
-import { type RetryOptions, retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store, StoreAccess } from '../../store/store.ts';
 import { openCommandStore, STORE_LIMIT_MS } from './command-store.ts';
 import { milliseconds } from './duration-flag.ts';
@@ -23,8 +23,8 @@ export interface OpenJob extends JobInStore {
   readonly checkpointFolder: string;
   /** Aborts when the user interrupts the command. */
   readonly signal: AbortSignal;
-  /** For `settle`: how long each answer of the store is waited for. */
-  readonly ask: RetryOptions;
+  /** How long each answer of the store is waited for. */
+  readonly limitMs: number;
   /** Repeats an idempotent call while the store is unreachable. */
   retryStore<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -52,7 +52,7 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
     if (keys === undefined || record === undefined) throw unknownJob(store);
     const { name, checkpoint } = record.job;
     const checkpointFolder = resolve(checkpoint.dir ?? join(jobFolder({ dir }, name), 'checkpoints'));
-    return await act({ host, store, keys, record, checkpointFolder, signal, ask, retryStore });
+    return await act({ host, store, keys, record, checkpointFolder, signal, limitMs, retryStore });
   } finally {
     await store.close();
   }

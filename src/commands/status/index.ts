@@ -60,8 +60,8 @@ trainer are working, with --wait done when the job has ended; then the exit code
       const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
       const status = await retryUntilAnswered(ask, () => showJob(store, keys, network));
       if (status === undefined) throw unknownJob(store);
-      const json = statusJson(status, host.clock.wallSeconds());
-      this.output(json, () => statusText(status, this.table.bind(this)));
+      const wallSeconds = host.clock.wallSeconds();
+      this.output(statusJson(status, wallSeconds), () => statusText(status, wallSeconds, this.table.bind(this)));
       return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);

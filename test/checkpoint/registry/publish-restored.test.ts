@@ -183,29 +183,6 @@ describe('publishing restored files', () => {
       expect(left).toEqual([0, 1, 2]);
     });
 
-    it('gives up after its limit, and keeps the files while a try may yet land', async () => {
-      const { access, clock } = await setUp();
-      const quiet = await readQuietJob(access, 0);
-      const silent = storeThrough(access.store, {
-        txn: () => Promise.reject(new PaddletError('StoreUnknownOutcome', 'no answer')),
-      });
-      const generations = [generation(100)];
-      const publishing = publishRestored({
-        ...access,
-        store: silent,
-        quiet,
-        generations,
-        timestamp: 1,
-        limitMs: 3_000,
-      });
-      const failed = expect(publishing).rejects.toMatchObject({
-        code: 'StoreUnknownOutcome',
-        details: { isDoubtful: true },
-      });
-      await clock.advance(10_000);
-      await failed;
-    });
-
     it('removes the files when no try can land any more', async () => {
       const { error, left } = await publishUnanswered('lost', (put) => put(keys.checkpoint(1), '{}'));
       expect(error).toMatchObject({ code: 'JobConflict' });

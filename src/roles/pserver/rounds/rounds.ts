@@ -62,6 +62,8 @@ export class Rounds {
   #metrics: readonly PassMetrics[];
   #received = 0;
   #duplicate = 0;
+  /** By lane: the newest round of which a duplicate was counted. */
+  readonly #counted = new Map<number, number>();
 
   constructor(options: RoundsOptions) {
     this.#options = options;
@@ -104,7 +106,7 @@ export class Rounds {
     if (verdict === 'duplicate') {
       const kept = header.round === gate.version() ? this.#lanes.of(header.lane) : undefined;
       if (kept !== undefined) checkSameLane(counts, kept, header);
-      this.#duplicate += header.records;
+      this.#countDuplicate(header);
       return { header: { type: 'pushLane', outcome: 'duplicate', version: gate.version() } };
     }
     if (this.#options.isFrozen()) throw draining();
@@ -159,7 +161,7 @@ export class Rounds {
     return this.#metrics;
   }
 
-  /** Records of lanes that arrived since the start, and of those that were duplicates. */
+  /** Records of lanes that arrived since the start, and of those that were duplicates, one for each lane of a round. */
   observed(): { readonly received: number; readonly duplicate: number } {
     return { received: this.#received, duplicate: this.#duplicate };
   }
@@ -167,6 +169,13 @@ export class Rounds {
   /** Requests that wait are answered with `Draining`: their senders look for the shards' next state or owner. */
   close(): void {
     this.#closed.abort();
+  }
+
+  /** Once for each lane of a round, however often it is sent: else a trainer decided what this comes to. */
+  #countDuplicate({ lane, round, records }: Request<'pushLane'>['header']): void {
+    if (round <= (this.#counted.get(lane) ?? -1)) return;
+    this.#counted.set(lane, round);
+    this.#duplicate += records;
   }
 
   #applyRound(): void {

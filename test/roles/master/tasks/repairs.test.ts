@@ -32,7 +32,7 @@ function begin(master: Master, pserver: RestoredPserver, enoughTasks: number, nu
   const job = { training: { passes: PASSES, seed: 1 }, tasks: { maxFailures: 3 } };
   const placement = { pservers: [{ index: 0 }] };
   const options = {
-    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(1) },
+    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(5) },
     record: { train: { tasks: TASKS }, job: { ...job, cluster: { minTrainers: 1, maxTrainers: 9 } } },
     group: {
       withPlacement: (_: string, attempt: (of: unknown) => unknown) => attempt(placement),

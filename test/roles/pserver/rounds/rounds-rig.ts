@@ -132,14 +132,17 @@ export class RoundsRig {
     const header: Header<'rounds'> = {
       type: 'rounds',
       ...OF_JOB,
-      maxWaitMs,
+      ...{ placement: PLACEMENT, maxWaitMs },
       ...(above === undefined ? {} : { above }),
     };
     return this.rounds.position(request(header), this.session);
   }
 
   async cut(round: number, timeline = 0): Promise<unknown> {
-    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, masterSecret: 'secret', timeline, round };
+    const header: Header<'cut'> = {
+      ...{ type: 'cut', ...OF_JOB, placement: PLACEMENT, masterSecret: 'secret' },
+      ...{ timeline, round },
+    };
     return (await this.rounds.cut(request(header), this.session)).header;
   }
 }
