@@ -1,4 +1,5 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
+import { randomBytes } from 'node:crypto';
 import { assert } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
 import { AscendingImport } from './ascending-rows.ts';
@@ -36,10 +37,6 @@ export interface TableOptions {
   readonly shards: number;
   readonly workspace: Workspace;
 }
-
-/** Scratch memory for `refuseRepeated` of so many ids: see `kernels/assembly/repeated.ts`. */
-const repeatedPlaces = (count: number): number => Math.max(3, 32 - Math.clz32(Math.ceil(1.5 * count) - 1));
-export const repeatedBytes = (count: number): number => (count === 0 ? 0 : 6 * 2 ** repeatedPlaces(count));
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
@@ -132,10 +129,21 @@ export class SparseTable {
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  /** Throws `BadMessage` for an id that comes twice. `ids` and `scratch`, of `repeatedBytes`, are addresses. */
-  refuseRepeated(ids: number, count: number, scratch: number): void {
+  /**
+   * Throws `BadMessage` for an id that comes twice, and `OutOfMemory`. `ids` is an address, `places` that of scratch
+   * memory of a u32 for each id.
+   */
+  refuseRepeated(ids: number, count: number, places: number): void {
     if (count < 2) return;
-    const again = this.#heap.kernels.repeatedId(ids, count, scratch, repeatedPlaces(count));
+    const { kernels } = this.#heap;
+    const some = this.#heap.withScratch(kernels.filterBytes(count), (filter) =>
+      kernels.mayRepeat(this.#table, ids, count, places, filter),
+    );
+    if (some === 0) return;
+    const again = this.#heap.withScratch(kernels.repeatSetBytes(some), (set) =>
+      // Chosen after the list is known: no list can be made to fit it.
+      kernels.firstRepeated(ids, places, some, set, randomBytes(8).readBigUInt64LE() | 1n),
+    );
     if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
   }
 

@@ -5,5 +5,6 @@ import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
+import { WIRE } from './wire.ts';
 
-export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS, ...FILES, ...OPERATIONS];
+export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS, ...FILES, ...OPERATIONS, ...WIRE];

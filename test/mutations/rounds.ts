@@ -90,6 +90,20 @@ export const ROUNDS: readonly Mutation[] = [
     tests: ['test/roles/pserver/rounds'],
   },
   {
+    rule: 'a job whose account does not add up has no result, sync mode',
+    file: 'src/roles/master/rounds/conclude.ts',
+    find: '  checkAccount(accounts, passes * record.train.records, counts.records);\n',
+    replace: '',
+    tests: ['test/roles/master/rounds/conclude.test.ts'],
+  },
+  {
+    rule: 'no lane is of a round after the last',
+    file: 'src/roles/pserver/rounds/lane-counts.ts',
+    find: 'if (batches.placeOf(round) === undefined) {',
+    replace: 'if (Number.isNaN(round)) {',
+    tests: ['test/roles/pserver/rounds/lane-counts.test.ts'],
+  },
+  {
     rule: 'a lane that comes again counts once for its round',
     file: 'src/roles/pserver/rounds/rounds.ts',
     find: 'if (round <= (this.#counted.get(lane) ?? -1)) return;',

@@ -104,6 +104,27 @@ export const TASKS: readonly Mutation[] = [
     schedules: { mode: 'async' },
   },
   {
+    rule: 'training has ended when the ledgers say so, not the trainers',
+    file: 'src/roles/master/tasks/training.ts',
+    find: '    await repairs.check();\n',
+    replace: '',
+    tests: ['test/roles/master/tasks/repairs.test.ts'],
+  },
+  {
+    rule: 'a job whose account does not add up has no result, async mode',
+    file: 'src/roles/master/tasks/conclude.ts',
+    find: '  checkAccount(accounts, passes * record.train.records, records);\n',
+    replace: '',
+    tests: ['test/roles/master/tasks/conclude.test.ts'],
+  },
+  {
+    rule: 'the choice of who saves the model hears which trainers come and go',
+    file: 'src/roles/master/state.ts',
+    find: '  saves?.tell(event);\n',
+    replace: '',
+    tests: ['test/roles/master/state.test.ts'],
+  },
+  {
     rule: 'what an attempt read counts once',
     file: 'src/core/tasks/unreported.ts',
     find: 'delete: (attempt) => names.delete(nameOf(attempt)),',

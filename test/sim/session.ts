@@ -9,6 +9,7 @@ import { fromErrorHeader, toErrorHeader } from '../../src/protocol/messages/erro
 import { parseReply } from '../../src/protocol/messages/parse.ts';
 import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';
+import type { Answered } from './oracles/oracle.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';
 import type { SimulatedProcess } from './process.ts';
 
@@ -20,7 +21,7 @@ export interface SentRequest {
 
 export interface SessionHooks {
   /** A request was answered, well or not; the answer has not arrived. */
-  answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void;
+  answered(seen: Answered): void;
   bug(process: SimulatedProcess, error: unknown): void;
 }
 
@@ -119,12 +120,10 @@ export class SimulatedSession implements Session {
   }
 
   #answer({ parcel, answer }: SentRequest, outcome: Parcel<ReplyHeader> | PaddletError): void {
-    if (this.#connection.server.isDead) return;
-    this.#hooks.answered(
-      this.#connection.server,
-      parcel.header,
-      outcome instanceof PaddletError ? outcome : outcome.header,
-    );
+    const { client, server } = this.#connection;
+    if (server.isDead) return;
+    const seen = outcome instanceof PaddletError ? outcome : outcome.header;
+    this.#hooks.answered({ client, server, request: parcel.header, outcome: seen });
     if (!this.#isClosed) this.#connection.toClient(() => answer(outcome));
   }
 

@@ -65,7 +65,10 @@ export function restores(world: World): Oracle {
   }
 
   function tookShard({ process, key, before }: Written): void {
-    if (before === undefined || claims.get(process)?.hasRaised === true) return;
+    const claim = claims.get(process);
+    if (before === undefined || claim?.hasRaised === true) return;
+    // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
+    if (world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline) return;
     const index = indexOf(process);
     const token = tokenIn(before.value);
     const entry = entryOf(index);

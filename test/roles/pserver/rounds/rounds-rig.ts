@@ -66,7 +66,7 @@ export class RoundsRig {
       ...{ lanes, spec, shards: owned },
       counts: {
         // What a test pushes is as it was planned; counts have tests of their own.
-        batches: { batchOf: () => this.#planned },
+        batches: { batchOf: () => this.#planned, placeOf: (round) => ({ pass: 0, round }) },
         plan: { ...ANY_PLAN, whyUnplanned: () => undefined },
         onContradiction: (error) => void this.failures.push(error),
       },
