@@ -17,6 +17,8 @@ const holderSchema = z.object({
   pid: z.int().min(1),
   /** ISO 8601. */
   started: z.string(),
+  /** Name of the job that it works on. */
+  job: z.string(),
   /** Where the part of its log starts that it wrote itself, in bytes. */
   logFrom: z.int().min(0),
   /** How it ended, unless it was killed. */
@@ -38,7 +40,12 @@ export function lockFolder(folder: string): FolderLock | undefined {
   const db = openLock(folder, false);
   if (!tried(folder, db, () => db.exec('BEGIN EXCLUSIVE'))) return undefined;
   // Of the process that had it before.
-  rmSync(describedIn(folder), { force: true });
+  try {
+    rmSync(describedIn(folder), { force: true });
+  } catch (error) {
+    db.close();
+    throw refused(folder, error);
+  }
   return {
     describe(holder) {
       const partial = `${describedIn(folder)}.new`;

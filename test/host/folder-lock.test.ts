@@ -23,7 +23,7 @@ test('another process cannot take it, and learns who has it; SIGKILL of the hold
       '-e',
       `import { lockFolder } from ${MODULE};
        const lock = lockFolder(${JSON.stringify(folder)});
-       lock.describe({ pid: process.pid, started: '2026-01-02T03:04:05.000Z', logFrom: 7 });
+       lock.describe({ pid: process.pid, started: '2026-01-02T03:04:05.000Z', job: 'a', logFrom: 7 });
        setInterval(() => lock, 1000);`,
     ],
   };
@@ -33,7 +33,7 @@ test('another process cannot take it, and learns who has it; SIGKILL of the hold
   await expect.poll(() => lastHolder(folder)?.pid).toBe(holder.pid);
   expect(isFolderLocked(folder)).toBe(true);
   expect(lockFolder(folder)).toBeUndefined();
-  expect(lastHolder(folder)).toEqual({ pid: holder.pid, started: '2026-01-02T03:04:05.000Z', logFrom: 7 });
+  expect(lastHolder(folder)).toEqual({ pid: holder.pid, started: '2026-01-02T03:04:05.000Z', job: 'a', logFrom: 7 });
   holder.kill('SIGKILL');
   await holder.ended;
   expect(isFolderLocked(folder)).toBe(false);

@@ -17,13 +17,26 @@ export type AttachEnd =
   /** `holder`: as the run described itself last, if it could. */
   | { readonly how: 'ended'; readonly holder: Holder | undefined };
 
-/** Throws `JobUnknown` when no run works in the folder. */
-export function checkAttachable(folder: string): void {
-  if (isFolderLocked(folder)) return;
+/** Throws `JobUnknown` when no run works in the folder, `JobConflict` when it works on another job. */
+export function checkAttachable(folder: string, job: string): void {
+  if (isFolderLocked(folder)) {
+    const holder = lastHolder(folder);
+    if (holder !== undefined && holder.job !== job) throw otherJob(folder, holder, job);
+    return;
+  }
   throw new PaddletError('JobUnknown', `no \`paddlet run\` works in ${folder}`, {
     hint: 'start it by the same command without --attach',
   });
 }
+
+const otherJob = (folder: string, holder: Holder, job: string): PaddletError =>
+  new PaddletError(
+    'JobConflict',
+    `the run in ${folder} (pid ${holder.pid}) works on job ${holder.job}, not on ${job}`,
+    {
+      hint: `give the job file of ${holder.job}, or name the folder of ${job} with --dir`,
+    },
+  );
 
 /** Shows progress and log until the run ends or `stop` aborts. `write` takes the text of the run's log. */
 export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {

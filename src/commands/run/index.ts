@@ -86,10 +86,10 @@ the result; with a higher training.passes it continues the job. One run works in
     const stop = this.stopSignal(() => kill.abort());
     const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
     if (flags.attach) {
-      checkAttachable(folder);
+      checkAttachable(folder, loaded.job.name);
       return this.withStore(parts, (run) => this.attach(run));
     }
-    const working = await WorkingFolder.open(host, folder);
+    const working = await WorkingFolder.open(host, folder, loaded.job.name);
     try {
       const code = await this.withStore(parts, (run) => this.start(run, working));
       working.ended(code);

@@ -20,12 +20,12 @@ export class WorkingFolder {
   #logFile: number | undefined;
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
-  static async open(host: Host, folder: string): Promise<WorkingFolder> {
+  static async open(host: Host, folder: string, job: string): Promise<WorkingFolder> {
     await host.disk.makeFolder(folder);
     const lock = lockFolder(folder);
     if (lock === undefined) throw inUse(folder, lastHolder(folder));
     const started = isoTime(host.clock.wallSeconds());
-    return new WorkingFolder(folder, lock, { pid: process.pid, started, logFrom: 0 });
+    return new WorkingFolder(folder, lock, { pid: process.pid, started, job, logFrom: 0 });
   }
 
   private constructor(folder: string, lock: FolderLock, holder: Holder) {

@@ -148,10 +148,16 @@ function openFailure(path: string, error: SqliteError): Error {
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return storeInvalid(path, 'it is a folder');
   for (const needed of [dirname(path), path]) {
-    if (isForbidden(needed)) return storeInvalid(path, `permission denied for ${needed}`, error);
+    if (isForbidden(needed)) return forbidden(path, needed, error);
   }
   return failure;
 }
+
+const forbidden = (path: string, needed: string, cause: unknown): PaddletError =>
+  new PaddletError('StoreInvalid', `store ${path} cannot be used: permission denied for ${needed}`, {
+    hint: `run it as the user who owns the store, or make ${needed} readable and writable for this user`,
+    cause,
+  });
 
 function isForbidden(path: string): boolean {
   try {

@@ -71,6 +71,12 @@ test('it is refused at once with pid and start time; --attach shows the first an
   expect(error.hint).toContain('--attach');
   expect((await run('--fresh', '--yes')).err).toContain('error JobConflict: another `paddlet run`');
 
+  const other = await run('--attach', '--set', 'name=other', '--json');
+  expect([other.code, JSON.parse(other.out).error]).toMatchObject([
+    2,
+    { code: 'JobConflict', message: expect.stringContaining('works on job small, not on other') },
+  ]);
+
   const detached = start('--attach');
   await expect.poll(() => detached.said.err).toContain('job small: starting master, pserver 0, trainer 0');
   detached.child.kill('SIGINT');

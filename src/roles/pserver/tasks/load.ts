@@ -110,10 +110,13 @@ async function loadFrom(options: LoadShardsOptions, owner: Owner, shards: readon
   }
   const isExact = exact && age === 0;
   if (!isExact) {
-    log.warn(`pserver ${owner.index} died after checkpoint ${generation.uuid}: its later updates are repaired`, {
-      timestamp: generation.timestamp,
-      generation: age,
-    });
+    log.warn(
+      `pserver ${owner.index} applied more than checkpoint ${generation.uuid} may have: its later updates are repaired`,
+      {
+        timestamp: generation.timestamp,
+        generation: age,
+      },
+    );
   }
   return {
     ...positionsOf(loaded),
