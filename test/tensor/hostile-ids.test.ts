@@ -9,7 +9,7 @@ import { instantiateKernels } from '../../src/tensor/kernels/instance.ts';
 import { randomMultiplier } from '../../src/tensor/random-multiplier.ts';
 import { mix64, nameHash } from '../../src/tensor/shard-hash.ts';
 import { idBytes, makeParameters, table } from './fixture.ts';
-import { GOLDEN, idOfHash, MASK_64, unmix64 } from './id-of-hash.ts';
+import { GOLDEN, idMixedTo, idOfHash, MASK_64 } from './id-of-hash.ts';
 
 vi.mock(import('../../src/tensor/random-multiplier.ts'), async (original) => {
   const actual = await original();
@@ -106,7 +106,7 @@ describe.each(Object.keys(HASHES))('ids with hashes %s', (shape) => {
 
   it.each(MULTIPLIERS)('are spread over the index that finds distinct ones by multiplier %s', (multiplier) => {
     const { exports: kernels, memory } = instantiateKernels();
-    const plain = Array.from({ length: COUNT }, (_, i) => unmix64(HASHES[shape]!(BigInt(i + 1))));
+    const plain = Array.from({ length: COUNT }, (_, i) => idMixedTo(HASHES[shape]!(BigInt(i + 1))));
     const size = 32_768;
     const [idsAt, distinct, columns, index] = [8 * COUNT, 8 * COUNT, 4 * COUNT, 4 * size].map(
       (byteLength) => kernels.allocate(byteLength) >>> 0,

@@ -20,14 +20,14 @@ const FIRST = inverse(0xbf58_476d_1ce4_e5b9n);
 const SECOND = inverse(0x94d0_49bb_1331_11ebn);
 
 /** The number that `mix64` makes this of. */
-export function unmix64(hash: bigint): bigint {
+export function idMixedTo(hash: bigint): bigint {
   let x = (undoShift(hash, 31n) * SECOND) & MASK_64;
   x = (undoShift(x, 27n) * FIRST) & MASK_64;
   return undoShift(x, 30n);
 }
 
 /** The id whose row in this table has this hash. */
-export const idOfHash = (hash: bigint, table = 'rows'): bigint => unmix64(hash) ^ nameHash(table);
+export const idOfHash = (hash: bigint, table = 'rows'): bigint => idMixedTo(hash) ^ nameHash(table);
 
 /** Inverse of the multiplier of Fibonacci hashing, a usual choice. */
 export const GOLDEN = inverse(0x9e37_79b9_7f4a_7c15n);

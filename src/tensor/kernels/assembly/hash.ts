@@ -21,11 +21,11 @@
 }
 
 /**
- * Where a search of a hash in an index begins, by multiply-shift (Dietzfelbinger, Hagerup, Katajainen & Penttonen
- * 1997): the highest bits of the product with an odd multiplier; the index has 2^(64 - shift) entries. The hash itself
- * is known, so a sender could choose ids whose hashes share any of their bits. The multiplier is drawn at random, and
- * no sender knows it: two different hashes begin at the same entry with a probability of at most 2 / entries. All rows
- * of a shard are spread, although their hashes share high bits.
+ * Where a search of a hash in an index begins, by multiply-shift (Dietzfelbinger and others 1997): the highest bits of
+ * the product with an odd multiplier; the index has 2^(64 - shift) entries. The hash itself is known, so a sender could
+ * choose ids whose hashes share any of their bits. The multiplier is drawn at random, and no sender knows it: two
+ * different hashes begin at the same entry with a probability of at most 2 / entries. All rows of a shard are spread,
+ * although their hashes share high bits.
  */
 @inline export function firstPosition(hash: u64, multiplier: u64, shift: u32): u32 {
   return <u32>((hash * multiplier) >> <u64>shift);

@@ -4,8 +4,8 @@ import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } fr
 
 /**
  * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for
- * `size` u32, a power of two of at least 4/3 n; `multiplier`, odd and random, decides where ids are in it, nothing else.
- * Writes the place of each id among the distinct ones; returns their number.
+ * `size` u32, a power of two of at least 4/3 n. `multiplier`, odd and random, decides where ids are in the index, and
+ * nothing else. Writes the place of each id among the distinct ones; returns their number.
  */
 export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32, multiplier: u64): u32 {
   memory.fill(index, 0, size << 2);

@@ -4,7 +4,8 @@
 // A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted; its size is
 // a multiple of 8.
 // An index entry: address of the row (a multiple of 8) with 3 bits of the hash in its low bits; 0 is free. Linear
-// probing from a random position (`firstPosition`), at most 3/4 full. So a row of 16 floats under SGD takes 72 bytes and 5.3 to 10.7 of index.
+// probing from a position that no sender can know (`firstPosition`), at most 3/4 full. So a row of 16 floats under SGD
+// takes 72 bytes and 5.3 to 10.7 of index.
 
 /** All sizes in bytes. Offsets in a table's descriptor: */
 export const T_HASH: usize = 0; // u64

@@ -59,8 +59,8 @@ import {
 }
 
 /**
- * Makes a table without shards, updated by the optimizer; 0 when there is no room. `multiplier` is odd and decides where
- * rows are in the index, nothing else.
+ * Makes a table without shards, updated by the optimizer; 0 when there is no room. `multiplier` is odd and random; it
+ * decides where rows are in the index, and nothing else.
  */
 export function createTable(
   hash: u64,
