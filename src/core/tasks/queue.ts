@@ -245,20 +245,24 @@ class Queue implements TaskQueue {
     for (const attempt of this.#pass.open.heldBy(trainer)) {
       countWork(attempt, now);
       attempt.phase = phase;
-      const wasExecuting = attempt.executing;
       attempt.executing = attempt === current;
-      if (attempt.executing && !wasExecuting) {
-        if (attempt.movedAt === attempt.since) attempt.movedAt = now;
+      if (attempt.executing && !attempt.hasBegun) {
+        attempt.hasBegun = true;
+        attempt.movedAt = now;
         attempt.since = now;
       }
-      if (attempt.executing && executing !== undefined) {
-        if (executing.position > attempt.position) attempt.movedAt = now;
-        attempt.position = Math.max(attempt.position, executing.position);
-        const entry = this.#pass.open.get(attempt.task)!;
-        entry.position = Math.max(entry.position, attempt.position);
-      }
+      if (attempt.executing && executing !== undefined) this.#moved(attempt, executing.position, now);
       this.#timeouts.watch(attempt);
     }
+  }
+
+  #moved(attempt: Attempt, reported: number, now: number): void {
+    // A push has a record at least: no task comes further, whatever its trainer says.
+    const position = Math.min(reported, Math.max(1, this.#config.taskRecords[attempt.task]!));
+    if (position > attempt.position) attempt.movedAt = now;
+    attempt.position = Math.max(attempt.position, position);
+    const entry = this.#pass.open.get(attempt.task)!;
+    entry.position = Math.max(entry.position, attempt.position);
   }
 
   #get({ trainer, held, request }: EventOf<'get'>): void {
