@@ -1,5 +1,4 @@
 /** One sparse table: a thin layer over `kernels/assembly/table.ts` and `rows.ts`, which hold its rows. */
-import { randomBytes } from 'node:crypto';
 import { assert } from '../base/assert.ts';
 import type { PaddletError } from '../base/errors.ts';
 import { AscendingImport } from './ascending-rows.ts';
@@ -7,6 +6,7 @@ import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { KernelOptimizer } from './kernel-optimizer.ts';
 import { SHARD_ACTION, type ShardRows } from './parameters.ts';
+import { randomMultiplier } from './random-multiplier.ts';
 import { badMessage, wrongShard } from './refusals.ts';
 import { FRESH_MEMORY, type RowMemory } from './row-memory.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
@@ -76,7 +76,9 @@ export class SparseTable {
     this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
-    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
+    const multiplier = randomMultiplier();
+    this.#table =
+      heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
@@ -148,7 +150,7 @@ export class SparseTable {
     if (some === 0) return;
     const again = this.#heap.withScratch(kernels.repeatSetBytes(some), (set) =>
       // Chosen after the list is known: no list can be made to fit it.
-      kernels.firstRepeated(ids, places, some, set, randomBytes(8).readBigUInt64LE() | 1n),
+      kernels.firstRepeated(ids, places, some, set, randomMultiplier()),
     );
     if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
   }

@@ -1,33 +1,9 @@
 /** A push with an id that comes twice is refused, whatever the list. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mix64, nameHash } from '../../src/tensor/shard-hash.ts';
+import { mix64 } from '../../src/tensor/shard-hash.ts';
 import { applyAll, HIGHEST, makeParameters, rowsPart, table } from './fixture.ts';
-
-const MASK = 2n ** 64n - 1n;
-
-/** The x with x × odd = 1, modulo 2^64. */
-function inverse(odd: bigint): bigint {
-  let x = odd;
-  for (let bits = 3; bits < 64; bits *= 2) x = (x * (2n - odd * x)) & MASK;
-  return x;
-}
-
-function undoShift(value: bigint, by: bigint): bigint {
-  let x = value;
-  for (let known = by; known < 64n; known += by) x = value ^ (x >> by);
-  return x;
-}
-
-const FIRST = inverse(0xbf58_476d_1ce4_e5b9n);
-const SECOND = inverse(0x94d0_49bb_1331_11ebn);
-
-/** The id whose row in table `rows` has this hash. */
-function idOfHash(hash: bigint): bigint {
-  let x = (undoShift(hash, 31n) * SECOND) & MASK;
-  x = (undoShift(x, 27n) * FIRST) & MASK;
-  return undoShift(x, 30n) ^ nameHash('rows');
-}
+import { GOLDEN, idOfHash, MASK_64 } from './id-of-hash.ts';
 
 const parameters = makeParameters({ spec: table(1) });
 
@@ -51,8 +27,6 @@ function expected(ids: readonly bigint[]): string | undefined {
   return undefined;
 }
 
-const GOLDEN = inverse(0x9e37_79b9_7f4a_7c15n);
-
 /** Makers of distinct ids, from n = 1, 2, 3, … */
 type Shapes = Readonly<Record<string, (n: bigint) => bigint>>;
 
@@ -60,14 +34,14 @@ type Shapes = Readonly<Record<string, (n: bigint) => bigint>>;
 const HOSTILE: Shapes = {
   'whose hashes have the same high half': (n) => idOfHash((0x1234_5678n << 32n) | ((0x9e37_79b1n * n) & 0xffff_ffffn)),
   'that set the same bits of one word of the filter': (n) => idOfHash((n << 18n) | 0x2_a5a5n),
-  'whose products with a usual multiplier have the same high half': (n) => (GOLDEN * n) & MASK,
+  'whose products with a usual multiplier have the same high half': (n) => (GOLDEN * n) & MASK_64,
 };
 
 const SHAPES: Shapes = {
   'of any value': (n) => mix64(n),
   'that count up': (n) => n,
   'that count down from the highest': (n) => HIGHEST - n,
-  'with nothing but high bits': (n) => (n << 44n) & MASK,
+  'with nothing but high bits': (n) => (n << 44n) & MASK_64,
   ...HOSTILE,
 };
 

@@ -42,6 +42,7 @@ export interface TableExports {
   createTable(
     hash: bigint,
     key: bigint,
+    multiplier: bigint,
     kind: number,
     a: number,
     b: number,
@@ -73,7 +74,15 @@ export interface TableExports {
 }
 
 export interface RouterExports {
-  dedupe(ids: number, count: number, distinct: number, columns: number, index: number, size: number): number;
+  dedupe(
+    ids: number,
+    count: number,
+    distinct: number,
+    columns: number,
+    index: number,
+    size: number,
+    multiplier: bigint,
+  ): number;
   countOwners(
     hash: bigint,
     shards: number,

@@ -102,7 +102,6 @@ export class Rounds {
     }
     const { counts, shards } = this.#options;
     checkLane({ ...counts, ledgers: shards.ledgers }, header);
-    this.#received += header.records;
     if (verdict === 'duplicate') {
       const kept = header.round === gate.version() ? this.#lanes.of(header.lane) : undefined;
       if (kept !== undefined) checkSameLane(counts, kept, header);
@@ -111,6 +110,7 @@ export class Rounds {
     }
     if (this.#options.isFrozen()) throw draining();
     this.#lanes.keep(request);
+    this.#received += header.records;
     failPoint('lane.taken');
     // This lane proves that every pserver has the current version: no trainer pulls the one before it any more.
     this.#previous = undefined;
@@ -161,7 +161,7 @@ export class Rounds {
     return this.#metrics;
   }
 
-  /** Records of lanes that arrived since the start, and of those that were duplicates, one for each lane of a round. */
+  /** Records of lanes that were taken since the start and of duplicates, one for each lane of a round; and of those. */
   observed(): { readonly received: number; readonly duplicate: number } {
     return { received: this.#received, duplicate: this.#duplicate };
   }
@@ -175,6 +175,7 @@ export class Rounds {
   #countDuplicate({ lane, round, records }: Request<'pushLane'>['header']): void {
     if (round <= (this.#counted.get(lane) ?? -1)) return;
     this.#counted.set(lane, round);
+    this.#received += records;
     this.#duplicate += records;
   }
 
