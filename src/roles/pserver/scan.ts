@@ -54,7 +54,7 @@ export function createScanner(parameters: Parameters): Scanner {
   };
 }
 
-/** A scan is the same in pages of any length: a page is as long as the frame that it is sent in, if more is asked for. */
+/** Pages may have any length: one is as long as a frame can be, if more is asked for. */
 const rowsOfFrame = (rowBytes: number): number => Math.floor((LIMITS.frameBytes - LIMITS.frameHeaderBytes) / rowBytes);
 
 /** Index of the first id above `id` in a sorted list. */
