@@ -24,9 +24,25 @@ describe('a process that ended', () => {
   });
 
   it('ends the whole run when the same would happen again', () => {
-    for (const code of [EXIT.usage, EXIT.data, EXIT.jobFailed, EXIT.parametersLost, EXIT.tasksDiscarded]) {
+    for (const code of [
+      EXIT.usage,
+      EXIT.data,
+      EXIT.jobFailed,
+      EXIT.parametersLost,
+      EXIT.tasksDiscarded,
+      EXIT.machine,
+    ]) {
       expect(createRestartPolicy().ended(ended(code), LONG_MS)).toEqual({ act: 'giveUp', code });
     }
+  });
+
+  it('is given up at once when it cannot be started, but not if it has run before', () => {
+    expect(createRestartPolicy().notStarted()).toEqual({ act: 'giveUp', code: EXIT.machine });
+    const policy = createRestartPolicy();
+    policy.ended(killed, LONG_MS);
+    const waited = pauses(Array.from({ length: 9 }, () => policy.notStarted()));
+    expect(waited.slice(0, 3)).toEqual([200, 400, 800]);
+    expect(policy.notStarted()).toEqual({ act: 'giveUp', code: EXIT.machine });
   });
 
   it('waits longer each time it dies young, up to a bound', () => {

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { isFolderLocked, lastHolder, lockFolder } from '../../src/host/folder-lock.ts';
 import { spawnSelf } from '../../src/host/processes.ts';
+import { SmallDisk } from '../store/small-disk.ts';
 
 function openFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-lock-'));
@@ -38,7 +39,7 @@ test('another process cannot take it, and learns who has it; SIGKILL of the hold
   await holder.ended;
   expect(isFolderLocked(folder)).toBe(false);
   const next = lockFolder(folder);
-  expect(next).toBeDefined();
+  expect(next?.before?.pid).toBe(holder.pid);
   expect(lastHolder(folder)).toBeUndefined();
   next?.release();
 });
@@ -56,3 +57,19 @@ test('the same process cannot take it twice, and looking at it does not end it',
 test('a folder that is missing is refused, not locked', () => {
   expect(() => lockFolder('/proc/none')).toThrow(/the folder \/proc\/none cannot be written to/);
 });
+
+test.skipIf(SmallDisk.whyNot() !== undefined)(
+  'a folder on a full disk is refused with the advice to free space',
+  () => {
+    const disk = SmallDisk.mount(65_536);
+    onTestFinished(() => disk.unmount());
+    disk.fill();
+    expect(() => lockFolder(disk.folder)).toThrow(
+      expect.objectContaining({
+        code: 'SystemRefused',
+        message: expect.stringContaining('its disk is full'),
+        hint: expect.stringMatching(/^free space in /),
+      }),
+    );
+  },
+);

@@ -10,7 +10,7 @@ import { roundsText } from './status-text-rounds.ts';
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusText(status: ShownStatus, wallSeconds: number, table: MakeTable): string {
-  const { record, end, processes, written, health } = status;
+  const { record, end, processes, written, health, here } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
   if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
@@ -19,7 +19,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, table: Make
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
     if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
   } else lines.push(...storedText(status, wallSeconds));
-  const reason = reasonOf(health);
+  const reason = reasonOf(status);
   lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
     lines.push(`the last master wrote ${written.cluster_status}: not believed, as it does not answer`);
@@ -29,7 +29,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, table: Make
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
-  if (end === undefined && health.status === 'UNKNOWN') lines.push(...resumeText(status));
+  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
   return [...lines, '', table(columns, processes.map(processCells))].join('\n');

@@ -193,4 +193,25 @@ describe('the status of a job that no master directs', () => {
       'the last master wrote OK: not believed, as it does not answer',
     ]);
   });
+
+  it('knows that processes are dead where nothing listens, and waits for no lease then', () => {
+    const dead = (['master', 'pserver'] as const).map((role) => live(role, '0', { kind: 'none' }));
+    const status = statusOf(dead, { here: { kind: 'dead' } });
+    expect(textOf(status).filter((line) => /small|cluster|resume/.test(line))).toEqual([
+      'job small: stopped',
+      'cluster: UNKNOWN, no process is running: they died; the leases that they left end once the job is started again',
+      'to resume it, on here:',
+    ]);
+    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'stopped', cluster: { waitingFor: [] } });
+  });
+
+  it('is not stopped while a run works in its folder', () => {
+    const status = statusOf([], { here: { kind: 'run', pid: 7 } });
+    expect(textOf(status).filter((line) => /small|cluster|resume/.test(line))).toEqual([
+      'job small: unresponsive',
+      'cluster: UNKNOWN, no process is registered, but a `paddlet run` (pid 7) works in the folder: its processes are ' +
+        'starting or suspended',
+    ]);
+    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'unresponsive', cluster: { run: { pid: 7 } } });
+  });
 });

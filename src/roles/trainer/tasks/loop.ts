@@ -133,13 +133,13 @@ async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
     if (stopSignal.aborted) throw interrupted();
     if (notLive.aborted) {
       log.info(
-        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or the master gave this one up; dropped`,
+        `task ${dealt.task} of pass ${dealt.pass + 1}: another attempt was first, or the master gave this one up; dropped`,
       );
       await options.master.tell(returned(options, task));
       return;
     }
     if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
-      log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
+      log.info(`task ${dealt.task} of pass ${dealt.pass + 1}: ${error.message}; dropped`);
       return;
     }
     await reportFailure(options, task, error);
@@ -204,7 +204,7 @@ async function evaluate(
 
 async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
   const { master, record, id, stopSignal, context } = options;
-  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
+  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass + 1} failed: ${error.code}: ${error.message}`);
   const header = {
     type: 'failTask' as const,
     ...jobFields(record),
