@@ -107,6 +107,12 @@ export class SparseTable {
     return this.#heap.kernels.partAt(this.#table, shard) >>> 0;
   }
 
+  /** Of a row as it is read, with its id. */
+  get rowBytes(): number {
+    const { slots, steps } = this.optimizer.layout;
+    return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + (steps ? 4 : 0);
+  }
+
   rowsOf(shard: number): number {
     return this.#heap.kernels.partRows(this.#part(shard)) >>> 0;
   }

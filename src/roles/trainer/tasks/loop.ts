@@ -13,6 +13,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import type { TaskAddress } from '../../../core/tasks/address.ts';
+import { isDataFault } from '../../../core/tasks/failure.ts';
 import { describeBad } from '../../../data/bad-records.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
@@ -21,7 +22,7 @@ import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
-import { beginReading, DATA_CODES, failureTexts, type HeldTask } from './dealt-task.ts';
+import { beginReading, failureTexts, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
 
@@ -211,7 +212,7 @@ async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask
     ...addressOf(dealt),
     code: error.code,
     ...failureTexts(error),
-    data: DATA_CODES.has(error.code),
+    data: isDataFault(error.code),
     read,
   };
   try {
