@@ -18,6 +18,8 @@ export const LIMITS = {
   requestsWaiting: 16_384,
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
+  /** The same of all connections of a role together, and frames on their way in. More is refused with `Overloaded`. */
+  heldBytes: 4096 * MiB,
   connectionsPerRole: 4096,
   /** Connections of a role that have not joined, probes among them. For one more the oldest of them is cut. */
   unjoinedConnections: 512,

@@ -1,7 +1,7 @@
 /**
  * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
- * mini-batches, on request, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
- * A save that the disk refused is tried again soon, while training continues.
+ * mini-batches, on request, a first time after a warm start, and a last time. A request while a save is running is
+ * ignored (seeds/checkpointing.zh.md). A save that the disk refused is tried again soon, while training continues.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -32,6 +32,8 @@ export interface CheckpointingOptions {
   readonly when: Job['checkpoint'];
   readonly snapshots: Pick<Snapshots, 'save' | 'endRateLimit' | 'abandon'>;
   readonly start: { readonly passes: number; readonly batches: number };
+  /** Whatever `when` says: what the shards hold is in no checkpoint of this job yet. */
+  readonly savesAtOnce: boolean;
   /** The index is lost, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -82,7 +84,8 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     });
   }
 
-  arm();
+  if (options.savesAtOnce) begin('the values of the warm start have none yet');
+  else arm();
   return {
     async request() {
       if (running !== undefined || stopped) return undefined;

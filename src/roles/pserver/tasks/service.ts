@@ -80,6 +80,8 @@ class TaskService implements ShardService {
       when: checkpoint,
       snapshots: this.#snapshots,
       start: this.#progress(),
+      // From then on this job does not need the files of the other one.
+      savesAtOnce: loaded.warm.length > 0,
       onFatal,
     });
     this.serving = createServing({

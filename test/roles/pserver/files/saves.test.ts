@@ -88,6 +88,7 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
+      savesAtOnce: false,
       onFatal,
     });
   });
@@ -108,7 +109,9 @@ describe('the saves of a pserver', () => {
     const start = { passes: 0, batches: 0 };
     await checkpointing.stop();
     saves = new Saves();
-    checkpointing = createCheckpointing({ clock, log: SILENT, when: slow, snapshots: saves, start, onFatal });
+    checkpointing = createCheckpointing({
+      ...{ clock, log: SILENT, when: slow, snapshots: saves, start, savesAtOnce: false, onFatal },
+    });
     const refused = new PaddletError('CheckpointNotWritten', 'the disk is full');
     await clock.advance(3_600_000);
     for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
@@ -126,6 +129,24 @@ describe('the saves of a pserver', () => {
     await clock.advance(1);
     expect(saves.calls).toEqual(['save']);
     await saves.finish();
+    expect(ended).toEqual([]);
+  });
+
+  it('begin at once after a warm start, and go on until the disk takes one, even without an interval', async () => {
+    const never = { intervalMs: 'off', everyPasses: undefined, everyBatches: undefined } as never;
+    const start = { passes: 0, batches: 0 };
+    await checkpointing.stop();
+    saves = new Saves();
+    checkpointing = createCheckpointing({
+      ...{ clock, log: SILENT, when: never, snapshots: saves, start, savesAtOnce: true, onFatal },
+    });
+    expect(saves.calls).toEqual(['save']);
+    await saves.finish(new PaddletError('CheckpointNotWritten', 'the disk is full'));
+    await clock.advance(1_000);
+    expect(saves.calls).toEqual(['save', 'save']);
+    await saves.finish();
+    await clock.advance(3_600_000);
+    expect(saves.calls).toEqual(['save', 'save']);
     expect(ended).toEqual([]);
   });
 
