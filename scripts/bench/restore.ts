@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { createCheckpointWriter } from '../../src/checkpoint/file/extent-writer.ts';
 import { makeDurableFolder } from '../../src/checkpoint/file/files.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
-import { plannedUnits } from '../../src/core/placement.ts';
 import { createLedger } from '../../src/core/shard/ledger.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
+import { plannedShards } from '../../test/checkpoint/cluster-fixture.ts';
 
 const ROWS = Number(process.argv[2] ?? 5_000_000);
 const WIDTH = Number(process.argv[3] ?? 8);
@@ -65,7 +65,7 @@ async function generate(pservers: number): Promise<string> {
     };
     await makeDurableFolder(disk, join(target, String(index)));
     const file = await disk.create(join(target, String(index), uuid));
-    const mine = plannedUnits(index, pservers, SHARDS);
+    const mine = plannedShards(index, pservers, SHARDS);
     const expectedBytes = (ROWS * (8 + 8 * WIDTH)) / pservers;
     const writer = await createCheckpointWriter({ file, meta, shards: mine.length, expectedBytes });
     for (const shard of mine) {

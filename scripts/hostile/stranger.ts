@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { ClusterContext } from '../../src/cluster/context.ts';
-import { placedJob } from '../../src/cluster/job/job-plan.ts';
+import { groupingOf } from '../../src/cluster/job/job-plan.ts';
 import type { JobRecord } from '../../src/cluster/job/job-record.ts';
 import { parseHead } from '../../src/cluster/placement/heads.ts';
 import { type LedUnit, stampOf } from '../../src/core/placement.ts';
@@ -132,5 +132,5 @@ async function readStore({ store, keys }: ClusterContext, record: JobRecord, kno
     const unit = { unit: Number(key.slice(keys.headsPrefix.length)), led: head.led };
     led.set(head.primary.index, [...(led.get(head.primary.index) ?? []), unit]);
   }
-  for (const units of led.values()) known.note('placement', stampOf(units, placedJob(record)));
+  for (const units of led.values()) known.note('placement', stampOf(units, groupingOf(record)));
 }

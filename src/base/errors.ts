@@ -59,7 +59,6 @@ export const CODES = {
   StoreValueInvalid: fact('fatal', EXIT.store),
   LeaseGone: fact('fatal', EXIT.leaseLost),
   /** The job was restored to another number of pservers since this process read it: start again. */
-  Resized: fact('refresh', EXIT.leaseLost),
   /** The job was removed, started over or continued since this process read it: start again. */
   JobChanged: fact('refresh', EXIT.leaseLost),
   // Wire
@@ -115,7 +114,6 @@ export const CODES = {
   CheckpointCorrupt: fact('fatal', EXIT.parametersLost),
   /** The disk refused the write: full, read-only, failing. What was published before is still valid. */
   CheckpointNotWritten: fact('retry', EXIT.parametersLost),
-  ParametersLost: fact('fatal', EXIT.parametersLost),
   // Machine
   /** The operating system refused a file, a folder or a process: permissions, a full disk, too many open files. */
   SystemRefused: fact('fatal', EXIT.machine),

@@ -12,13 +12,6 @@ export function plannedPrimary(unit: number, pservers: number): number {
   return unit % pservers;
 }
 
-/** Ascending. */
-export function plannedUnits(index: number, pservers: number, units: number): number[] {
-  const mine: number[] = [];
-  for (let unit = 0; unit < units; unit++) if (plannedPrimary(unit, pservers) === index) mine.push(unit);
-  return mine;
-}
-
 /** A unit that a pserver leads, and the epoch with which it began to. */
 export interface LedUnit {
   readonly unit: number;

@@ -11,7 +11,7 @@ import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
 import type { FileRef } from '../../src/checkpoint/registry/file-ref.ts';
 import { type CheckpointSet, openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
-import { plannedUnits } from '../../src/core/placement.ts';
+import { plannedPrimary } from '../../src/core/placement.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { emptyParameters, fill, IDS, jobOf, ledgerOf, metaOf, uuidOf } from './fixture.ts';
 
@@ -61,7 +61,7 @@ export async function saveCluster(options: ClusterOptions): Promise<SavedCluster
       folder,
       meta,
       parameters: whole,
-      shards: plannedUnits(index, pservers, job.shards),
+      shards: plannedShards(index, pservers, job.shards),
       momentOf: (shard) => ({ shard, epoch: epochOf(shard), seq: seqOf(shard), ledger: ledger(shard) }),
       ...(extentBytes === undefined ? {} : { extentBytes }),
     });
@@ -91,3 +91,7 @@ export const refsOf = (folder: string, generations: readonly Generation[]): File
     uuid: published.uuid,
     published,
   }));
+
+/** Of a job in which each shard is a unit. */
+export const plannedShards = (index: number, pservers: number, shards: number): number[] =>
+  Array.from({ length: shards }, (_, shard) => shard).filter((shard) => plannedPrimary(shard, pservers) === index);

@@ -1,18 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type LedUnit, plannedPrimary, plannedUnits, sameStamp, stampOf } from '../../src/core/placement.ts';
+import { type LedUnit, plannedPrimary, sameStamp, stampOf } from '../../src/core/placement.ts';
 
 describe('a plan', () => {
   it('gives each unit to one pserver, and to each as many as to any other, within one', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 600 }), (pservers, units) => {
-        const all = Array.from({ length: pservers }, (_, index) => plannedUnits(index, pservers, units));
-        expect(all.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: units }, (_, unit) => unit));
-        const sizes = all.map((mine) => mine.length);
+        const sizes = Array.from({ length: pservers }, () => 0);
+        for (let unit = 0; unit < units; unit++) sizes[plannedPrimary(unit, pservers)]! += 1;
+        expect(sizes).toHaveLength(pservers);
         expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
-        all.forEach((mine, index) => {
-          for (const unit of mine) expect(plannedPrimary(unit, pservers)).toBe(index);
-        });
       }),
     );
   });

@@ -41,15 +41,15 @@ export const OWNERSHIP: readonly Mutation[] = [
   },
   {
     rule: 'recovery is raised before the shards are taken',
-    file: 'src/roles/pserver/tasks/service.ts',
-    find: '  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: '    const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     replace:
-      '  if (!loaded.exact) await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);\n  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
+      '    if (!loaded.exact) await this.#own(due, loaded);\n    const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',
     schedules: { mode: 'async' },
   },
   {
     rule: 'a restored pserver raises recovery',
-    file: 'src/roles/pserver/tasks/service.ts',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
     find: 'loaded.exact ? 0 : await raiseRecovery(context, fence)',
     replace: '0',
     schedules: { mode: 'async' },
@@ -67,6 +67,28 @@ export const OWNERSHIP: readonly Mutation[] = [
     find: 'const raised = await raiseTimeline(options.context, options.fence, rolledBack);\n  return loadCut(options, raised.cut);',
     replace: 'return loadCut(options, cut);',
     schedules: { mode: 'sync' },
+  },
+  {
+    rule: 'a unit is taken only when its owner is gone',
+    file: 'src/roles/pserver/take-units.ts',
+    find: '[{ key: keys.ps(owner.index), createRevision: 0n }, ...parting]',
+    replace: 'parting',
+    tests: ['test/roles/pserver/take-units.test.ts'],
+  },
+  {
+    rule: 'a unit is not taken without a parting snapshot that came since',
+    file: 'src/roles/pserver/take-units.ts',
+    find: 'return owner.index === me.index ? parting : [{ key: keys.ps(owner.index), createRevision: 0n }, ...parting];',
+    replace:
+      'return owner.index === me.index || parting === undefined ? [] : [{ key: keys.ps(owner.index), createRevision: 0n }];',
+    tests: ['test/roles/pserver/take-units.test.ts'],
+  },
+  {
+    rule: 'a pserver that should take a unit is waited for',
+    file: 'src/core/units/orphans.ts',
+    find: 'nowMs - sinceMs >= boundMs',
+    replace: 'nowMs >= sinceMs',
+    tests: ['test/core/units/orphans.test.ts'],
   },
   {
     rule: 'a head changes only as it was read',

@@ -46,7 +46,7 @@ export const TASKS: readonly Mutation[] = [
   },
   {
     rule: 'a parting snapshot becomes the newest file before its shards are taken',
-    file: 'src/roles/pserver/tasks/service.ts',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
     find: 'await adoptParting({',
     replace: 'if (Number.isNaN(snapshot)) await adoptParting({',
     schedules: { mode: 'async' },
@@ -68,8 +68,8 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'values pulled before a unit was loaded from a file are of an unknown age',
     file: 'src/roles/pserver/shards.ts',
-    find: 'if (!isContinued) this.#comparable = [];',
-    replace: '',
+    find: '    this.#comparable = [];\n  }',
+    replace: '  }',
     tests: ['test/roles/pserver/shards.test.ts'],
   },
   {

@@ -254,7 +254,7 @@ export class Supervisor {
     };
     const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
     return {
-      host: { clock: process.clock, random: process.random, disk: new ProcessDisk(process, this.machine), log },
+      host: { clock: process.clock, random: process.random, disk: this.#diskOf(process), log },
       network: network.of(process),
       store: new ProcessStore(store, process),
       keys: KEYS,
@@ -270,6 +270,15 @@ export class Supervisor {
       ...(this.#options.shape.isCapturedByShard ? { extentBytes: 1 } : {}),
       makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
     };
+  }
+
+  #diskOf(process: SimulatedProcess): ProcessDisk {
+    const { shape } = this.#options;
+    const others = (index: number): Machine | undefined =>
+      shape.isFolderShared && this.member.role === 'pserver'
+        ? this.#cluster.named(`pserver ${index}`).machine
+        : undefined;
+    return new ProcessDisk(process, this.machine, others);
   }
 
   #poisoned(process: SimulatedProcess): void {

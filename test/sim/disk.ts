@@ -5,7 +5,7 @@
 import type { Disk, DiskFile, FileFacts } from '../../src/base/seams.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
 import type { Dice } from './dice.ts';
-import { CHECKPOINTS_DIR } from './paths.ts';
+import { CHECKPOINTS_DIR, indexOfPath } from './paths.ts';
 import { never, type SimulatedProcess } from './process.ts';
 
 /** Outlives its processes. */
@@ -81,10 +81,13 @@ const SYNC_MS = [0.5, 8] as const;
 export class ProcessDisk implements Disk {
   readonly #process: SimulatedProcess;
   readonly #machine: Machine;
+  readonly #others: (index: number) => Machine | undefined;
 
-  constructor(process: SimulatedProcess, machine: Machine) {
+  /** `others`: where the files of other pservers are read, if this machine sees them. */
+  constructor(process: SimulatedProcess, machine: Machine, others: (index: number) => Machine | undefined) {
     this.#process = process;
     this.#machine = machine;
+    this.#others = others;
   }
 
   makeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.makeFolder(path));
@@ -95,16 +98,21 @@ export class ProcessDisk implements Disk {
   remove = (path: string): Promise<void> => this.#at(path, () => this.#machine.remove(path));
   list = (path: string): Promise<string[]> => this.#at(path, (disk) => disk.list(path));
   exists = (path: string): Promise<boolean> =>
-    this.#call(async (disk) => !this.#machine.hides(path) && disk.exists(path));
+    this.#call(async () => !this.#machine.hides(path) && this.#diskOf(path).exists(path));
   inspect = (path: string): Promise<FileFacts | undefined> =>
-    this.#call(async (disk) => (this.#machine.hides(path) ? undefined : disk.inspect(path)));
+    this.#call(async () => (this.#machine.hides(path) ? undefined : this.#diskOf(path).inspect(path)));
   freeBytes = (path: string): Promise<number> => this.#call((disk) => disk.freeBytes(path));
 
   #at<T>(path: string, run: (disk: SimulatedDisk) => Promise<T>, range?: readonly [number, number]): Promise<T> {
-    return this.#call(async (disk) => {
+    return this.#call(async () => {
       if (this.#machine.hides(path)) throw absent(path);
-      return run(disk);
+      return run(this.#diskOf(path));
     }, range);
+  }
+
+  #diskOf(path: string): SimulatedDisk {
+    const index = indexOfPath(path);
+    return ((index === undefined ? undefined : this.#others(index)) ?? this.#machine).disk;
   }
 
   #fileOf(file: DiskFile): DiskFile {

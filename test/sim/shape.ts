@@ -9,6 +9,8 @@ export interface ClusterShape {
   readonly units: number;
   /** Every operation of a pserver's disk takes so many times longer. */
   readonly diskSlowness: number;
+  /** Every pserver sees the files of all. */
+  readonly isFolderShared: boolean;
   /** Each shard of a file is captured and written by itself, so that updates come in between. */
   readonly isCapturedByShard: boolean;
 }
@@ -20,6 +22,7 @@ export const SMALL: ClusterShape = {
   shards: 6,
   units: 4,
   diskSlowness: 1,
+  isFolderShared: false,
   isCapturedByShard: false,
 };
 
@@ -38,6 +41,7 @@ export function drawShape(seed: number): ClusterShape {
     shards,
     units: createDice(seed, 'units').whole(pservers, shards),
     diskSlowness: dice.pick([1, 1, 8, 40]),
+    isFolderShared: createDice(seed, 'folder').chance(0.6),
     isCapturedByShard: dice.chance(0.6),
   };
 }

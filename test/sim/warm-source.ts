@@ -1,8 +1,8 @@
 /** The checkpoint of another job, of two pservers, which a simulated job begins from. */
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
-import { plannedUnits } from '../../src/core/placement.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
+import { plannedShards } from '../checkpoint/cluster-fixture.ts';
 import { emptyParameters, jobOf, metaOf, momentOf, uuidOf } from '../checkpoint/fixture.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
 import { createDice } from './dice.ts';
@@ -36,7 +36,7 @@ export async function warmSource(mode: Mode): Promise<ReadonlyMap<string, Uint8A
     await writeCheckpointFile({
       ...{ disk, folder: WARM_FROM, parameters, momentOf: momentOf() },
       meta: metaOf(job, { index, uuid, jobName: 'source' }),
-      shards: plannedUnits(index, PSERVERS, job.shards),
+      shards: plannedShards(index, PSERVERS, job.shards),
     });
     const path = `${WARM_FROM}/${index}/${uuid}`;
     files.set(path, disk.content(path)!);

@@ -1,7 +1,7 @@
-/** What follows from the record of a job: the records of its pushes, and what its placement is of. */
+/** What follows from the record of a job: the records of its pushes, and how its shards are grouped. */
 import { createRoundPlan, type RoundPlan } from '../../core/rounds/plan.ts';
 import { createPushPlan, type PushPlan, type PushPlanOptions } from '../../core/shard/push-plan.ts';
-import type { PlacedJob } from '../placement/placement-view.ts';
+import type { Grouping } from '../../core/units/units.ts';
 import type { JobRecord } from './job-record.ts';
 
 export const pushPlanOf = (record: JobRecord): PushPlan => createPushPlan(planOptionsOf(record));
@@ -20,8 +20,7 @@ function planOptionsOf({ train, job }: JobRecord): PushPlanOptions {
   return { records, tasks, recordsPerTask, maxBadRecords, batchSize, pushEvery: mode === 'sync' ? 1 : pushEvery };
 }
 
-/** What a placement of the job is of. */
-export function placedJob({ units, job }: Pick<JobRecord, 'units' | 'job'>): PlacedJob {
-  const { shards, pservers } = job.cluster;
-  return { shards, units, pservers };
-}
+/** How the shards of the job are grouped. */
+export const groupingOf = ({ units, job }: Pick<JobRecord, 'units' | 'job'>): Grouping => {
+  return { shards: job.cluster.shards, units };
+};

@@ -11,7 +11,6 @@ import { followKey } from '../../store/follow-key.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { StoreContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';
-import { checkDesired } from '../placement/ps-desired.ts';
 import { type JobRecord, parsePasses } from './job-record.ts';
 
 export interface RecordHandlers {
@@ -60,17 +59,15 @@ export function followRecord(context: StoreContext, record: JobRecord, handlers:
 }
 
 /**
- * For a pserver that has claimed its index, from which on none of this can change. Throws `JobChanged`, or `Resized`
- * when the job was restored to another number of pservers.
+ * For a pserver that has claimed its index, from which on none of this can change. Throws `JobChanged`.
  */
 export async function checkRecord(context: StoreContext, record: JobRecord): Promise<void> {
   const { store, keys } = context;
-  const gets = [keys.job, keys.psDesired, keys.passesDesired].map((get) => ({ get }));
+  const gets = [keys.job, keys.passesDesired].map((get) => ({ get }));
   const { results } = await retryStore(context, () => store.txn({ if: [], then: gets }));
-  const [job, desired, passes] = results;
+  const [job, passes] = results;
   const change = otherJob(record, job) ?? (passes && otherPasses(record, passes));
   if (change !== undefined) throw change;
-  if (desired !== undefined) checkDesired(desired, record.job.cluster.pservers);
 }
 
 /** Only the id, since another version may have published the job. */

@@ -7,11 +7,11 @@ import { type Grouping, shardsOfUnit } from '../../core/units/units.ts';
 import { follow } from '../../store/follow.ts';
 import { followKey } from '../../store/follow-key.ts';
 import type { Keys } from '../../store/keys.ts';
-import type { KeyValue } from '../../store/store.ts';
-import type { ClusterContext } from '../context.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
+import type { StoreContext } from '../context.ts';
 import { createSignal, type Signal } from '../waiting.ts';
 import { parseHead } from './heads.ts';
-import { checkDesired } from './ps-desired.ts';
+import { parseDesired } from './ps-desired.ts';
 
 export interface PlacedPserver {
   readonly index: number;
@@ -44,9 +44,19 @@ export interface PlacementView {
   missing(): string;
   /** Indexes with a live pserver. */
   liveIndexes(): number[];
+  /** The number of pservers that the job should have; undefined until the store has answered. */
+  desired(): number | undefined;
+  /** Units without a live primary; none until the store has answered. */
+  orphans(): OrphanUnit[];
   /** Whether this very owner still has its index; true until the store has answered. */
   isLive(index: number, token: bigint): boolean;
   cancel(): void;
+}
+
+export interface OrphanUnit {
+  readonly unit: number;
+  /** Undefined when it never had a primary. */
+  readonly head: KeyValue | undefined;
 }
 
 interface Mirror {
@@ -54,22 +64,17 @@ interface Mirror {
   loaded: boolean;
 }
 
-/** What a placement is of. */
-export interface PlacedJob extends Grouping {
-  /** That the job should have. */
-  readonly pservers: number;
-}
-
-/** `onFatal` also gets `Resized`: the number of pservers is no longer the one that the caller started with. */
+/** `onFatal` is told when the store cannot be followed any more. */
 export function followPlacement(
-  context: ClusterContext,
-  job: PlacedJob,
+  context: Pick<StoreContext, 'host' | 'store' | 'keys'>,
+  job: Grouping,
   onFatal: (error: Error) => void,
 ): PlacementView {
   const { keys, store } = context;
   const changed = createSignal();
   const owners: Mirror = { entries: new Map(), loaded: false };
   const heads: Mirror = { entries: new Map(), loaded: false };
+  let desired: number | undefined;
   let version = 0;
   let built: Built | undefined;
 
@@ -101,17 +106,19 @@ export function followPlacement(
     changed.notify();
   };
   const onDesired = (entry: KeyValue | undefined): void => {
-    if (entry !== undefined) checkDesired(entry, job.pservers);
+    if (entry === undefined) return;
+    desired = parseDesired(entry);
+    invalidate();
   };
   const cancels = [
     mirror(keys.psPrefix, owners),
     mirror(keys.headsPrefix, heads),
     followKey(store, keys.psDesired, { onValue: onDesired, onEnd: onFatal }, context.host.clock),
   ];
-  const isLoaded = (): boolean => owners.loaded && heads.loaded;
+  const isLoaded = (): boolean => owners.loaded && heads.loaded && desired !== undefined;
   const view = (): Built => {
     if (!isLoaded()) return { placement: undefined, missing: 'the store' };
-    built ??= build(context, job, owners.entries, heads.entries, version);
+    built ??= build(keys, { ...job, desired: desired! }, { owners: owners.entries, heads: heads.entries, version });
     return built;
   };
   return {
@@ -121,6 +128,8 @@ export function followPlacement(
     version: () => version,
     missing: () => view().missing,
     liveIndexes: () => liveIndexes(keys, owners.entries),
+    desired: () => desired,
+    orphans: () => (isLoaded() ? orphansIn(keys, job, owners.entries, heads.entries) : []),
     isLive: (index, token) => !owners.loaded || owners.entries.get(keys.ps(index))?.createRevision === token,
     cancel: () => {
       for (const cancel of cancels) cancel();
@@ -139,24 +148,44 @@ interface PlacedUnit extends LedUnit {
   readonly owner: KeyValue;
 }
 
-function build(
-  { keys }: ClusterContext,
-  job: PlacedJob,
-  owners: ReadonlyMap<string, KeyValue>,
-  heads: ReadonlyMap<string, KeyValue>,
-  version: number,
-): Built {
+type Entries = ReadonlyMap<string, KeyValue>;
+
+function placedIn(keys: Keys, { units }: Grouping, owners: Entries, heads: Entries): PlacedUnit[] {
   const placed: PlacedUnit[] = [];
-  for (let unit = 0; unit < job.units; unit++) {
+  for (let unit = 0; unit < units; unit++) {
     const entry = heads.get(keys.head(unit));
     const head = entry && parseHead(entry.key, entry.value);
     const owner = head && owners.get(keys.ps(head.primary.index));
     if (head === undefined || owner?.createRevision.toString() !== head.primary.token) continue;
     placed.push({ unit, led: head.led, owner });
   }
+  return placed;
+}
+
+function orphansIn(keys: Keys, job: Grouping, owners: Entries, heads: Entries): OrphanUnit[] {
+  const placed = new Set(placedIn(keys, job, owners, heads).map(({ unit }) => unit));
+  const all = Array.from({ length: job.units }, (_, unit) => unit);
+  return all.filter((unit) => !placed.has(unit)).map((unit) => ({ unit, head: heads.get(keys.head(unit)) }));
+}
+
+interface Wanted extends Grouping {
+  readonly desired: number;
+}
+
+function build(
+  keys: Keys,
+  job: Wanted,
+  { owners, heads, version }: { owners: Entries; heads: Entries; version: number },
+): Built {
+  const placed = placedIn(keys, job, owners, heads);
   if (placed.length < job.units) {
     return { placement: undefined, missing: missingIn(job, liveIndexes(keys, owners), job.units - placed.length) };
   }
+  return { placement: placementOf(keys, job, placed, version), missing: '' };
+}
+
+/** Of all units. */
+function placementOf(keys: Keys, job: Grouping, placed: readonly PlacedUnit[], version: number): Placement {
   const byOwner = [...Map.groupBy(placed, ({ owner }) => owner)].map(([owner, units]) => {
     return { index: indexIn(keys, owner.key), owner, units };
   });
@@ -167,13 +196,25 @@ function build(
     for (const { unit } of units) for (const shard of shardsOfUnit(unit, job)) primaryOf[shard] = position;
     return { index, address: owner.value, token: owner.createRevision, stamp: stampOf(led, job), units: led };
   });
-  return { placement: { version, primaryOf, pservers }, missing: '' };
+  return { version, primaryOf, pservers };
 }
 
-function missingIn(job: PlacedJob, live: readonly number[], orphans: number): string {
-  const absent = Array.from({ length: job.pservers }, (_, index) => index).filter((index) => !live.includes(index));
+/** The placement as it is now; undefined when a unit lacks a live primary. */
+export async function readPlacement(store: Store, keys: Keys, job: Grouping): Promise<Placement | undefined> {
+  const [owners, heads] = await Promise.all(
+    [keys.psPrefix, keys.headsPrefix].map(async (prefix) => {
+      const { entries } = await store.range({ prefix });
+      return new Map(entries.map((entry) => [entry.key, entry]));
+    }),
+  );
+  const placed = placedIn(keys, job, owners!, heads!);
+  return placed.length < job.units ? undefined : placementOf(keys, job, placed, 0);
+}
+
+function missingIn(job: Wanted, live: readonly number[], orphans: number): string {
+  const absent = Array.from({ length: job.desired }, (_, index) => index).filter((index) => !live.includes(index));
   if (absent.length === 0) return `pservers to take ${orphans} of ${job.units} units of shards`;
-  return `pserver ${absent.join(', ')} (${live.length} of ${job.pservers} are running)`;
+  return `pserver ${absent.join(', ')} (${live.length} of ${job.desired} are running)`;
 }
 
 const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));

@@ -2,6 +2,8 @@
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { openStoredModel } from '../../cluster/client/stored-model.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
+import { groupingOf } from '../../cluster/job/job-plan.ts';
+import { readPlacement } from '../../cluster/placement/placement-view.ts';
 import type { Evaluated } from '../../roles/evaluator/evaluate-files.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
@@ -14,9 +16,9 @@ export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
 
 export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
   const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
-  const live = await retryStore(() => store.range({ prefix: keys.psPrefix }));
+  const placement = await retryStore(() => readPlacement(store, keys, groupingOf(record)));
   const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
-  if (live.entries.length === record.job.cluster.pservers && !(await retryStore(hasEnded))) {
+  if (placement !== undefined && !(await retryStore(hasEnded))) {
     const scored = await whileJobRuns(job, signal, (stopSignal, onFatal) => scoreLive(job, score, stopSignal, onFatal));
     if (scored !== undefined) return { ...scored, from: 'pservers' };
     host.log.info('the job ended in the meantime: scoring its checkpoints');

@@ -118,15 +118,16 @@ function storedJson(stored: StoredProgress | undefined): object {
   return { pass, rounds: { total: stored.total, round: stored.round, records: stored.records } };
 }
 
-/** From the ledgers of the pserver that applied least; undefined unless all pservers answered. */
+/** From the ledgers of the pserver that applied least; undefined unless all shards are among those that answered. */
 function leastApplied({ record, processes }: JobStatus): RecordAccount | undefined {
-  const accounts = processes.flatMap(({ answer }) =>
-    answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working'
-      ? [answer.info.account]
+  const working = processes.flatMap(({ answer }) =>
+    answer.kind === 'info' && answer.info.role === 'pserver' && answer.info.state === 'working' && answer.info.units > 0
+      ? [answer.info]
       : [],
   );
-  if (accounts.length < record.job.cluster.pservers) return undefined;
-  return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
+  const shards = working.reduce((sum, one) => sum + one.shards, 0);
+  if (shards !== record.job.cluster.shards) return undefined;
+  return working.map(({ account }) => account).reduce((least, one) => (one.applied < least.applied ? one : least));
 }
 
 function processJson({ role, id, address, lease, answer }: LiveProcess): object {

@@ -18,9 +18,9 @@ export function statusOf(view: PlacementView): ClusterStatus {
 /** Follows the view until cancelled. */
 export function keepClusterStatus(
   context: RoleContext,
-  options: { fence: Fence; view: PlacementView; pservers: number; onFatal: (error: unknown) => void },
+  options: { fence: Fence; view: PlacementView; onFatal: (error: unknown) => void },
 ): Cancel {
-  const { fence, view, pservers, onFatal } = options;
+  const { fence, view, onFatal } = options;
   const stop = new AbortController();
   let written = '';
   const loop = async (): Promise<void> => {
@@ -32,7 +32,7 @@ export function keepClusterStatus(
       const value = JSON.stringify(status);
       if (value !== written) await write(context, fence, value, stop.signal);
       written = value;
-      for (let index = 0; index < pservers; index++) {
+      for (const index of await recorded(context, stop.signal)) {
         if (!status.nodes.includes(index)) await markGone(context, fence, index, stop.signal);
       }
       await view.changed.until(() => view.version() !== seen || undefined, stop.signal);
@@ -40,6 +40,13 @@ export function keepClusterStatus(
   };
   loop().catch(unlessStopped(stop.signal, onFatal));
   return () => stop.abort();
+}
+
+/** Indexes of pservers that have said something of themselves. */
+async function recorded(context: RoleContext, signal: AbortSignal): Promise<number[]> {
+  const { store, keys } = context;
+  const { entries } = await retryStore(context, () => store.range({ prefix: keys.pserversPrefix }), signal);
+  return entries.map(({ key }) => Number(key.slice(keys.pserversPrefix.length)));
 }
 
 /**

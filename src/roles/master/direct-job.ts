@@ -2,7 +2,7 @@
 import type { Cancel } from '../../base/seams.ts';
 import { createPserverGroup } from '../../cluster/client/pserver-group.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
-import { placedJob } from '../../cluster/job/job-plan.ts';
+import { groupingOf } from '../../cluster/job/job-plan.ts';
 import { followPlacement } from '../../cluster/placement/placement-view.ts';
 import { createSignal, type Signal } from '../../cluster/waiting.ts';
 import { keepClusterStatus } from './cluster-status.ts';
@@ -23,10 +23,9 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const crash = new AbortController();
   const onFatal = (error: unknown): void => crash.abort(error);
   const stopSignal = AbortSignal.any([options.stopSignal, crash.signal]);
-  const view = followPlacement(context, placedJob(record), onFatal);
+  const view = followPlacement(context, groupingOf(record), onFatal);
   const group = createPserverGroup(context, record, view, options.secret);
-  const { pservers } = record.job.cluster;
-  const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, pservers, onFatal });
+  const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, onFatal });
   const cancels: Cancel[] = [];
   try {
     const model = modelOf(record, context);

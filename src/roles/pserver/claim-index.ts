@@ -2,13 +2,13 @@
  * Claims `/ps/<index>`: the wanted index, or the first free one below `/ps_desired`
  * (seeds/distributed-training.en.md, "Parameter Server Process").
  */
-
+import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { askInfoAt } from '../../cluster/job/ask-info.ts';
 import { claimKey, type HeldLease, lossOf } from '../../cluster/ownership.ts';
-import { createSignal, logWaiting } from '../../cluster/waiting.ts';
+import { createSignal, logWaiting, type Signal } from '../../cluster/waiting.ts';
 import type { Fence } from '../../store/fence.ts';
 import { follow } from '../../store/follow.ts';
 
@@ -20,8 +20,9 @@ export interface ClaimIndexOptions {
   /** `host:port` of this pserver. */
   readonly address: string;
   readonly wanted: number | undefined;
-  /** `/ps_desired`. */
-  readonly desired: number;
+  /** `/ps_desired`, and when it changes. */
+  readonly desired: () => number;
+  readonly desiredChanged: Signal;
   readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
 }
@@ -32,23 +33,23 @@ export interface ClaimedIndex {
 }
 
 export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedIndex> {
-  const { desired, wanted } = options;
+  const { wanted } = options;
+  const desired = options.desired();
   if (wanted !== undefined && wanted >= desired) {
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
-  const candidates = wanted === undefined ? Array.from({ length: desired }, (_, index) => index) : [wanted];
-  const taken = await tryCandidates(options, candidates);
+  const taken = await tryCandidates(options);
   if ('index' in taken) return taken;
-  return waitAndClaim(options, candidates, taken.holder);
+  return waitAndClaim(options, taken.holder);
 }
 
-async function tryCandidates(
-  options: ClaimIndexOptions,
-  candidates: readonly number[],
-): Promise<ClaimedIndex | { readonly holder: string }> {
+const candidatesOf = ({ wanted, desired }: ClaimIndexOptions): number[] =>
+  wanted === undefined ? Array.from({ length: desired() }, (_, index) => index) : [wanted];
+
+async function tryCandidates(options: ClaimIndexOptions): Promise<ClaimedIndex | { readonly holder: string }> {
   const { context, lease, address } = options;
   let holder = '';
-  for (const index of candidates) {
+  for (const index of candidatesOf(options)) {
     const claim = await claimKey(context, { key: context.keys.ps(index), value: address, lease });
     if (claim.outcome === 'owned') return { index, fence: claim.fence };
     holder = claim.by.value;
@@ -61,11 +62,7 @@ async function tryCandidates(
  * after that only an owner that answers is alive: if the whole machine was suspended for a while, a lease outlives its
  * process by more. Throws `IndexTaken` when the owner is alive.
  */
-async function waitAndClaim(
-  options: ClaimIndexOptions,
-  candidates: readonly number[],
-  holder: string,
-): Promise<ClaimedIndex> {
+async function waitAndClaim(options: ClaimIndexOptions, holder: string): Promise<ClaimedIndex> {
   const { wanted, lease } = options;
   const { clock, log } = options.context.host;
   const stopped = AbortSignal.any([options.stopSignal, lease.lost]);
@@ -77,13 +74,17 @@ async function waitAndClaim(
     changed.notify();
   });
   const cancels = [
+    followDesired(options, () => {
+      mayBeFree = true;
+      changed.notify();
+    }),
     followIndexes(options, () => {
       mayBeFree = true;
       changed.notify();
     }),
     logWaiting(clock, log, () =>
       wanted === undefined
-        ? `a free index: all ${candidates.length} are held; standing by`
+        ? `a free index: all ${options.desired()} are held; standing by`
         : `index ${wanted}: held by ${holder}; waiting for its lease to end, in case it is dead`,
     ),
     limit.cancel,
@@ -93,7 +94,7 @@ async function waitAndClaim(
     for (;;) {
       await changed.until(() => (mayBeFree || isLimitReached ? true : undefined), stopped);
       mayBeFree = false;
-      const taken = await tryCandidates(options, candidates);
+      const taken = await tryCandidates(options);
       if ('index' in taken) return taken;
       if (!isLimitReached) continue;
       if (await isAlive(options, taken.holder)) throw indexTaken(wanted!, taken.holder);
@@ -107,6 +108,21 @@ async function waitAndClaim(
   } finally {
     for (const cancel of cancels) cancel();
   }
+}
+
+/** Calls `onMore` when the job is to have more pservers than before. */
+function followDesired({ desired, desiredChanged, stopSignal }: ClaimIndexOptions, onMore: () => void): Cancel {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([stop.signal, stopSignal]);
+  const follow = async (): Promise<never> => {
+    for (;;) {
+      const before = desired();
+      await desiredChanged.until(() => desired() !== before || undefined, signal);
+      onMore();
+    }
+  };
+  follow().catch((error: unknown) => assert(isPaddletError(error, 'Interrupted'), 'only an interruption ends it'));
+  return () => stop.abort();
 }
 
 /** Calls `onFree` when an index may have become free. */

@@ -7,6 +7,7 @@ import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
+import { groupingOf } from '../../cluster/job/job-plan.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -14,11 +15,14 @@ import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
+import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
+import { readRestored } from './files/restored.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
+import { type OrphanWatch, watchOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
 import { createHandler } from './serve.ts';
@@ -50,6 +54,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let recoveries: RecoveryView | undefined;
   let cuts: CutView | undefined;
   let master: MasterSecret | undefined;
+  let view: PlacementView | undefined;
   const fatal = new AbortController();
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
@@ -58,14 +63,13 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     try {
       await watch.known;
       waitingFor = 'an index';
+      view = followPlacement(context, groupingOf(record), onFatal);
+      const placed = await loaded(view, AbortSignal.any([watch.stopSignal, fatal.signal]));
       lease = await holdLease(context, record.job.cluster.leaseTtlMs);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
-        context,
-        lease,
-        address: listening.address,
-        wanted: options.index,
-        desired: record.job.cluster.pservers,
+        ...{ context, lease, address: listening.address, wanted: options.index },
+        ...{ desired: () => placed.desired()!, desiredChanged: placed.changed },
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });
@@ -74,17 +78,17 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       failPoint('pserver.claimed');
       waitingFor = 'its shards';
       recoveries = followRecovery(context, onFatal);
-      const recovered = recoveries;
-      await recovered.changed.until(() => recovered.current(), stopSignal);
+      await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
       await announce(owned, 'loading');
-      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
       const onWaiting = (what = 'its shards'): void => {
         waitingFor = what;
       };
-      const start = { folder, metrics, recoveries, cuts, master, stopSignal, onWaiting, onFatal };
+      const orphans = await watchOwnOrphans(owned, placed, stopSignal);
+      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
+      const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
       return await serveUntilStopped(owned, service, watch, fatal.signal);
     } catch (error) {
@@ -105,10 +109,31 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     cuts?.cancel();
     master?.cancel();
     await service?.stopSaving();
+    view?.cancel();
     await lease?.release();
     await listening.server.close();
   }
 }
+
+async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<PlacementView> {
+  await view.changed.until(() => view.isLoaded() || undefined, stopSignal);
+  return view;
+}
+
+const known = ({ changed, current }: RecoveryView, stopSignal: AbortSignal): Promise<unknown> =>
+  changed.until(current, stopSignal);
+
+/** From when this pserver is seen as live, by itself as by others. */
+async function watchOwnOrphans(owned: OwnedIndex, view: PlacementView, stopSignal: AbortSignal): Promise<OrphanWatch> {
+  const { context, record, index, fence } = owned;
+  const restored = await readRestored(context);
+  await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
+  const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
+  return watchOrphans({ clock: context.host.clock, view, index, restored, boundMs });
+}
+
+/** So many lease times a pserver is waited for that should take units before another one takes them. */
+const ORPHAN_LEASES = 2;
 
 const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
   role: 'pserver',
@@ -118,7 +143,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'metrics' | 'master' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */
@@ -134,7 +159,7 @@ async function startService(owned: OwnedIndex, options: StartOptions): Promise<S
     const own = { ...options, context, record, index, fence, lease, spec };
     return await (cuts === undefined ? startTaskService(own) : startRoundService({ ...own, cuts }));
   } catch (error) {
-    if (isPaddletError(error, 'ParametersLost', 'CheckpointMissing', 'CheckpointCorrupt')) {
+    if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) {
       await failJob(context, fence, `pserver ${index}`, error);
     }
     throw error;

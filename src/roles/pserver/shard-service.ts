@@ -1,4 +1,4 @@
-/** What a pserver does with the shards that it has taken: serves them and saves them. Each mode implements it. */
+/** What a pserver does with units of shards: takes them, serves them and saves them. Each mode implements it. */
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
@@ -8,6 +8,7 @@ import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import type { PserverMetrics } from './metrics.ts';
+import type { OrphanWatch } from './orphan-watch.ts';
 import type { Serving } from './serving.ts';
 
 export interface ShardServiceOptions {
@@ -26,6 +27,8 @@ export interface ShardServiceOptions {
   readonly onWaiting: (what: string | undefined) => void;
   readonly metrics: PserverMetrics;
   readonly master: Pick<MasterSecret, 'check'>;
+  /** Units that this pserver is to take. */
+  readonly orphans: OrphanWatch;
   /** Ends the process: the index was lost while saving, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }

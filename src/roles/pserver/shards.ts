@@ -90,9 +90,15 @@ export class OwnedShards {
     );
     this.ledgers.add(shards, positions.ledgers);
     for (const shard of shards) this.#seqs[shard] = positions.seqs.get(shard) ?? 0;
-    if (!isContinued) this.#comparable = [];
+    if (!isContinued) this.#loaded(shards);
     this.heads.add(owned);
     this.#changed();
+  }
+
+  /** Versions go on from the highest position, and none that was told before can be compared. */
+  #loaded(shards: readonly number[]): void {
+    for (const shard of shards) this.#updates = Math.max(this.#updates, this.#seqs[shard]!);
+    this.#comparable = [];
   }
 
   /** A unit leaves, with its memory. */

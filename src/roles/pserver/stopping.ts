@@ -3,13 +3,12 @@ import { type Backoff, backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
-import { type HeldLease, lossOf } from '../../cluster/ownership.ts';
-import { sameOwner } from '../../cluster/placement/heads.ts';
+import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
+import { parseHead, sameOwner } from '../../cluster/placement/heads.ts';
 import { orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
-import { readPlannedHeads } from './take-units.ts';
 
 /** `fatal` aborts with the error that ends this process. */
 export async function serveUntilStopped(
@@ -142,14 +141,13 @@ async function part(
   throw loss;
 }
 
-/** True while no other pserver has taken all of the shards. */
-async function isNamedByHeads({ context, index, fence, record }: OwnedIndex): Promise<boolean> {
-  const { pservers } = record.job.cluster;
-  const { units } = record;
+/** True while no other pserver has taken all of the units. */
+async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<boolean> {
+  const { keys, store } = context;
   const me = { index, token: fence.token.toString() };
   try {
-    const heads = await readPlannedHeads(context, { index, pservers, units });
-    return heads.some(({ head }) => head !== undefined && sameOwner(head.primary, me));
+    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
+    return entries.some(({ key, value }) => sameOwner(parseHead(key, value).primary, me));
   } catch (error) {
     // Stopped while the store did not answer.
     if (isPaddletError(error, 'Interrupted')) return false;

@@ -6,7 +6,7 @@ import { createParameterClient } from '../../cluster/client/parameter-client.ts'
 import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
-import { placedJob } from '../../cluster/job/job-plan.ts';
+import { groupingOf } from '../../cluster/job/job-plan.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
@@ -54,7 +54,7 @@ export async function trainJob(context: RoleContext, options: TrainJobOptions): 
   const fatal = new AbortController();
   const stopSignal = AbortSignal.any([watch.stopSignal, fatal.signal]);
   const onFatal = (error: Error): void => fatal.abort(error);
-  const view = followPlacement(context, placedJob(record), onFatal);
+  const view = followPlacement(context, groupingOf(record), onFatal);
   const group = createPserverGroup(context, record, view);
   const master = createMasterClient(context, onFatal);
   let unregister: (() => Promise<void>) | undefined;

@@ -12,13 +12,13 @@ import {
   warmPlanSchema,
   withZeros,
 } from '../../../src/checkpoint/load/warm-plan.ts';
-import { plannedUnits } from '../../../src/core/placement.ts';
 import { freshState } from '../../../src/tensor/fresh-state.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { plannedShards } from '../cluster-fixture.ts';
 import { emptyParameters, fill, IDS, jobOf, metaOf, momentOf, uuidOf } from '../fixture.ts';
 
 const FOLDER = '/old/checkpoints';
@@ -42,7 +42,7 @@ beforeEach(async () => {
       folder: FOLDER,
       meta: metaOf(OLD, { index, uuid: uuidOf(10 + index), jobName: 'old' }),
       parameters: old,
-      shards: plannedUnits(index, 2, OLD.shards),
+      shards: plannedShards(index, 2, OLD.shards),
       momentOf: momentOf(),
     });
   }
@@ -72,7 +72,7 @@ async function startOne(
   const kept = warmPlanSchema.parse(JSON.parse(JSON.stringify(plan)));
   const spec = withZeros(job.spec, kept.zeroed);
   const into = createParameters({ spec, seed: 99, shards: job.shards });
-  const shards = plannedUnits(index, job.pservers, job.shards);
+  const shards = plannedShards(index, job.pservers, job.shards);
   for (const shard of shards) into.addShard(shard);
   const { shards: shardCount } = job;
   return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, shardCount, shards, into }) };
@@ -281,7 +281,7 @@ describe('files', () => {
     const plan = await planFor(NEW);
     fill(old, OLD, IDS, 8);
     const meta = metaOf(OLD, { index: 0, uuid: uuidOf(20), jobName: 'old' });
-    const shards = plannedUnits(0, 2, OLD.shards);
+    const shards = plannedShards(0, 2, OLD.shards);
     await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters: old, shards, momentOf: momentOf(500) });
     const held = (await start(NEW, plan)).map(({ into }) => into);
     const [rows] = tableOf(held, 0);

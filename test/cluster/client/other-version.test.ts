@@ -71,6 +71,8 @@ it('a request to the pservers is repeated with the next placement', async () => 
     current: () => placement,
     version: () => placement.version,
     missing: () => 'nothing',
+    desired: () => undefined,
+    orphans: () => [],
     liveIndexes: () => [0],
     isLive: (_index, token) => token === placement.pservers[0]!.token,
     cancel: () => {},

@@ -78,11 +78,6 @@ describe.each(CHANGES)('%s', (_what, change, message) => {
   });
 });
 
-it('another number of pservers is refused to one that claims its index', async () => {
-  write({ put: keys().psDesired, value: '3' });
-  await expect(checkRecord(process.context, record)).rejects.toMatchObject({ code: 'Resized' });
-});
-
 it('a job that is removed while it is being read is waited for again', async () => {
   const waiting = waitForJob(process.context);
   // The job was seen; it is read next.

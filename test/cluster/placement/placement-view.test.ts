@@ -1,6 +1,5 @@
 /** The placement: complete when every unit has a live primary. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isPaddletError } from '../../../src/base/errors.ts';
 import { takenBy } from '../../../src/cluster/placement/heads.ts';
 import { followPlacement, type PlacementView } from '../../../src/cluster/placement/placement-view.ts';
 import { stampOf } from '../../../src/core/placement.ts';
@@ -8,7 +7,7 @@ import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { aStore, Master } from '../../roles/master/tasks/service-rig.ts';
 
 /** Unit 0 has the shards 0 and 3, unit 1 has 1 and 4, unit 2 has 2. */
-const JOB = { units: 3, shards: 5, pservers: 2 };
+const JOB = { units: 3, shards: 5 };
 
 let data: MemoryStoreData;
 let master: Master;
@@ -20,6 +19,7 @@ beforeEach(() => {
   data = store.data;
   master = new Master(store.clock, data);
   ends = [];
+  data.txn({ if: [], then: [{ put: master.context.keys.psDesired, value: '2' }] });
 });
 afterEach(() => view.cancel());
 
@@ -42,21 +42,25 @@ const take = (unit: number, index: number, token: bigint, epoch = 1) =>
   );
 
 describe('the number of pservers', () => {
-  it('may not change: then the follower ends', async () => {
-    await desire(2);
+  it('may change: what is missing then is said by it', async () => {
     await begin();
-    await desire(2);
+    expect(view.desired()).toBe(2);
+    expect(view.missing()).toBe('pserver 0, 1 (0 of 2 are running)');
+    await desire(1);
+    expect(view.missing()).toBe('pserver 0 (0 of 1 are running)');
+    await claim(0);
+    expect(view.missing()).toBe('pservers to take 3 of 3 units of shards');
     expect(ends).toEqual([]);
-    await desire(3);
-    expect(ends.map((error) => isPaddletError(error, 'Resized') && error.message)).toEqual([
-      'the job now has 3 pservers; it had 2 when this process started',
-    ]);
   });
 
-  it('ends it at once when that was before it began to follow', async () => {
-    await desire(1);
+  it('is waited for', async () => {
+    data.txn({ if: [], then: [{ delete: master.context.keys.psDesired }] });
     await begin();
-    expect(ends).toHaveLength(1);
+    expect(view.isLoaded()).toBe(false);
+    expect(view.missing()).toBe('the store');
+    expect(view.orphans()).toEqual([]);
+    await desire(2);
+    expect(view.isLoaded()).toBe(true);
   });
 });
 
@@ -82,6 +86,7 @@ describe('a placement', () => {
     await take(1, 0, first);
     expect(view.missing()).toBe('pservers to take 1 of 3 units of shards');
     expect(view.current()).toBeUndefined();
+    expect(view.orphans()).toEqual([{ unit: 2, head: undefined }]);
     await take(2, 3, last);
     const { pservers, primaryOf } = view.current()!;
     expect(pservers.map(({ index }) => index)).toEqual([0, 3]);
@@ -108,5 +113,8 @@ describe('a placement', () => {
     data.txn({ if: [], then: [{ delete: master.context.keys.ps(0) }] });
     await claim(0);
     expect(view.current()).toBeUndefined();
+    expect(view.orphans().map(({ unit, head }) => [unit, head?.modRevision])).toEqual(
+      [0, 1, 2].map((unit) => [unit, data.get(master.context.keys.head(unit))!.modRevision]),
+    );
   });
 });

@@ -27,12 +27,10 @@ afterEach(() => {
 const settle = (): Promise<void> => master.clock.advance(0);
 
 function keep(): void {
+  data.txn({ if: [], then: [{ put: master.context.keys.psDesired, value: String(PSERVERS) }] });
   const onFatal = (error: unknown): void => void master.ends.push(error);
-  const view = followPlacement(master.context, { shards: 1, units: 1, pservers: PSERVERS }, onFatal);
-  cancels.push(
-    view.cancel,
-    keepClusterStatus(master.context, { fence: master.fence, view, pservers: PSERVERS, onFatal }),
-  );
+  const view = followPlacement(master.context, { shards: 1, units: 1 }, onFatal);
+  cancels.push(view.cancel, keepClusterStatus(master.context, { fence: master.fence, view, onFatal }));
 }
 
 function say(index: number, status: 'up' | 'loading'): void {

@@ -95,10 +95,10 @@ describe('a finished job', () => {
     const raised = raise();
     raised.catch(() => {});
     await master.clock.advance(10);
-    const failed = { failed: { code: 'ParametersLost', message: 'gone', by: 'pserver 0' } };
+    const failed = { failed: { code: 'CheckpointCorrupt', message: 'gone', by: 'pserver 0' } };
     write({ put: keys().result, value: JSON.stringify(failed) }, { deletePrefix: keys().psPrefix });
     await master.clock.advance(1_000);
-    await expect(raised).rejects.toMatchObject({ code: 'ParametersLost' });
+    await expect(raised).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
     expect(stored(keys().passesDesired)).toBe('2');
   });
 });

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { RoleContext } from '../../../src/cluster/context.ts';
 import { type HeldLease, holdLease } from '../../../src/cluster/ownership.ts';
+import { createSignal, type Signal } from '../../../src/cluster/waiting.ts';
 import { claimIndex } from '../../../src/roles/pserver/claim-index.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { asyncPserver, waitingPserver, waitingTrainer } from '../../cluster/role-infos.ts';
@@ -17,6 +18,8 @@ let process: Master;
 let holder: object | undefined;
 let asked: number;
 let lease: HeldLease;
+let desired: number;
+let desiredChanged: Signal;
 
 beforeEach(async () => {
   const store = aStore();
@@ -24,6 +27,8 @@ beforeEach(async () => {
   process = new Master(store.clock, data);
   holder = undefined;
   asked = 0;
+  desired = 1;
+  desiredChanged = createSignal();
   lease = await holdLease(process.context, LEASE_TTL_MS);
   data.txn({ if: [], then: [{ put: process.context.keys.ps(0), value: HOLDER }] });
 });
@@ -47,7 +52,8 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     lease,
     address: 'here:1',
     wanted,
-    desired: 1,
+    desired: () => desired,
+    desiredChanged,
     leaseTtlMs: LEASE_TTL_MS,
     stopSignal: new AbortController().signal,
   });
@@ -107,4 +113,15 @@ it('without a wanted one, no holder is asked', async () => {
   await longer();
   expect(await stateOf(claimed)).toBe('open');
   expect(asked).toBe(0);
+});
+
+it('stands by until the job is to have more pservers', async () => {
+  const claimed = claim(undefined);
+  claimed.catch(() => {});
+  await longer();
+  expect(await stateOf(claimed)).toBe('open');
+  desired = 2;
+  desiredChanged.notify();
+  await process.clock.advance(0);
+  expect(await claimed).toMatchObject({ index: 1 });
 });

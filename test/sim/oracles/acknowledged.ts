@@ -1,5 +1,6 @@
 /** What a pserver acknowledged is in every later state of its shards, unless it said that they were restored. */
 import { isPaddletError } from '../../../src/base/errors.ts';
+import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { type Answered, indexOf, type Oracle, type World } from './oracle.ts';
 
 /** Async mode. A push is acknowledged under a recovery number; only under a higher one it may be wanted again. */
@@ -22,6 +23,13 @@ export function acknowledgedPushes(world: World): Oracle {
   }
 
   return {
+    wrote({ process, key, before }) {
+      if (process.role !== 'pserver' || before === undefined || !key.startsWith(world.keys.headsPrefix)) return;
+      const { primary } = JSON.parse(before.value) as Head;
+      // It takes units of a pserver that had acknowledged less.
+      if (primary.index === indexOf(process)) return;
+      for (const name of acknowledged.keys()) if (name.startsWith(`${indexOf(process)}/`)) acknowledged.delete(name);
+    },
     answered({ server, request, outcome }) {
       if (isPaddletError(outcome) || server.role !== 'pserver') return;
       if (request.type === 'push' && outcome.type === 'push') {

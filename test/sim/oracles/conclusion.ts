@@ -2,21 +2,21 @@
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import type { SimulatedProcess } from '../process.ts';
-import { indexOf, type Oracle, type World } from './oracle.ts';
+import { indexOf, type Oracle, primaries, type World } from './oracle.ts';
 
 interface ResultValue {
   readonly checkpoints?: readonly { readonly uuid: string }[];
 }
 
 export function conclusion(world: World): Oracle {
-  const { keys, pservers } = world;
+  const { keys } = world;
   /** By pserver: the highest recovery number under which it said which tasks are closed. */
   const asked = new Map<number, number>();
   const raised = new WeakMap<SimulatedProcess, number>();
   const numberIn = (value: string): number => (JSON.parse(value) as { number: number }).number;
 
   function checkReconciled(number: number): void {
-    for (let index = 0; index < pservers; index++) {
+    for (const index of primaries(world)) {
       if ((asked.get(index) ?? 0) >= number) continue;
       world.violated(`recovery ${number} is repaired by answers of pserver ${index} from before it had seen it`);
     }

@@ -7,13 +7,13 @@ import { isPaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
-import { plannedUnits } from '../../../src/core/placement.ts';
+import { plannedPrimary } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
 
 interface Claim {
   readonly token: string;
-  /** When the index was claimed, the last state of its units was in a file. */
+  /** When the index was claimed, the last state of the units that it had led was in a file. */
   readonly wasSaved: boolean;
   readonly timeline: number;
   hasRaised: boolean;
@@ -47,13 +47,16 @@ export function restores(world: World): Oracle {
     return entry && (JSON.parse(entry.value) as Head);
   };
 
-  const ledBy = (token: string): number[] =>
-    Array.from({ length: world.units }, (_, unit) => unit).filter((unit) => headOf(unit)?.primary.token === token);
+  const allUnits = (): number[] => Array.from({ length: world.units }, (_, unit) => unit);
+
+  const ledBy = (token: string): number[] => allUnits().filter((unit) => headOf(unit)?.primary.token === token);
 
   function claimed({ process }: Written): void {
     const index = indexOf(process);
     const timeline = timelineNow();
-    const heads = plannedUnits(index, world.pservers, world.units).map((unit) => ({ unit, head: headOf(unit) }));
+    const heads = allUnits()
+      .map((unit) => ({ unit, head: headOf(unit) }))
+      .filter(({ unit, head }) => (head?.primary.index ?? plannedPrimary(unit, world.pservers)) === index);
     const owned = heads.filter(({ head }) => head !== undefined);
     const states = owned.map(({ unit }) => saved.get(unit));
     const isOne = new Set(heads.map(({ head }) => JSON.stringify([head?.primary, head?.rest]))).size === 1;
@@ -70,7 +73,9 @@ export function restores(world: World): Oracle {
     const claim = claims.get(process);
     if (claim === undefined) return;
     claim.hasRaised = true;
-    if (!claim.wasSaved || (world.mode === 'sync' && timelineNow() > claim.timeline + 1)) return;
+    // What it takes later, of those that do not come back, may have been saved after it had looked.
+    const isFirst = world.mode === 'sync' ? timelineNow() <= claim.timeline + 1 : ledBy(claim.token).length === 0;
+    if (!claim.wasSaved || !isFirst) return;
     world.violated(`${process.name} raised the ${what} although the last state of its shards was saved`);
   }
 
@@ -90,7 +95,7 @@ export function restores(world: World): Oracle {
     const parting = world.get(keys.parting(BigInt(last.primary.token)));
     if (parting !== undefined) {
       // In sync mode the next owner does not publish the snapshot again.
-      if (world.mode === 'sync') saved.delete(unit);
+      if (world.mode === 'sync' || last.primary.index !== indexOf(process)) saved.delete(unit);
       else if (!names(entryOf(indexOf(process)), (JSON.parse(parting.value) as { uuid: string }).uuid)) {
         world.violated(`${process.name} took ${key}, but no entry names the parting snapshot of its former owner`);
       }

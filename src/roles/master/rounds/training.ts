@@ -95,7 +95,6 @@ function openRounds(options: TrainingOptions, { plan, stored, passes, isSaveWant
   const watch = watchRounds({
     ...options,
     stored,
-    pservers: record.job.cluster.pservers,
     onPosition: (position) => {
       passes.observe(position.version);
       service.setDone(position.version >= rounds);

@@ -50,7 +50,6 @@ export interface RoundsWatchOptions {
   readonly group: PserverGroup;
   readonly view: PlacementView;
   readonly stored: CutView;
-  readonly pservers: number;
   /** Whenever a pserver has answered and all are known. */
   readonly onPosition: (position: RoundPosition) => void;
   readonly onFatal: (error: unknown) => void;
@@ -88,10 +87,12 @@ class Watch implements RoundsWatch {
   }
 
   current(): RoundPosition | undefined {
-    const { stored, view, pservers } = this.#options;
+    const { stored, view } = this.#options;
     const timeline = stored.current()?.cut.timeline;
-    const all = [...this.#positions.values()].filter((one) => one.timeline === timeline);
-    if (timeline === undefined || all.length < pservers || view.current() === undefined) return undefined;
+    const placed = view.current()?.pservers;
+    if (timeline === undefined || placed === undefined) return undefined;
+    const all = placed.flatMap(({ index }) => this.#positions.get(index) ?? []);
+    if (all.length < placed.length || all.some((one) => one.timeline !== timeline)) return undefined;
     const version = Math.min(...all.map((one) => one.version));
     const lowest = all.filter((one) => one.version === version);
     const missing = [...new Set(lowest.flatMap((one) => one.missing))].sort((a, b) => a - b);

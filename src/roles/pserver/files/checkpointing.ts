@@ -14,12 +14,16 @@ import type { Snapshots } from './snapshots.ts';
 const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
 
 export interface Checkpointing {
+  /** A save that no request waits for, unless one is running already; `why` is for the log. */
+  saveAtOnce(why: string): void;
   /** What was saved, or undefined when a save was running already. */
   request(): Promise<CheckpointFile | undefined>;
   /**
    * The last save; waits for a running one first. Called again, it gives the same file, or tries again after a failure.
    */
   last(): Promise<CheckpointFile>;
+  /** After `last`: there is more to save, at intervals and a last time again. */
+  resume(): void;
   /** To be called with what has been done so far: saves when it is time to. */
   progressed(passes: number, batches: number): void;
   /** No more saves begin, and none waits for an unreachable store; resolves when none is running. */
@@ -34,12 +38,14 @@ export interface CheckpointingOptions {
   readonly start: { readonly passes: number; readonly batches: number };
   /** Whatever `when` says: what the shards hold is in no checkpoint of this job yet. */
   readonly savesAtOnce: boolean;
+  /** There is nothing to save. */
+  readonly isEmpty: () => boolean;
   /** The index is lost, or a bug. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export function createCheckpointing(options: CheckpointingOptions): Checkpointing {
-  const { clock, log, when, snapshots, onFatal } = options;
+  const { clock, log, when, snapshots, isEmpty } = options;
   let running: Promise<CheckpointFile> | undefined;
   let final: Promise<CheckpointFile> | undefined;
   let stopped = false;
@@ -74,21 +80,18 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
   /** A save that no request waits for. A failure of the disk is logged; the next save may succeed. */
   function begin(why: string): void {
     if (stopped || running !== undefined) return;
+    if (isEmpty()) return void arm();
     log.debug(`saving a checkpoint: ${why}`);
     running = save(false);
-    running.catch((error: unknown) => {
-      // Abandoned by `stop`.
-      if (stopped && isPaddletError(error, 'Interrupted')) return;
-      if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
-      else onFatal(error);
-    });
+    running.catch((error: unknown) => tellFailure(options, stopped, error));
   }
 
   if (options.savesAtOnce) begin('the values of the warm start have none yet');
   else arm();
   return {
+    saveAtOnce: begin,
     async request() {
-      if (running !== undefined || stopped) return undefined;
+      if (running !== undefined || stopped || isEmpty()) return undefined;
       running = save(false);
       return running;
     },
@@ -103,6 +106,11 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
           throw error;
         });
       return final;
+    },
+    resume() {
+      stopped = false;
+      final = undefined;
+      arm();
     },
     progressed(passes, batches) {
       const { everyPasses, everyBatches } = when;
@@ -121,6 +129,14 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
       await settled(final);
     },
   };
+}
+
+/** Of a save that no request waits for. */
+function tellFailure({ log, onFatal }: CheckpointingOptions, isStopped: boolean, error: unknown): void {
+  // Abandoned by `stop`.
+  if (isStopped && isPaddletError(error, 'Interrupted')) return;
+  if (isPaddletError(error, 'CheckpointNotWritten')) log.error(error.message, { hint: error.hint });
+  else onFatal(error);
 }
 
 /** Resolves however the save ends: its own caller gets the error. */

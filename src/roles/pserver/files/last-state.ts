@@ -19,6 +19,8 @@ export interface LastState {
   readonly complaint: string | undefined;
   /** The parting snapshot, when that is what the owner saved last. */
   readonly parting: Generation | undefined;
+  /** Of the key of the parting snapshot: 0n when there is none. */
+  readonly partedAt: bigint;
 }
 
 /**
@@ -37,11 +39,12 @@ export async function lastState(context: RoleContext, { primary, rest }: FormerS
   // Newer than what the primary may have found in `rest` when it took the units.
   if (announced !== undefined) {
     const parting: Generation = parseStoreValue(generationSchema, partingKey, announced.value);
-    return { index, complaint, generations: [parting, ...before], exact: true, parting };
+    const partedAt = announced.modRevision;
+    return { index, complaint, generations: [parting, ...before], exact: true, parting, partedAt };
   }
   const { generations, exact } =
     rest === undefined ? { generations: before, exact: false } : restingFirst(before, rest);
-  return { index, complaint, generations, exact, parting: undefined };
+  return { index, complaint, generations, exact, parting: undefined, partedAt: 0n };
 }
 
 function restingFirst(published: readonly Generation[], { uuid }: Rest): Pick<LastState, 'generations' | 'exact'> {

@@ -36,6 +36,8 @@ export interface LoadRoundsOptions extends FileWait {
 export interface LoadedRounds extends ShardState {
   readonly timeline: number;
   readonly rounds: RoundsMeta;
+  /** Of an exact last state: when its owner had parted, by its token; 0n if it had not. */
+  readonly partedAt: ReadonlyMap<string, bigint>;
   /** The file that has all of the last state, if that is what was loaded. */
   readonly rest: Rest | undefined;
   /** Where it came from, for the log. */
@@ -78,7 +80,7 @@ async function loadLastState(
     const loaded = await loadFile(options, index, newest, newest.round);
     // A parting snapshot is in no entry, where it could be found again.
     const rest = parting === undefined ? { index, uuid: newest.uuid } : undefined;
-    return { ...loaded, timeline: cut.timeline, rest };
+    return { ...loaded, timeline: cut.timeline, rest, partedAt: new Map([[former.primary.token, found.partedAt]]) };
   } catch (error) {
     log.error(unusable(error).message);
     return undefined;
@@ -125,7 +127,7 @@ export async function loadCut(options: LoadRoundsOptions, cut: Cut): Promise<Loa
     if (file === undefined) throw corrupt(context.keys.cut, `the cut has no file of pserver ${index}`);
     if (found === 'forgotten') throw corrupt(context.keys.cut, `file ${file.uuid} of the cut is given up as lost`);
     const loaded = await loadFile(options, index, generationOfCut(file), cut.round);
-    return { ...loaded, timeline: cut.timeline, rest: undefined };
+    return { ...loaded, timeline: cut.timeline, rest: undefined, partedAt: NO_OWNERS };
   } catch (error) {
     // It vanished since it was seen.
     if (isPaddletError(error, 'CheckpointMissing')) return loadCut(options, cut);
@@ -159,7 +161,9 @@ function unusable(error: unknown): PaddletError {
 
 const generationOfCut = ({ uuid, md5 }: CutFile): Generation => ({ uuid, md5, timestamp: 0 });
 
-type LoadedFile = Omit<LoadedRounds, 'timeline' | 'rest'>;
+type LoadedFile = Omit<LoadedRounds, 'timeline' | 'rest' | 'partedAt'>;
+
+const NO_OWNERS: ReadonlyMap<string, bigint> = new Map();
 
 async function loadFile(
   options: LoadRoundsOptions,
@@ -207,6 +211,7 @@ async function loadInitial(options: LoadRoundsOptions, timeline: number): Promis
     ledgers: new Map(),
     seqs: new Map(),
     rest: undefined,
+    partedAt: NO_OWNERS,
     source: 'initial values',
     files: [],
   };

@@ -2,7 +2,7 @@
  * Sync mode: loads the shards of this pserver, takes them, serves them and saves them. When the timeline rises,
  * process, index and shards stay, and the shards go back to the cut: their state is loaded again.
  */
-import { isPaddletError } from '../../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
@@ -18,7 +18,7 @@ import { OwnedHeads } from '../owned-heads.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { formerUnits, readPlannedHeads, takeUnits } from '../take-units.ts';
+import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
 import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 
@@ -27,11 +27,11 @@ export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
   const { cluster, training } = record.job;
-  const { shards, pservers } = cluster;
+  const { shards } = cluster;
   const { units } = record;
   const { seed } = training;
   const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, units });
+  const heads = await firstUnits(options);
   const loading: LoadRoundsOptions = {
     ...{ context, fence, index, folder, waitSignal: stopSignal, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
@@ -43,11 +43,14 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
     makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
-  const loaded = await loadAtStart(loading, formerUnits(heads, me), cut);
+  const loaded = await loadAtStart(loading, formerUnits(heads), cut);
   failPoint('pserver.rounds-loaded');
   const { rest } = loaded;
   const rests = new Map(rest === undefined ? [] : heads.map(({ unit }) => [unit, rest]));
-  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, rests);
+  const { partedAt: partings } = loaded;
+  const by = { context, fence, me, rests, partings, grouping: { shards, units }, signal: lease.lost };
+  const taken = await takeUnits(by, heads);
+  if (taken.length < heads.length) throw takenByOthers();
   await sweepOrphans(options, loaded.files);
   const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
   const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, ownedHeads, loaded);
@@ -55,6 +58,20 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const whole = { ...options, batches: roundPlanOf(record) };
   return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
 }
+
+/** Those that are due first; in sync mode no others come while the process runs. */
+async function firstUnits({ orphans, onWaiting, stopSignal }: RoundServiceOptions): Promise<OrphanHead[]> {
+  for (;;) {
+    const due = orphans.due();
+    if (due.length > 0) return due;
+    onWaiting('units of shards to take: others have all');
+    await orphans.changed(stopSignal);
+  }
+}
+
+/** The next life of this process finds what is left. */
+const takenByOthers = (): PaddletError =>
+  new PaddletError('LeaseGone', 'another pserver has taken units of shards that this one was to take');
 
 class RoundService implements ShardService {
   readonly #options: TimelineOptions;

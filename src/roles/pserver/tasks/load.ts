@@ -1,6 +1,6 @@
 /**
- * Async mode: fills the parameter memory of a pserver that just claimed its index. Shards that never had an owner get
- * their initial values. The others get the last state of their former owner. If that owner saved it on its way out,
+ * Async mode: fills the parameter memory with units that have no live primary. Units that never had an owner get their
+ * initial values. The others get the last state of their former owner. If that owner saved it on its way out,
  * nothing is missing. Otherwise the newest usable checkpoint is loaded, or else the initial values: both are logged,
  * and the recovery number tells all roles that acknowledged pushes may be gone from these shards and must be repaired.
  */
@@ -15,11 +15,11 @@ import type { Parameters } from '../../../tensor/parameters.ts';
 import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
 import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
 import { warmUp } from '../files/warm-start.ts';
-import { type FormerUnits, formerUnits, type PlannedHead } from '../take-units.ts';
+import { type FormerUnits, formerUnits, type OrphanHead } from '../take-units.ts';
 
 export interface LoadShardsOptions extends FileWait {
   readonly me: Owner;
-  readonly heads: readonly PlannedHead[];
+  readonly orphans: readonly OrphanHead[];
   /** Of the job. */
   readonly units: number;
   readonly expected: ExpectedJob;
@@ -43,6 +43,8 @@ export interface LoadedShards {
   readonly files: readonly string[];
   /** Of those, the parting snapshots of this index that no entry names yet. */
   readonly partings: readonly Generation[];
+  /** When each former owner had parted, by its token: 0n for one that had not. */
+  readonly partedAt: ReadonlyMap<string, bigint>;
 }
 
 export interface FilledShards extends LoadedShards {
@@ -51,15 +53,15 @@ export interface FilledShards extends LoadedShards {
 }
 
 export async function loadShards(options: LoadShardsOptions): Promise<FilledShards> {
-  const { heads, me, into, context, units, expected } = options;
+  const { orphans, into, context, units, expected } = options;
   const shardsOf = (unit: number): number[] => shardsOfUnit(unit, { units, shards: expected.shards });
   const parts: LoadedShards[] = [];
-  for (const former of formerUnits(heads, me)) {
+  for (const former of formerUnits(orphans)) {
     parts.push(await loadFrom(options, former, former.units.flatMap(shardsOf)));
   }
   // A shard that its former owner took but never saved is lost as well.
   const initial: number[] = [];
-  for (const { unit, head } of heads) {
+  for (const { unit, head } of orphans) {
     const absent = shardsOf(unit).filter((shard) => !into.hasShard(shard));
     if (head !== undefined && absent.length > 0) {
       context.host.log.debug(`${absent.length} shards of unit ${unit} start from their initial values`);
@@ -75,11 +77,12 @@ export async function loadShards(options: LoadShardsOptions): Promise<FilledShar
     rests: new Map(parts.flatMap(({ rests }) => [...rests])),
     files: parts.flatMap(({ files }) => files),
     partings: parts.flatMap(({ partings }) => partings),
+    partedAt: new Map(parts.flatMap(({ partedAt }) => [...partedAt])),
     source: parts.length === 0 ? 'initial values' : parts.map(({ source }) => source).join(', '),
   };
 }
 
-const NOTHING: LoadedShards = {
+const NOTHING: Omit<LoadedShards, 'partedAt'> = {
   ledgers: new Map(),
   seqs: new Map(),
   exact: false,
@@ -99,14 +102,14 @@ async function loadFrom(
 ): Promise<LoadedShards> {
   const { context, folder, expected, into } = options;
   const { log, disk } = context.host;
-  const { index, generations, exact, complaint, parting, isForgotten } = await untilFound(options, () =>
-    look(options, former),
-  );
+  const found = await untilFound(options, () => look(options, former));
+  const { index, generations, exact, complaint, parting, isForgotten } = found;
+  const partedAt = new Map([[former.primary.token, found.partedAt]]);
   if (complaint !== undefined) log.error(complaint);
   if (generations.length === 0 || isForgotten) {
     const why = isForgotten ? 'has lost its checkpoints, and was told to forget them' : 'died without a checkpoint';
     log.error(`pserver ${index} ${why}: ${restarted(shards)}`);
-    return NOTHING;
+    return { ...NOTHING, partedAt };
   }
   const place = { folder, index };
   const outcome = await loadNewestUsable(generations, { disk, place, expected, into, shards });
@@ -114,7 +117,7 @@ async function loadFrom(
   const { loaded, generation, age } = outcome;
   if (loaded === undefined || generation === undefined) {
     log.error(`no checkpoint of pserver ${index} is usable: ${restarted(shards)}`);
-    return NOTHING;
+    return { ...NOTHING, partedAt };
   }
   const isExact = exact && age === 0;
   if (!isExact) {
@@ -136,6 +139,7 @@ async function loadFrom(
     source: generation.uuid,
     files: [generation.uuid],
     partings: parting?.uuid === generation.uuid && isNamed ? [parting] : [],
+    partedAt,
   };
 }
 

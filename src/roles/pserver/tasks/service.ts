@@ -1,11 +1,9 @@
-/** Async mode: loads the shards of this pserver, takes them, serves them and saves them. */
-import { failPoint } from '../../../base/fail-points.ts';
+/** Async mode: takes units of shards, serves them and saves them. */
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
-import { type RecoveryView, raiseRecovery } from '../../../cluster/placement/recovery.ts';
+import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { failWholeJob } from '../fail-job.ts';
-import { adoptParting } from '../files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../files/checkpointing.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
@@ -14,74 +12,61 @@ import { OwnedHeads } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { readPlannedHeads, takeUnits } from '../take-units.ts';
-import { type FilledShards, loadShards } from './load.ts';
 import type { StalenessCounts } from './staleness.ts';
+import { UnitTaker } from './unit-taker.ts';
 
 export interface TaskServiceOptions extends ShardServiceOptions {
   readonly recoveries: RecoveryView;
 }
 
+/** Begins to serve when the units that are due have been taken; others may come later. */
 export async function startTaskService(options: TaskServiceOptions): Promise<ShardService> {
-  const { context, record, spec, index, fence, folder, lease } = options;
-  const { cluster, training, checkpoint } = record.job;
-  const { shards, pservers } = cluster;
+  const { context, record, spec, fence, lease, orphans } = options;
+  const { shards } = record.job.cluster;
+  const { seed } = record.job.training;
   const { units } = record;
-  const me = { index, token: fence.token.toString() };
-  const heads = await readPlannedHeads(context, { index, pservers, units });
-  const parameters = createParameters({ spec, seed: training.seed, shards });
-  const expected = { jobId: record.id, parameters: spec, seed: training.seed, shards };
-  const { warmStart } = record;
-  const loaded = await loadShards({
-    ...{ context, index, me, heads, units, folder, expected, into: parameters, warmStart },
-    ...{ waitSignal: options.stopSignal, onWaiting: options.onWaiting },
-  });
-  failPoint('pserver.loaded');
-  // All roles can know that acknowledged pushes are gone before any request is answered from these shards.
-  const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
-  failPoint('pserver.recovery-raised');
-  for (const snapshot of loaded.partings) {
-    await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
-  }
-  const taken = await takeUnits({ context, fence, grouping: { shards, units } }, me, heads, loaded.rests);
-  await sweepOrphans(options, loaded.files);
-  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
+  const heads = new OwnedHeads({ context, fence, signal: lease.lost }, []);
+  const parameters = createParameters({ spec, seed, shards });
   const job = { spec, shards, units, tasks: record.train.tasks };
-  const owned = new OwnedShards(job, ownedHeads, { ...loaded, parameters });
-  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
-  return new TaskService(options, { shards: owned, loaded, raised });
-}
-
-interface StartedShards {
-  readonly shards: OwnedShards;
-  readonly loaded: Pick<FilledShards, 'warm' | 'files'>;
-  /** The recovery number that this load raised, or 0. */
-  readonly raised: number;
+  const owned = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
+  const taker = new UnitTaker({ ...options, shards: owned, orphans });
+  await taker.takeDue();
+  await sweepOrphans(options, taker.taken.files);
+  return new TaskService(options, owned, taker);
 }
 
 class TaskService implements ShardService {
   readonly serving: Serving;
   readonly #options: TaskServiceOptions;
-  readonly #started: StartedShards;
+  readonly #shards: OwnedShards;
+  readonly #taker: UnitTaker;
   readonly #snapshots: Snapshots;
   readonly #checkpointing: Checkpointing;
-  #isFrozen = false;
+  /** Of the other job, each time that units took values over from it. */
+  #warmTables: number;
+  /** The last checkpoint of the job is taken. */
+  #isConcluded = false;
+  /** This process is about to end. */
+  #isLeaving = false;
 
-  constructor(options: TaskServiceOptions, started: StartedShards) {
+  constructor(options: TaskServiceOptions, shards: OwnedShards, taker: UnitTaker) {
     this.#options = options;
-    this.#started = started;
+    this.#shards = shards;
+    this.#taker = taker;
+    this.#warmTables = taker.taken.warm.length;
     const { context, record, spec, lease, metrics, onFatal } = options;
-    const { shards, loaded } = started;
+    const isFrozen = (): boolean => this.#isConcluded || this.#isLeaving;
     const { training, cluster, checkpoint } = record.job;
     const recovery = (): number => this.#recovery();
-    this.#snapshots = new Snapshots({ ...options, shards, recovery, isFolderKnown: loaded.files.length > 0 });
+    this.#snapshots = new Snapshots({ ...options, shards, recovery, isFolderKnown: taker.taken.files.length > 0 });
     this.#checkpointing = createCheckpointing({
       ...context.host,
       when: checkpoint,
       snapshots: this.#snapshots,
       start: this.#progress(),
       // From then on this job does not need the files of the other one.
-      savesAtOnce: loaded.warm.length > 0,
+      savesAtOnce: taker.taken.warm.length > 0,
+      isEmpty: () => shards.numbers.length === 0,
       onFatal,
     });
     this.serving = createServing({
@@ -90,8 +75,8 @@ class TaskService implements ShardService {
       onContradiction: (error) => failWholeJob(options, error),
       staleness: { rule: training.staleness, patienceMs: cluster.leaseTtlMs },
       isHeld: () => lease.isHeld(),
-      isFrozen: () => this.#isFrozen,
-      beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen: () => this.#isFrozen, onFatal }),
+      isFrozen,
+      beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal }),
       checkpoint: (final) => this.#checkpoint(final),
       rounds: undefined,
       onApplied: () => {
@@ -99,35 +84,53 @@ class TaskService implements ShardService {
         this.#checkpointing.progressed(passes, batches);
       },
     });
+    taker.start(() => this.#gained());
   }
 
   freeze(): void {
     this.serving.staleness.close();
-    this.#isFrozen = true;
+    this.#isLeaving = true;
   }
 
   /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
-  async saveLast(): Promise<CheckpointFile> {
+  async saveLast(): Promise<void> {
+    await this.#taker.stop();
+    if (this.#shards.numbers.length > 0) await this.#saveLast();
+  }
+
+  async #saveLast(): Promise<CheckpointFile> {
     const file = await this.#checkpointing.last();
-    await this.#started.shards.heads.rest({ index: this.#options.index, uuid: file.uuid });
+    await this.#shards.heads.rest({ index: this.#options.index, uuid: file.uuid });
     return file;
   }
 
-  saveParting(): Promise<unknown> {
-    return this.#snapshots.saveParting();
+  /** Units that came after the last checkpoint are not in it, and may have to be repaired. */
+  #gained(): void {
+    if (this.#taker.taken.warm.length > this.#warmTables)
+      this.#checkpointing.saveAtOnce('units came by the warm start');
+    this.#warmTables = this.#taker.taken.warm.length;
+    if (!this.#isConcluded || this.#isLeaving) return;
+    this.#isConcluded = false;
+    this.#checkpointing.resume();
   }
 
-  stopSaving(): Promise<void> {
-    return this.#checkpointing.stop();
+  async saveParting(): Promise<void> {
+    if (this.#shards.numbers.length > 0) await this.#snapshots.saveParting();
+  }
+
+  async stopSaving(): Promise<void> {
+    await this.#taker.stop();
+    await this.#checkpointing.stop();
   }
 
   stats(): ReturnType<OwnedShards['stats']> {
-    return this.#started.shards.stats();
+    return this.#shards.stats();
   }
 
   info(): ShardsInfo {
     const { index, lease, metrics } = this.#options;
-    const { shards, loaded } = this.#started;
+    const shards = this.#shards;
+    const { warm } = this.#taker.taken;
     return {
       state: 'working',
       mode: 'async',
@@ -141,16 +144,16 @@ class TaskService implements ShardService {
       account: shards.ledgers.account(),
       duplicatePushes: metrics.duplicatePushes(),
       staleness: shownStaleness(this.serving.staleness.counts()),
-      ...(loaded.warm.length === 0 ? {} : { warmStart: loaded.warm }),
+      ...(warm.length === 0 ? {} : { warmStart: warm }),
     };
   }
 
   #recovery(): number {
-    return Math.max(this.#started.raised, this.#options.recoveries.current()?.number ?? 0);
+    return Math.max(this.#taker.taken.raised, this.#options.recoveries.current()?.number ?? 0);
   }
 
   #progress(): { readonly passes: number; readonly batches: number } {
-    const { shards } = this.#started;
+    const shards = this.#shards;
     return {
       passes: shards.ledgers.watermark(),
       batches: shards.version * this.#options.record.job.training.pushEvery,
@@ -159,8 +162,8 @@ class TaskService implements ShardService {
 
   #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
-    this.#isFrozen = true;
-    return this.saveLast();
+    this.#isConcluded = true;
+    return this.#saveLast();
   }
 }
 

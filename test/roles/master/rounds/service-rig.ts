@@ -119,6 +119,8 @@ export class RoundsRig {
       current: placement,
       version: () => this.#version,
       missing: () => '',
+      desired: () => undefined,
+      orphans: () => [],
       liveIndexes: () => [0, 1],
       isLive: (index, token) => this.pservers[index]!.token === token,
       cancel: () => {},

@@ -19,7 +19,6 @@ beforeEach(() => {
     ...rig,
     context: rig.master.context,
     stored: rig.cuts,
-    pservers: 2,
     onPosition: (position) => heard.push(position),
     onFatal: (error) => rig.master.ends.push(error),
   });

@@ -89,6 +89,7 @@ describe('the saves of a pserver', () => {
       snapshots: saves,
       start: { passes: 0, batches: 0 },
       savesAtOnce: false,
+      isEmpty: () => false,
       onFatal,
     });
   });
@@ -104,13 +105,31 @@ describe('the saves of a pserver', () => {
     expect((await last).uuid).toBe(uuidOf(3));
   });
 
+  it('go on after the last one when there is more to save, and end with another last one', async () => {
+    const last = checkpointing.last();
+    await clock.advance(0);
+    await saves.finish();
+    await last;
+    checkpointing.resume();
+    saves.calls.length = 0;
+    await clock.advance(1000);
+    await saves.finish();
+    expect(saves.calls).toEqual(['save']);
+    const again = checkpointing.last();
+    await clock.advance(0);
+    await saves.finish();
+    expect((await again).uuid).not.toBe((await last).uuid);
+  });
+
   it('are tried again soon when the disk refuses them, then at their interval', async () => {
     const slow = { intervalMs: 3_600_000, everyPasses: undefined, everyBatches: undefined } as never;
     const start = { passes: 0, batches: 0 };
     await checkpointing.stop();
     saves = new Saves();
     checkpointing = createCheckpointing({
-      ...{ clock, log: SILENT, when: slow, snapshots: saves, start, savesAtOnce: false, onFatal },
+      ...{ clock, log: SILENT, when: slow, snapshots: saves, start, savesAtOnce: false },
+      isEmpty: () => false,
+      onFatal,
     });
     const refused = new PaddletError('CheckpointNotWritten', 'the disk is full');
     await clock.advance(3_600_000);
@@ -138,7 +157,7 @@ describe('the saves of a pserver', () => {
     await checkpointing.stop();
     saves = new Saves();
     checkpointing = createCheckpointing({
-      ...{ clock, log: SILENT, when: never, snapshots: saves, start, savesAtOnce: true, onFatal },
+      ...{ clock, log: SILENT, when: never, snapshots: saves, start, savesAtOnce: true, isEmpty: () => false, onFatal },
     });
     expect(saves.calls).toEqual(['save']);
     await saves.finish(new PaddletError('CheckpointNotWritten', 'the disk is full'));

@@ -236,6 +236,8 @@ export class RigCluster {
       current: () => (all.every(({ isAlive }) => isAlive) ? this.#placement() : undefined),
       version: () => this.#version,
       missing: () => 'a pserver',
+      desired: () => undefined,
+      orphans: () => [],
       liveIndexes: () => all.filter(({ isAlive }) => isAlive).map(({ index }) => index),
       isLive: (index, token) => all[index]!.isAlive && all[index]!.token === token,
       cancel: () => {},

@@ -1,0 +1,68 @@
+/** Which units without a live primary this pserver is to take, as the store has it now. */
+import type { Clock } from '../../base/seams.ts';
+import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import { type Signal, untilOrLate } from '../../cluster/waiting.ts';
+import { orphansFor } from '../../core/units/orphans.ts';
+import type { Restored } from './files/restored.ts';
+import type { OrphanHead } from './take-units.ts';
+
+export interface OrphanWatchOptions {
+  readonly clock: Clock;
+  readonly view: Pick<PlacementView, 'changed' | 'version' | 'orphans' | 'liveIndexes' | 'desired' | 'isLoaded'>;
+  readonly restored: Restored;
+  /** Of this pserver. */
+  readonly index: number;
+  /** How long a pserver that should take a unit is waited for. */
+  readonly boundMs: number;
+}
+
+export interface OrphanWatch {
+  /** Notified when there may be others. */
+  readonly view: Signal;
+  /** Those to be taken by this pserver. */
+  due(): OrphanHead[];
+  /** Resolves when `due` may give others. Throws `Interrupted`. */
+  changed(signal: AbortSignal): Promise<void>;
+  /** Whether this unit has no live primary still, under the head that was seen. */
+  isOrphan(orphan: OrphanHead): boolean;
+}
+
+/** Without the claim of an index, which others see as live, nothing may be taken. */
+export function watchOrphans({ clock, view, restored, index, boundMs }: OrphanWatchOptions): OrphanWatch {
+  const since = new Map<number, number>();
+  let againAtMs: number | undefined;
+
+  function look(): OrphanHead[] {
+    const orphans = view.orphans().map(({ unit, head }) => {
+      return { unit, modRevision: head?.modRevision ?? 0n, head: restored.headOf(unit, head) };
+    });
+    const nowMs = clock.monotonicMs();
+    for (const unit of since.keys()) if (!orphans.some((one) => one.unit === unit)) since.delete(unit);
+    for (const { unit } of orphans) if (!since.has(unit)) since.set(unit, nowMs);
+    return orphans;
+  }
+
+  return {
+    view: view.changed,
+    due() {
+      const desired = view.desired();
+      if (!view.isLoaded() || desired === undefined) return [];
+      const orphans = look();
+      const seen = orphans.map(({ unit, head }) => ({ unit, last: head?.primary.index, sinceMs: since.get(unit)! }));
+      const nowMs = clock.monotonicMs();
+      const mine = orphansFor(index, { orphans: seen, live: view.liveIndexes(), desired, nowMs, boundMs });
+      againAtMs = mine.againAtMs;
+      return orphans.filter(({ unit }) => mine.units.includes(unit));
+    },
+    async changed(signal) {
+      const seen = view.version();
+      const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
+      await untilOrLate(view.changed, () => view.version() !== seen || undefined, { clock, maxWaitMs, signal });
+    },
+    isOrphan: ({ unit, modRevision }) =>
+      view.orphans().some((one) => one.unit === unit && (one.head?.modRevision ?? 0n) === modRevision),
+  };
+}
+
+/** Longer than a timer is set for, there is always a change. */
+const NEVER_MS = 2 ** 31 - 1;

@@ -1,0 +1,174 @@
+/**
+ * Async mode: takes units that have no live primary, at the start of the process and while it runs. What may be missing
+ * in them is announced by the recovery number before any request is answered from them.
+ */
+import { backoffMs, pause } from '../../../base/backoff.ts';
+import { isPaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
+import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
+import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
+import { adoptParting } from '../files/adopt-parting.ts';
+import type { OrphanWatch } from '../orphan-watch.ts';
+import type { ShardServiceOptions } from '../shard-service.ts';
+import type { OwnedShards } from '../shards.ts';
+import { type OrphanHead, takeUnits } from '../take-units.ts';
+import { type FilledShards, loadShards } from './load.ts';
+
+export interface UnitTakerOptions extends ShardServiceOptions {
+  readonly shards: OwnedShards;
+  readonly orphans: OrphanWatch;
+}
+
+/** What the taking of units has come to. */
+export interface Taken {
+  /** The highest recovery number that was raised, or 0. */
+  readonly raised: number;
+  readonly warm: readonly WarmLoaded[];
+  /** Names of the files that were loaded. */
+  readonly files: readonly string[];
+}
+
+export class UnitTaker {
+  readonly #options: UnitTakerOptions;
+  readonly #stopped = new AbortController();
+  readonly #ended = createSignal();
+  /** Units that are being taken. */
+  readonly #taking = new Map<number, Promise<void>>();
+  #taken: Taken = { raised: 0, warm: [], files: [] };
+
+  constructor(options: UnitTakerOptions) {
+    this.#options = options;
+  }
+
+  get taken(): Taken {
+    return this.#taken;
+  }
+
+  /** Takes what is due, again until nothing is. */
+  async takeDue(): Promise<void> {
+    const { stopSignal } = this.#options;
+    for (let failures = 0; ; failures++) {
+      const due = this.#due();
+      if (due.length === 0) return;
+      if (!(await this.#take(due, stopSignal))) await this.#backOff(failures);
+    }
+  }
+
+  /** From now on takes what becomes due. `onGained`: after each time that units have come. */
+  start(onGained: () => void): void {
+    this.#run(onGained).catch(unlessStopped(this.#stopped.signal, this.#options.onFatal));
+  }
+
+  /** Takes nothing any more; resolves when nothing is being taken. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await Promise.allSettled(this.#taking.values());
+  }
+
+  async #run(onGained: () => void): Promise<never> {
+    const { orphans } = this.#options;
+    for (;;) {
+      for (const group of groupsOf(this.#due())) {
+        if (!group.some(({ unit }) => this.#taking.has(unit))) this.#begin(group, onGained);
+      }
+      const again = new AbortController();
+      const signal = AbortSignal.any([this.#stopped.signal, again.signal]);
+      const ended = this.#ended.until(() => undefined, signal);
+      await Promise.race([orphans.changed(signal), ended]).finally(() => again.abort());
+    }
+  }
+
+  #begin(group: readonly OrphanHead[], onGained: () => void): void {
+    const taking = this.#takeWhileOrphans(group, onGained)
+      .catch(unlessStopped(this.#stopped.signal, this.#options.onFatal))
+      .finally(() => {
+        for (const { unit } of group) this.#taking.delete(unit);
+        this.#ended.notify();
+      });
+    for (const { unit } of group) this.#taking.set(unit, taking);
+  }
+
+  /** Their files may be out of reach for this pserver: they are given up when another pserver has taken them. */
+  async #takeWhileOrphans(group: readonly OrphanHead[], onGained: () => void): Promise<void> {
+    const { orphans } = this.#options;
+    const hasOwner = (): boolean => !group.every((orphan) => orphans.isOrphan(orphan));
+    const gone = abortOnChange(orphans.view, hasOwner, this.#stopped.signal);
+    try {
+      const isAll = await this.#take(group, AbortSignal.any([this.#stopped.signal, gone.signal]));
+      if (group.some(({ unit }) => this.#options.shards.heads.of(unit) !== undefined)) onGained();
+      if (!isAll) await this.#backOff(0);
+    } catch (error) {
+      if (!gone.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    } finally {
+      gone.release();
+    }
+  }
+
+  /** False when some of them were not taken. */
+  async #take(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
+    const { shards } = this.#options;
+    try {
+      const loaded = await this.#load(due, waitSignal);
+      return await this.#own(due, loaded);
+    } finally {
+      for (const { unit } of due) {
+        if (shards.heads.of(unit) !== undefined) continue;
+        for (const shard of shards.shardsOf(unit))
+          if (shards.parameters.hasShard(shard)) shards.parameters.dropShard(shard);
+      }
+    }
+  }
+
+  async #load(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<FilledShards> {
+    const { context, record, spec, fence, index, folder, shards, onWaiting } = this.#options;
+    const { cluster, training, checkpoint } = record.job;
+    const loaded = await loadShards({
+      ...{ context, index, folder, waitSignal, onWaiting, orphans: due },
+      me: { index, token: fence.token.toString() },
+      units: record.units,
+      expected: { jobId: record.id, parameters: spec, seed: training.seed, shards: cluster.shards },
+      into: shards.parameters,
+      warmStart: record.warmStart,
+    });
+    failPoint('pserver.loaded');
+    const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
+    failPoint('pserver.recovery-raised');
+    this.#taken = {
+      raised: Math.max(this.#taken.raised, raised),
+      warm: [...this.#taken.warm, ...loaded.warm],
+      files: [...this.#taken.files, ...loaded.files],
+    };
+    for (const snapshot of loaded.partings) {
+      await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
+    }
+    return loaded;
+  }
+
+  async #own(due: readonly OrphanHead[], loaded: FilledShards): Promise<boolean> {
+    const { context, record, fence, index, shards, lease } = this.#options;
+    const me = { index, token: fence.token.toString() };
+    const grouping = { shards: record.job.cluster.shards, units: record.units };
+    const { rests, partedAt } = loaded;
+    const by = { context, fence, me, grouping, rests, partings: partedAt, signal: lease.lost };
+    const owned = await takeUnits(by, due);
+    for (const one of owned) shards.add(one, loaded, false);
+    context.host.log.info(`serving ${shards.numbers.length} shards as index ${index}`, { from: loaded.source });
+    return owned.length === due.length;
+  }
+
+  /** The view may be behind the store, and not know yet what this pserver has taken. */
+  #due(): OrphanHead[] {
+    const { orphans, shards } = this.#options;
+    return orphans.due().filter(({ unit }) => shards.heads.of(unit) === undefined);
+  }
+
+  #backOff(failures: number): Promise<void> {
+    return pause(this.#options.context.host.clock, backoffMs(failures), this.#stopped.signal);
+  }
+}
+
+/** By where their last state is, so that one that cannot be reached holds up no other. */
+const groupsOf = (due: readonly OrphanHead[]): OrphanHead[][] => [
+  ...Map.groupBy(due, ({ head }) => head && JSON.stringify([head.primary, head.rest])).values(),
+];

@@ -1,0 +1,95 @@
+/** Units without a live primary are taken as they were seen: by one, and never while their owner lives. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Head, parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
+import { formerUnits, type OrphanHead, type TakeUnits, takeUnits } from '../../../src/roles/pserver/take-units.ts';
+import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { aStore, Master } from '../master/tasks/service-rig.ts';
+
+const ME = { index: 0, token: '70' };
+const DEAD = { index: 1, token: '50' };
+const REST = { index: 1, uuid: '504ec9a6-7a47-4c17-9e1b-7a364a8cfbe0' };
+
+let data: MemoryStoreData;
+let actor: Master;
+
+beforeEach(() => {
+  const store = aStore();
+  data = store.data;
+  actor = new Master(store.clock, data);
+});
+
+const put = (key: string, value: string): bigint => data.txn({ if: [], then: [{ put: key, value }] }).revision;
+const headOf = (unit: number): Head => parseHead('head', data.get(actor.context.keys.head(unit))!.value);
+
+function orphanOf(unit: number, head?: Head): OrphanHead {
+  const modRevision = head === undefined ? 0n : put(actor.context.keys.head(unit), JSON.stringify(head));
+  return { unit, modRevision, head };
+}
+
+const take = (orphans: readonly OrphanHead[], more: Partial<TakeUnits> = {}) =>
+  takeUnits(
+    {
+      ...{ context: actor.context, fence: actor.fence, me: ME, grouping: { units: 4, shards: 8 } },
+      ...{ rests: new Map(), partings: new Map([[DEAD.token, 0n]]), ...more },
+    },
+    orphans,
+  );
+
+describe('units', () => {
+  it('are taken with one more epoch, since which they are led', async () => {
+    const taken = await take([orphanOf(0), orphanOf(2, takenBy(DEAD, { epoch: 4 }, REST))]);
+    expect(taken.map(({ unit }) => unit)).toEqual([0, 2]);
+    expect(headOf(0)).toEqual({ epoch: 1, led: 1, primary: ME, inSync: [ME] });
+    expect(headOf(2)).toEqual({ epoch: 6, led: 6, primary: ME, inSync: [ME] });
+    expect(taken[1]).toMatchObject({ head: headOf(2), modRevision: data.get(actor.context.keys.head(2))!.modRevision });
+  });
+
+  it('keep the name of the file that they were loaded from, when nothing is missing in it', async () => {
+    await take([orphanOf(2, takenBy(DEAD, undefined, REST))], { rests: new Map([[2, REST]]) });
+    expect(headOf(2).rest).toEqual(REST);
+  });
+
+  it('that another has taken since are left to it; the others are not', async () => {
+    const [first, second] = [orphanOf(0), orphanOf(1)];
+    put(actor.context.keys.head(0), JSON.stringify(takenBy({ index: 3, token: '71' }, undefined)));
+    expect((await take([first, second])).map(({ unit }) => unit)).toEqual([1]);
+    expect(headOf(0).primary.index).toBe(3);
+  });
+});
+
+describe('units of an owner', () => {
+  it('whose index is held again are left to the holder', async () => {
+    const orphan = orphanOf(1, takenBy(DEAD, undefined));
+    put(actor.context.keys.ps(DEAD.index), 'there:1');
+    expect(await take([orphan])).toEqual([]);
+    expect(headOf(1).primary).toEqual(DEAD);
+  });
+
+  it('who has parted since with more than was loaded are not taken without it', async () => {
+    const orphan = orphanOf(1, takenBy(DEAD, undefined));
+    const parted = put(actor.context.keys.parting(BigInt(DEAD.token)), '{}');
+    expect(await take([orphan])).toEqual([]);
+    const again = await take([orphan], { partings: new Map([[DEAD.token, parted]]) });
+    expect(again.map(({ unit }) => unit)).toEqual([1]);
+  });
+
+  it('do not hold up those of others', async () => {
+    const held = orphanOf(1, takenBy(DEAD, undefined));
+    put(actor.context.keys.ps(DEAD.index), 'there:1');
+    const free = orphanOf(2, takenBy({ index: 2, token: '51' }, undefined));
+    expect((await take([held, free])).map(({ unit }) => unit)).toEqual([2]);
+  });
+});
+
+it('the last state is looked for once for all units that have it in one place', () => {
+  const orphans = [
+    orphanOf(0),
+    orphanOf(1, takenBy(DEAD, undefined)),
+    orphanOf(2, takenBy(DEAD, { epoch: 3 })),
+    orphanOf(3, takenBy(DEAD, undefined, REST)),
+  ];
+  expect(formerUnits(orphans)).toEqual([
+    { primary: DEAD, rest: undefined, units: [1, 2] },
+    { primary: DEAD, rest: REST, units: [3] },
+  ]);
+});
