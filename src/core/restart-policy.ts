@@ -31,7 +31,6 @@ const FATAL: ReadonlySet<number> = new Set([
   EXIT.jobFailed,
   EXIT.parametersLost,
   EXIT.tasksDiscarded,
-  EXIT.machine,
 ]);
 
 export interface RestartPolicy {
@@ -47,6 +46,7 @@ export interface RestartPolicy {
 export function createRestartPolicy(): RestartPolicy {
   let quickDeaths = 0;
   let hasRun = false;
+  let hasSettled = false;
   const restart = (): RestartDecision => {
     return { act: 'restart', afterMs: Math.min(FIRST_PAUSE_MS * 2 ** (quickDeaths - 1), LONGEST_PAUSE_MS) };
   };
@@ -58,9 +58,12 @@ export function createRestartPolicy(): RestartPolicy {
     },
     ended({ code, signal }, livedMs) {
       hasRun = true;
+      hasSettled ||= livedMs >= SETTLED_MS;
       if (code === EXIT.done) return { act: 'done' };
       if (code === EXIT.interrupted) return { act: 'stopped' };
       if (code !== null && FATAL.has(code)) return { act: 'giveUp', code };
+      // What the machine refuses from the start it will refuse again; later a disk may be full for a while.
+      if (code === EXIT.machine && !hasSettled) return { act: 'giveUp', code };
       quickDeaths = livedMs >= SETTLED_MS ? 1 : quickDeaths + 1;
       // A process killed by a signal is always restarted: only one that ends by itself has a fault of its own.
       if (signal === null && quickDeaths > QUICK_DEATHS_ALLOWED) return { act: 'giveUp', code: code ?? EXIT.bug };

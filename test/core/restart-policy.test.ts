@@ -24,14 +24,7 @@ describe('a process that ended', () => {
   });
 
   it('ends the whole run when the same would happen again', () => {
-    for (const code of [
-      EXIT.usage,
-      EXIT.data,
-      EXIT.jobFailed,
-      EXIT.parametersLost,
-      EXIT.tasksDiscarded,
-      EXIT.machine,
-    ]) {
+    for (const code of [EXIT.usage, EXIT.data, EXIT.jobFailed, EXIT.parametersLost, EXIT.tasksDiscarded]) {
       expect(createRestartPolicy().ended(ended(code), LONG_MS)).toEqual({ act: 'giveUp', code });
     }
   });
@@ -43,6 +36,15 @@ describe('a process that ended', () => {
     const waited = pauses(Array.from({ length: 9 }, () => policy.notStarted()));
     expect(waited.slice(0, 3)).toEqual([200, 400, 800]);
     expect(policy.notStarted()).toEqual({ act: 'giveUp', code: EXIT.machine });
+  });
+
+  it('is given up at once when the machine refuses it something, but not after a long life', () => {
+    const giveUp = { act: 'giveUp', code: EXIT.machine };
+    expect(createRestartPolicy().ended(ended(EXIT.machine), QUICK_MS)).toEqual(giveUp);
+    const policy = createRestartPolicy();
+    policy.ended(killed, LONG_MS);
+    for (let i = 0; i < 9; i++) expect(policy.ended(ended(EXIT.machine), QUICK_MS).act).toBe('restart');
+    expect(policy.ended(ended(EXIT.machine), QUICK_MS)).toEqual(giveUp);
   });
 
   it('waits longer each time it dies young, up to a bound', () => {

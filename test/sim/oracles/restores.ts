@@ -28,6 +28,16 @@ export function restores(world: World): Oracle {
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
   const claims = new WeakMap<SimulatedProcess, Claim>();
+  /** Tasks that a process was asked to close: each new master asks again, which changes nothing. */
+  const closed = new WeakMap<SimulatedProcess, Set<string>>();
+
+  const closesMore = (server: SimulatedProcess, tasks: readonly { pass: number; task: number }[]): boolean => {
+    const before = closed.get(server) ?? new Set();
+    closed.set(server, before);
+    const count = before.size;
+    for (const { pass, task } of tasks) before.add(`${pass}/${task}`);
+    return before.size > count;
+  };
 
   const timelineNow = (): number => {
     const cut = world.get(keys.cut);
@@ -124,7 +134,7 @@ export function restores(world: World): Oracle {
       const isUpdate =
         (outcome.type === 'push' && outcome.outcome === 'applied') ||
         (outcome.type === 'pushLane' && outcome.outcome === 'taken') ||
-        request.type === 'closeTasks';
+        (request.type === 'closeTasks' && closesMore(server, request.tasks));
       if (!isUpdate) return;
       updated.set(server, timelineNow());
       saved.delete(indexOf(server));
