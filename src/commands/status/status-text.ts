@@ -1,4 +1,5 @@
 /** The status of a job for people. */
+import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
@@ -13,7 +14,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, table: Make
   const { record, end, processes, written, health, here } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
-  if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
+  if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
   const master = directingInfo(status);
   if (master !== undefined) {
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
@@ -30,9 +31,11 @@ export function statusText(status: ShownStatus, wallSeconds: number, table: Make
     }
   }
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
-  if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
+  // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
+  const shown = lines.map(visible);
+  if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
-  return [...lines, '', table(columns, processes.map(processCells))].join('\n');
+  return [...shown, '', table(columns, processes.map(processCells))].join('\n');
 }
 
 /** How far the job is that no master directs, and its newest checkpoints. */

@@ -9,6 +9,7 @@ import { keepClusterStatus } from './cluster-status.ts';
 import { finishJob } from './finish-job.ts';
 import { runHooks } from './hooks.ts';
 import type { DirectOptions, JobWork } from './job-work.ts';
+import { measureModel } from './model-size.ts';
 import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
 import { type MasterState, tellAll } from './state.ts';
@@ -103,7 +104,7 @@ async function openTraining(work: JobWork, saves: () => Saves | undefined): Prom
 
 /** Undefined for jobs whose model is not written after each pass. */
 async function openSavesOf(work: JobWork, training: TaskTraining | LaneTraining): Promise<Saves | undefined> {
-  const { context, fence, stopSignal, changed, onFatal } = work;
+  const { context, fence, stopSignal, changed, view, onFatal } = work;
   if (work.record.job.model.saveDir === undefined) return undefined;
   const wake: Signal = {
     ...changed,
@@ -116,5 +117,6 @@ async function openSavesOf(work: JobWork, training: TaskTraining | LaneTraining)
   const { passes } = trainingOf;
   const { leaseTtlMs } = cluster;
   const ended = training.passesEnded();
-  return openSaves({ context, fence, passes, ended, leaseTtlMs, stopSignal, changed: wake, onFatal });
+  const modelBytes = (): Promise<number> => measureModel(context.network, view);
+  return openSaves({ context, fence, passes, ended, leaseTtlMs, stopSignal, changed: wake, modelBytes, onFatal });
 }

@@ -105,6 +105,22 @@ describe('the status of a job in async mode', () => {
   });
 });
 
+describe('what processes wrote of themselves', () => {
+  const FORGED = 't\u001b[2J\nmaster  is fine\u009b31m';
+  const said = new PaddletError('BadMessage', `answered ${FORGED}`);
+  const status = statusOf([MASTER, live('trainer', FORGED, { kind: 'notUnderstood', error: said })]);
+
+  it('has no control characters for people, and no line of its own', () => {
+    const lines = textOf(status);
+    const shown = 't\\u001b[2J\\u000amaster  is fine\\u009b31m';
+    expect(lines).toContain(`the trainer ${shown} answered ${shown}`);
+  });
+
+  it('is as they wrote it for a script', () => {
+    expect(statusJson(status, 1_010)).toMatchObject({ processes: [{ role: 'master' }, { id: FORGED }] });
+  });
+});
+
 describe('the status of a job whose master', () => {
   const error = new PaddletError('BadMessage', 'answered with something this version does not understand: field mode');
   const odd = live('master', 'master', { kind: 'notUnderstood', error });
