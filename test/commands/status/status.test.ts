@@ -13,7 +13,7 @@ import * as infos from '../../cluster/role-infos.ts';
 
 const job = parseJobFile(
   'small.yaml',
-  'name: small\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\ntraining: {passes: 4}\ncluster: {pservers: 2}\n',
+  'name: small\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\ntraining: {passes: 4}\ncluster: {pservers: 2, shards: 8}\n',
 );
 const record = recordOf(job, { created: 1_000, train: { records: 1_000, tasks: 10 } });
 
