@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { isPaddletError } from '../../src/base/errors.ts';
+import { parseRoleInfo } from '../../src/cluster/info.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { whyNoEtcd } from '../etcd-server.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
@@ -48,7 +49,10 @@ async function askPosition(
   const { id: job, batchPlanId } = jobSchema.parse(JSON.parse((await store.get('/job'))!.value));
   const channel = store.network().connect(address);
   onTestFinished(() => channel.close());
-  const header = { type: 'position' as const, job, batchPlanId, tasks: [{ pass: 0, task: 0 }] };
+  const about = parseRoleInfo((await channel.request({ header: { type: 'info' } }, { timeoutMs: 60_000 })).header.info);
+  if (about.role !== 'pserver' || about.state !== 'working') throw new Error(`no pserver serves at ${address}`);
+  const { placement } = about;
+  const header = { type: 'position' as const, job, batchPlanId, placement, tasks: [{ pass: 0, task: 0 }] };
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
 }
 

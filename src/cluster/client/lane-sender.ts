@@ -89,7 +89,6 @@ export class LaneSender {
     const fields = {
       ...header,
       ...(batch === undefined ? {} : { batch }),
-      placement: pserver.stamp,
       ...(slice?.fields ?? NO_FIELDS),
     };
     const segments = gradients === undefined ? [] : (slice?.pushSegments(gradients) ?? []);

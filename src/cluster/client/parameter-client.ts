@@ -119,7 +119,7 @@ class GroupClient implements ParameterClient {
     const first = this.#group.current()?.pservers[0];
     if (!this.#gated || first === undefined) return;
     try {
-      const nothing = { placement: first.stamp, hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
+      const nothing = { hold: { trainer, pushes: 0 }, dense: [], sparse: [] };
       (await this.#group.ask(first, 'pull', nothing, [], RELEASE_TIMEOUT_MS)).free();
     } catch (error) {
       // A pserver that cannot be told does not wait for a silent trainer for ever.
@@ -146,11 +146,7 @@ class GroupClient implements ParameterClient {
     const versions = new Map<number, PulledVersion>();
     const pullSlice = async (pserver: PlacedPserver, slice: PserverSlice, holdFields?: HoldFields): Promise<void> => {
       if (slice.isEmpty && holdFields === undefined) return;
-      const header = {
-        placement: pserver.stamp,
-        ...(holdFields === undefined ? {} : { hold: holdFields }),
-        ...slice.fields,
-      };
+      const header = { ...(holdFields === undefined ? {} : { hold: holdFields }), ...slice.fields };
       const reply = await this.#group.ask(pserver, 'pull', header, slice.pullSegments());
       try {
         versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });
@@ -181,7 +177,6 @@ class GroupClient implements ParameterClient {
         const used = versions?.get(pserver.index);
         const fields = {
           ...position,
-          placement: pserver.stamp,
           ...(used === undefined || slice.isEmpty ? {} : { used }),
           ...slice.fields,
         };

@@ -167,8 +167,7 @@ class SyncClient implements VersionClient {
     const { at, onPending, deliveries } = exchange;
     const { pserver, slice, values } = pull;
     const { timeline, version } = at;
-    const placement = pserver.stamp;
-    const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, placement, ...(slice?.fields ?? NO_FIELDS) };
+    const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, ...(slice?.fields ?? NO_FIELDS) };
     for (;;) {
       try {
         const reply = await this.#group.ask(pserver, 'pullVersion', fields, slice?.pullSegments() ?? []);

@@ -31,7 +31,7 @@ const hot = {
  * `placement`: of the pserver that is meant, by the head keys; another set of shards is refused with `StalePlacement`:
  * a pserver that died may have left its address to another one.
  */
-const toPserver = { ...ofJob, placement: z.strictObject({ revision: decimal, shards: count }).optional() };
+const toPserver = { ...ofJob, placement: z.strictObject({ revision: decimal, shards: count }) };
 
 const syncMode = {
   /** Which version this pserver has; answered when it is above that one, or after so long. */
@@ -90,11 +90,18 @@ const checkpointAndAccount = {
    * Writes and publishes a checkpoint of all shards. A final one ends all pushes: only the master may ask for it
    * (`masterSecret`), and only when all tasks are closed (`WrongCounts`). `recovery`: the number under which all tasks
    * were found to be done; a final one under an older number is refused with `StaleRecovery`, as a pserver that was
-   * restored since has something to apply. The master of a job in sync mode answers the others too, with a cut.
+   * restored since has something to apply. The master of a job in sync mode answers the others too, with a cut; only to
+   * it `placement` is not sent.
    */
   checkpoint: message(
     'checkpoint',
-    { ...toPserver, masterSecret: masterSecret.optional(), final: z.boolean(), recovery: count.optional() },
+    {
+      ...toPserver,
+      placement: toPserver.placement.optional(),
+      masterSecret: masterSecret.optional(),
+      final: z.boolean(),
+      recovery: count.optional(),
+    },
     {
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),
@@ -112,7 +119,7 @@ const checkpointAndAccount = {
     /** Of applied pushes whose staleness is known: how many, its sum and maximum; and pushes refused for it. */
     staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
     passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
-    /** Sync mode: records of the lanes received and of those that were duplicates; sums of the newest passes. */
+    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of the newest passes. */
     rounds: z
       .strictObject({
         received: count,

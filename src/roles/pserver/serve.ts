@@ -64,6 +64,9 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
+    if (header.type === 'checkpoint' && header.placement === undefined) {
+      throw new PaddletError('BadMessage', 'a checkpoint request to a pserver names the placement');
+    }
     if ('placement' in header && header.placement !== undefined) checkStamp(current.shards, header.placement);
     const answered = answer(header.type, current, request as Request<JobType>, session);
     if (!(answered instanceof Promise)) return answered;

@@ -84,21 +84,21 @@ it('answers for itself before it has any shards, and nothing else', async () => 
 });
 
 it.each<[string, RequestHeader]>([
-  ['WrongJob', { type: 'account', ...JOB, job: 'another' }],
-  ['WrongBatchPlan', { type: 'account', ...JOB, batchPlanId: 'another' }],
+  ['WrongJob', { type: 'account', ...JOB, placement: PLACEMENT, job: 'another' }],
+  ['WrongBatchPlan', { type: 'account', ...JOB, placement: PLACEMENT, batchPlanId: 'another' }],
   ['WrongRole', { type: 'getPlan', ...JOB }],
   ['StalePlacement', pull({ revision: '4', shards: 2 })],
   ['StalePlacement', pull({ ...PLACEMENT, shards: 1 })],
   ['PushOutOfOrder', push({ push: 1 })],
   ['BadMessage', push({ task: 3 })],
-  ['BadMessage', { type: 'rounds', ...JOB, maxWaitMs: 0 }],
+  ['BadMessage', { type: 'rounds', ...JOB, placement: PLACEMENT, maxWaitMs: 0 }],
 ])('%s', async (code, header) => {
   await expect(ask(header)).rejects.toMatchObject({ code });
 });
 
 it('refuses everything while the lease is not certainly held', async () => {
   state.held = false;
-  await expect(ask({ type: 'account', ...JOB })).rejects.toMatchObject({ code: 'Suspended' });
+  await expect(ask({ type: 'account', ...JOB, placement: PLACEMENT })).rejects.toMatchObject({ code: 'Suspended' });
 });
 
 it('applies a push once, and counts it', async () => {
@@ -147,13 +147,14 @@ it('fails the job when two attempts count the same records differently', async (
   expect(shards.ledgers.account().applied).toBe(1);
 });
 
-const final = { type: 'checkpoint' as const, ...JOB, final: true, masterSecret: 'of the master', recovery: 3 };
+const ofMaster = { ...JOB, placement: PLACEMENT, masterSecret: 'of the master' };
+const final = { type: 'checkpoint' as const, ...ofMaster, final: true, recovery: 3 };
 
 it.each<[string, RequestHeader]>([
   ['a final checkpoint', { ...final, masterSecret: 'a guess' }],
-  ['a final checkpoint without any secret', { type: 'checkpoint', ...JOB, final: true }],
-  ['closeTasks', { type: 'closeTasks', ...JOB, masterSecret: 'a guess', tasks: [] }],
-  ['a cut', { type: 'cut', ...JOB, masterSecret: 'a guess', timeline: 0, round: 0 }],
+  ['a final checkpoint without any secret', { type: 'checkpoint', ...JOB, placement: PLACEMENT, final: true }],
+  ['closeTasks', { type: 'closeTasks', ...ofMaster, masterSecret: 'a guess', tasks: [] }],
+  ['a cut', { type: 'cut', ...ofMaster, masterSecret: 'a guess', timeline: 0, round: 0 }],
 ])('%s is only for the master', async (_, header) => {
   await expect(ask(header)).rejects.toMatchObject({ code: 'NotMaster', action: 'refresh' });
 });
@@ -163,18 +164,17 @@ it('takes no final checkpoint while a task is open, and none under an old recove
   const current = serving({ checkpoint: async () => ({ ...saved, rows: 0, positions: [] }) });
   await expect(ask(final, current)).rejects.toMatchObject({ code: 'WrongCounts' });
   const tasks = [0, 1, 2].map((task) => ({ pass: 0, task, records: 4 }));
-  await ask({ type: 'closeTasks', ...JOB, masterSecret: 'of the master', tasks }, current);
+  await ask({ type: 'closeTasks', ...ofMaster, tasks }, current);
   await expect(ask({ ...final, recovery: 2 }, current)).rejects.toMatchObject({ code: 'StaleRecovery' });
   expect(await ask(final, current)).toEqual({ type: 'checkpoint', outcome: 'saved', saved });
 });
 
 it('refuses what is meant for another pserver, which may have had this address before', async () => {
   const tasks = [{ pass: 0, task: 0 }];
-  const position = (placement?: typeof PLACEMENT): RequestHeader => ({
-    ...{ type: 'position', ...JOB, tasks },
-    ...(placement && { placement }),
-  });
+  const position = (placement: typeof PLACEMENT): RequestHeader => ({ type: 'position', ...JOB, placement, tasks });
   await expect(ask(position({ revision: '6', shards: 2 }))).rejects.toMatchObject({ code: 'StalePlacement' });
   expect(await ask(position(PLACEMENT))).toMatchObject({ type: 'position', next: [0] });
-  expect(await ask(position())).toMatchObject({ type: 'position', next: [0] });
+  const unaddressed = { type: 'checkpoint' as const, ...JOB, final: false };
+  await expect(ask(unaddressed)).rejects.toMatchObject({ code: 'BadMessage' });
+  expect(await ask({ ...unaddressed, placement: PLACEMENT })).toMatchObject({ outcome: 'running' });
 });
