@@ -7,11 +7,17 @@
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
 import { DEFAULT_MIX, DISK_MIX, type FaultMix, onlyFaults } from '../test/sim/fault-kinds.ts';
 import type { Mode } from '../test/sim/mode.ts';
 import { runSchedule } from '../test/sim/schedule.ts';
+
+// Workers are as many as cores: threads of their own for garbage collection would only wait for each other.
+setFlagsFromString('--single-threaded-gc');
+/** What one schedule leaves behind is collected before it is taken for something that stays. */
+const YOUNG_MB = 64;
 
 /** Seeds handed to a worker at a time. */
 const SHARE = 200;
@@ -88,7 +94,10 @@ async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunO
 
 function inWorker(share: Share, kind: Kind): Promise<BatchReport> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: { ...share, ...kind } satisfies Work });
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { ...share, ...kind } satisfies Work,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     worker.once('message', resolve);
     worker.once('error', reject);
   });

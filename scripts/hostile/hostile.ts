@@ -2,9 +2,10 @@
  * `npx node scripts/hostile/hostile.ts [--mode async|sync] [--strangers 2] [--seconds 20] [--seed N] [--types a,b]`:
  * trains a job with real processes of dist/paddlet while clients that hold the job's token send well-formed, wrong
  * requests to every role. No role may die, the job must end, and its account must be exact, or the job must have failed
- * with a reason. Exits with 0 when all holds; else says what does not and keeps the folder with the logs.
+ * with a reason; no more records may count as read than the attempts that were handed out have. Exits with 0 when all
+ * holds; else says what does not and keeps the folder with the logs.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,7 @@ import { runStranger } from './stranger.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 const RECORDS = 8_000;
 const PASSES = 12;
+const RECORDS_PER_TASK = 100;
 /** From the last request of the strangers to the end of the job. */
 const END_WITHIN_MS = 180_000;
 
@@ -47,7 +49,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 const JOB = {
   name: 'hostile',
-  data: { train: 'train.libsvm', test: 'test.libsvm', format: 'libsvm', recordsPerTask: 100 },
+  data: { train: 'train.libsvm', test: 'test.libsvm', format: 'libsvm', recordsPerTask: RECORDS_PER_TASK },
   model: { type: 'fm', factors: 4 },
   optimizer: { type: 'adam', learningRate: 0.001 },
   training: { passes: PASSES, batchSize: 10, mode: values.mode, ...(values.mode === 'sync' ? { lanes: 4 } : {}) },
@@ -105,6 +107,15 @@ async function torment(context: ClusterContext, cluster: Cluster): Promise<void>
   await Promise.all(strangers);
 }
 
+/** As the master handed them out: each attempt reads the records of its task once at most. */
+function mostRead(): number {
+  if (values.mode === 'sync') return 2 * PASSES * RECORDS;
+  const log = readFileSync(join(logs, 'master-0.log'), 'utf8');
+  const again = log.match(/: task \d+ is (returned to the queue|copied to)/g) ?? [];
+  const replayed = [...log.matchAll(/replaying (\d+) tasks/g)].reduce((sum, [, tasks]) => sum + Number(tasks), 0);
+  return PASSES * RECORDS + RECORDS_PER_TASK * (again.length + replayed);
+}
+
 function judge(end: JobEnd | undefined, cluster: Cluster): string[] {
   const faults = [...cluster.ends]
     .filter(([how]) => !how.endsWith('exit code 0'))
@@ -115,9 +126,11 @@ function judge(end: JobEnd | undefined, cluster: Cluster): string[] {
     // The roles of a failed job end with its code.
     return end.failure.message === '' ? ['the job failed without a reason'] : [];
   }
-  const { applied, lost, bad, discarded } = end.result.records;
+  const { applied, lost, bad, discarded, read } = end.result.records;
   print(`the job ended: ${JSON.stringify(end.result.records)}`);
   if (lost !== 0 || applied + bad + discarded !== PASSES * RECORDS) faults.push('the account is wrong');
+  const most = mostRead();
+  if (read > most) faults.push(`${read} records are said to have been read, ${most} can have been`);
   return faults;
 }
 

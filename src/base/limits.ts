@@ -18,6 +18,8 @@ export const LIMITS = {
   requestsWaiting: 16_384,
   /** Bytes of unanswered requests, and of answers not yet taken, that one connection may have before it pushes back. */
   sendQueueBytes: 512 * MiB,
+  /** The same of all connections of a role together, and frames on their way in. More is refused with `Overloaded`. */
+  heldBytes: 4096 * MiB,
   connectionsPerRole: 4096,
   /** Connections of a role that have not joined, probes among them. For one more the oldest of them is cut. */
   unjoinedConnections: 512,
@@ -65,8 +67,8 @@ export const LIMITS = {
   /** How long a trainer that is chosen to write the model may be silent: four times the longest `cluster.leaseTtl`. */
   saveModelBlockMs: 14_400_000,
   /**
-   * How long a trainer that is chosen to write the model may take: six hours, 200 GB at 10 MB/s. Then another trainer
-   * is chosen.
+   * How long a trainer that is chosen to write the model may take at most, however large the model is and however often
+   * it failed (core/save-election.ts): six hours, 40 GB at 2 MB/s.
    */
   saveModelMs: 21_600_000,
   /** Tasks that one `position` request may ask for. */

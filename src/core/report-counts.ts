@@ -5,6 +5,12 @@
 import { LIMITS } from '../base/limits.ts';
 import type { MetricSums } from '../model/model.ts';
 
+/** What an attempt says that it observed; nothing else in the cluster sees it. */
+export interface Observed {
+  readonly read: number;
+  readonly duplicate: number;
+}
+
 /** A sum of metrics in a report: far above any loss, and far enough below the largest number to be added up. */
 const MOST_METRIC = 1e250;
 
@@ -41,3 +47,9 @@ export function whyWrongMetrics({ records, correct, loss, squaredError }: Metric
     ? undefined
     : `a loss of ${loss}, squared errors of ${squaredError}`;
 }
+
+/** What counts of a report by an attempt at a task of so many records: each record once. */
+export const countedOnce = (records: number, { read, duplicate }: Observed): Observed => ({
+  read: Math.min(read, records),
+  duplicate: Math.min(duplicate, records),
+});

@@ -35,20 +35,39 @@ const FATAL: ReadonlySet<number> = new Set([
 
 export interface RestartPolicy {
   ended(end: ProcessEnd, livedMs: number): RestartDecision;
+  /**
+   * The operating system did not start the process. Before its first start that is a limit of the machine; later it
+   * may be short of something for a while.
+   */
+  notStarted(): RestartDecision;
 }
 
 /** One for each process of the cluster. */
 export function createRestartPolicy(): RestartPolicy {
   let quickDeaths = 0;
+  let hasRun = false;
+  let hasSettled = false;
+  const restart = (): RestartDecision => {
+    return { act: 'restart', afterMs: Math.min(FIRST_PAUSE_MS * 2 ** (quickDeaths - 1), LONGEST_PAUSE_MS) };
+  };
   return {
+    notStarted() {
+      quickDeaths += 1;
+      if (!hasRun || quickDeaths > QUICK_DEATHS_ALLOWED) return { act: 'giveUp', code: EXIT.machine };
+      return restart();
+    },
     ended({ code, signal }, livedMs) {
+      hasRun = true;
+      hasSettled ||= livedMs >= SETTLED_MS;
       if (code === EXIT.done) return { act: 'done' };
       if (code === EXIT.interrupted) return { act: 'stopped' };
       if (code !== null && FATAL.has(code)) return { act: 'giveUp', code };
+      // What the machine refuses from the start it will refuse again; later a disk may be full for a while.
+      if (code === EXIT.machine && !hasSettled) return { act: 'giveUp', code };
       quickDeaths = livedMs >= SETTLED_MS ? 1 : quickDeaths + 1;
       // A process killed by a signal is always restarted: only one that ends by itself has a fault of its own.
       if (signal === null && quickDeaths > QUICK_DEATHS_ALLOWED) return { act: 'giveUp', code: code ?? EXIT.bug };
-      return { act: 'restart', afterMs: Math.min(FIRST_PAUSE_MS * 2 ** (quickDeaths - 1), LONGEST_PAUSE_MS) };
+      return restart();
     },
   };
 }

@@ -2,14 +2,24 @@
  * Which trainer writes the merged model after a pass (seeds/distributed-training.en.md, "RequestSaveModel"). Of the
  * trainers that ask, one is chosen for a block time, in which no other can be. It may ask again to keep the choice;
  * when it falls silent or its registration ends, the next trainer that asks is chosen. One choice lasts for
- * `LIMITS.saveModelMs` in all. The trainer that has not written the model by then is passed over for a while, so that
- * another one is chosen first.
+ * `saveLimitMs` in all. A trainer that did not write the model for which it was chosen is chosen last from then on
+ * (save-turns.ts). It then has twice the time, as its disk may be slow.
  *
  * The model after the last pass is the final one. It is wanted only when training has ended, and not while the work
  * that a restored pserver lost is replayed. Choices are numbered: a final model that was read for an earlier choice is
  * refused. Pure; time is an argument.
  */
 import { LIMITS } from '../base/limits.ts';
+import { SaveTurns } from './save-turns.ts';
+
+/** For the smallest model: many times what a pause of a machine or a full cache of a disk costs. */
+const BASE_MS = 60_000;
+/** 2 MB/s: a tenth of what slow network disks do. The bytes have the optimizer's state too, which is not written. */
+const BYTES_PER_MS = 2_000;
+
+/** How long a choice lasts, when its trainer failed so often to write a model of at most so many bytes. */
+export const saveLimitMs = (bytes: number, failures: number): number =>
+  Math.min(LIMITS.saveModelMs, (BASE_MS + bytes / BYTES_PER_MS) * 2 ** failures);
 
 export interface SavedElection {
   /** The models of the passes up to this one are written, or superseded. */
@@ -31,6 +41,8 @@ export interface SaveAnswer {
   readonly chosen: Pick<SavedChoice, 'pass' | 'choice'> | undefined;
   /** The state has changed: it must be stored before the answer is sent. */
   readonly changed: boolean;
+  /** The choice that was taken from a trainer that fell silent. */
+  readonly silent?: SavedChoice;
 }
 
 export interface SaveElection {
@@ -47,6 +59,11 @@ export interface SaveElection {
    * choice.
    */
   failed(choice: number): boolean;
+  /** The pservers have so many bytes: the choice lasts accordingly, if it is the newest. */
+  sized(choice: number, bytes: number): void;
+  /** These trainers are registered, and no others. */
+  roster(trainers: readonly string[]): void;
+  joined(trainer: string): void;
   /** The registration of that trainer has ended. False when it is not chosen. */
   gone(trainer: string): boolean;
   /** The choice whose whole time is over, and which has failed by that. */
@@ -81,85 +98,157 @@ export interface SaveElectionOptions {
 
 const NOT_CHOSEN: SaveAnswer = { chosen: undefined, changed: false };
 
-/** A new master grants the choice a full block time again: the clocks of two masters cannot be compared. */
-export function createSaveElection(options: SaveElectionOptions): SaveElection {
-  const { from, passes, ended: endedBefore, at, maxBlockMs } = options;
-  const withoutLast = (pass: number): number => Math.min(pass, passes - 1);
-  let ended = withoutLast(endedBefore);
-  // A pserver may have been restored while no master was running.
-  let saved = withoutLast(from?.saved ?? 0);
-  let choices = from?.choices ?? 0;
-  const begin = (choice: SavedChoice, now: number) => {
-    const blockMs = Math.min(choice.blockMs, maxBlockMs);
-    return { ...choice, blockMs, until: now + blockMs, endMs: now + LIMITS.saveModelMs };
-  };
-  let chosen = from?.chosen && begin(from.chosen, at);
-  let passedOver: { readonly trainer: string; readonly until: number } | undefined;
+interface RunningChoice extends SavedChoice {
+  readonly since: number;
+  /** When others can be chosen, unless its trainer asks again. */
+  readonly until: number;
+  readonly endMs: number;
+}
+
+const asSaved = ({ trainer, pass, choice, blockMs }: SavedChoice): SavedChoice => ({ trainer, pass, choice, blockMs });
+
+/** A new master grants the choice its whole time again: the clocks of two masters cannot be compared. */
+export const createSaveElection = (options: SaveElectionOptions): SaveElection => new Election(options);
+
+class Election implements SaveElection {
+  readonly #passes: number;
+  readonly #maxBlockMs: number;
+  readonly #turns: SaveTurns;
+  #ended: number;
+  #saved: number;
+  #choices: number;
+  #chosen: RunningChoice | undefined;
   /** Choices up to this one may have read a model that was not final. */
-  let lastEarlyChoice = choices;
+  #lastEarlyChoice: number;
 
-  const isBlocked = (now: number): boolean => chosen !== undefined && now < chosen.until;
-  const isPassedOver = (trainer: string, now: number): boolean =>
-    passedOver?.trainer === trainer && now < passedOver.until;
-  const forget = (isIt: boolean): boolean => {
-    if (isIt) chosen = undefined;
-    return isIt;
-  };
-  const forgetLast = (): void => {
-    if (chosen?.pass === passes) chosen = undefined;
-  };
-  const renew = (blockMs: number, now: number): SaveAnswer => {
-    const before = chosen!;
-    chosen = { ...before, blockMs, until: Math.min(now + blockMs, before.endMs) };
+  constructor({ from, passes, ended, at, maxBlockMs }: SaveElectionOptions) {
+    this.#passes = passes;
+    this.#maxBlockMs = maxBlockMs;
+    this.#turns = new SaveTurns(maxBlockMs);
+    this.#ended = this.#withoutLast(ended);
+    // A pserver may have been restored while no master was running.
+    this.#saved = this.#withoutLast(from?.saved ?? 0);
+    this.#choices = from?.choices ?? 0;
+    this.#lastEarlyChoice = this.#choices;
+    this.#chosen = from?.chosen && this.#begin(from.chosen, at);
+    this.#forgetLast();
+  }
+
+  request(trainer: string, blockMs: number, now: number): SaveAnswer {
+    const before = this.#chosen;
+    if (before?.trainer === trainer && now < before.endMs) return this.#renew(before, blockMs, now);
+    if (!this.isWanted(now) || this.#turns.mustWait(trainer, before?.trainer, now)) return NOT_CHOSEN;
+    const silent = this.#miss();
+    this.#choices += 1;
+    this.#turns.chose();
+    // The parameters after earlier passes are gone: only the newest pass can be saved.
+    const chosen = { pass: this.#ended, choice: this.#choices };
+    this.#chosen = this.#begin({ trainer, ...chosen, blockMs }, now);
+    return { chosen, changed: true, ...(silent && { silent }) };
+  }
+
+  keep(choice: number, now: number): SaveAnswer {
+    const before = this.#chosen;
+    return before?.choice === choice && now < before.endMs ? this.#renew(before, before.blockMs, now) : NOT_CHOSEN;
+  }
+
+  wrote(pass: number, choice: number): boolean {
+    const isEarly = pass === this.#passes && choice <= this.#lastEarlyChoice;
+    // Even when the block time of that choice is over: its file is complete, and of that pass.
+    if (pass <= this.#saved || pass > this.#ended || isEarly) return false;
+    this.#saved = pass;
+    if (this.#chosen?.choice === choice) this.#turns.wrote(this.#chosen.trainer);
+    if (this.#chosen !== undefined && this.#chosen.pass <= pass) this.#chosen = undefined;
+    return true;
+  }
+
+  failed(choice: number): boolean {
+    return this.#chosen?.choice === choice && this.#miss() !== undefined;
+  }
+
+  sized(choice: number, bytes: number): void {
+    const before = this.#chosen;
+    if (before?.choice !== choice) return;
+    const { since, blockMs, trainer } = before;
+    const endMs = Math.max(before.endMs, since + saveLimitMs(bytes, this.#turns.failuresOf(trainer)));
+    this.#chosen = { ...before, until: Math.max(before.until, Math.min(since + blockMs, endMs)), endMs };
+  }
+
+  roster(trainers: readonly string[]): void {
+    const known = [...this.#turns.live(), ...(this.#chosen === undefined ? [] : [this.#chosen.trainer])];
+    for (const trainer of known) if (!trainers.includes(trainer)) this.gone(trainer);
+    for (const trainer of trainers) this.joined(trainer);
+  }
+
+  joined(trainer: string): void {
+    this.#turns.joined(trainer);
+  }
+
+  gone(trainer: string): boolean {
+    this.#turns.left(trainer);
+    const isChosen = this.#chosen?.trainer === trainer;
+    if (isChosen) this.#chosen = undefined;
+    return isChosen;
+  }
+
+  overdue(now: number): SavedChoice | undefined {
+    return this.#chosen !== undefined && now >= this.#chosen.endMs ? this.#miss() : undefined;
+  }
+
+  passesEnded(passes: number): void {
+    this.#ended = Math.max(this.#ended, this.#withoutLast(passes));
+  }
+
+  trained(): void {
+    this.#ended = this.#passes;
+    this.#lastEarlyChoice = this.#choices;
+  }
+
+  overtaken(): void {
+    this.#ended = this.#withoutLast(this.#ended);
+    this.#saved = this.#withoutLast(this.#saved);
+    this.#forgetLast();
+  }
+
+  isWanted(now: number): boolean {
+    const isBlocked = this.#chosen !== undefined && now < this.#chosen.until;
+    return this.#ended > this.#saved && !isBlocked;
+  }
+
+  nextDeadline(): number | undefined {
+    return this.#chosen?.until;
+  }
+
+  state(): SavedElection {
+    const counts = { saved: this.#saved, choices: this.#choices };
+    return this.#chosen === undefined ? counts : { ...counts, chosen: asSaved(this.#chosen) };
+  }
+
+  #withoutLast(pass: number): number {
+    return Math.min(pass, this.#passes - 1);
+  }
+
+  #forgetLast(): void {
+    if (this.#chosen?.pass === this.#passes) this.#chosen = undefined;
+  }
+
+  #begin(choice: SavedChoice, now: number): RunningChoice {
+    const limitMs = saveLimitMs(0, this.#turns.failuresOf(choice.trainer));
+    const blockMs = Math.min(choice.blockMs, this.#maxBlockMs);
+    return { ...choice, blockMs, since: now, until: now + Math.min(blockMs, limitMs), endMs: now + limitMs };
+  }
+
+  #renew(before: RunningChoice, blockMs: number, now: number): SaveAnswer {
+    this.#chosen = { ...before, blockMs, until: Math.min(now + blockMs, before.endMs) };
     return { chosen: { pass: before.pass, choice: before.choice }, changed: before.blockMs !== blockMs };
-  };
-  forgetLast();
+  }
 
-  return {
-    request(trainer, blockMs, now) {
-      if (chosen?.trainer === trainer && now < chosen.endMs) return renew(blockMs, now);
-      if (isBlocked(now) || isPassedOver(trainer, now) || ended <= saved) return NOT_CHOSEN;
-      choices += 1;
-      // The parameters after earlier passes are gone: only the newest pass can be saved.
-      const choice = { pass: ended, choice: choices };
-      chosen = begin({ trainer, ...choice, blockMs }, now);
-      return { chosen: choice, changed: true };
-    },
-    keep: (choice, now) => (chosen?.choice === choice && now < chosen.endMs ? renew(chosen.blockMs, now) : NOT_CHOSEN),
-    wrote(pass, choice) {
-      // Even when the block time of that choice is over: its file is complete, and of that pass.
-      if (pass <= saved || pass > ended || (pass === passes && choice <= lastEarlyChoice)) return false;
-      saved = pass;
-      if (chosen !== undefined && chosen.pass <= saved) chosen = undefined;
-      return true;
-    },
-    failed: (choice) => forget(chosen?.choice === choice),
-    gone: (trainer) => forget(chosen?.trainer === trainer),
-    overdue(now) {
-      if (chosen === undefined || now < chosen.endMs) return undefined;
-      const { until: _, endMs: __, ...overdue } = chosen;
-      chosen = undefined;
-      passedOver = { trainer: overdue.trainer, until: now + maxBlockMs };
-      return overdue;
-    },
-    passesEnded(now) {
-      ended = Math.max(ended, withoutLast(now));
-    },
-    trained() {
-      ended = passes;
-      lastEarlyChoice = choices;
-    },
-    overtaken() {
-      ended = withoutLast(ended);
-      saved = withoutLast(saved);
-      forgetLast();
-    },
-    isWanted: (now) => ended > saved && !isBlocked(now),
-    nextDeadline: () => chosen?.until,
-    state: () => {
-      if (chosen === undefined) return { saved, choices };
-      const { until: _, endMs: __, ...kept } = chosen;
-      return { saved, choices, chosen: kept };
-    },
-  };
+  /** Ends the choice, which its trainer had and did not use. */
+  #miss(): SavedChoice | undefined {
+    if (this.#chosen === undefined) return undefined;
+    const missed = asSaved(this.#chosen);
+    this.#turns.failed(missed.trainer);
+    this.#chosen = undefined;
+    return missed;
+  }
 }

@@ -12,11 +12,14 @@ import { PaddletError } from '../base/errors.ts';
 /** Those who only look hold the file for a moment. */
 const LOOKED_AT_MS = 1_000;
 const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 
 const holderSchema = z.object({
   pid: z.int().min(1),
   /** ISO 8601. */
   started: z.string(),
+  /** Name of the job that it works on. */
+  job: z.string(),
   /** Where the part of its log starts that it wrote itself, in bytes. */
   logFrom: z.int().min(0),
   /** How it ended, unless it was killed. */
@@ -28,8 +31,10 @@ const holderSchema = z.object({
 export type Holder = z.infer<typeof holderSchema>;
 
 export interface FolderLock {
-  /** For others to read. A full disk may refuse it: then they do not learn it. */
-  describe(holder: Holder): void;
+  /** What the process that had the lock before said of itself. */
+  readonly before: Holder | undefined;
+  /** For others to read; undefined: nothing. A full disk may refuse it: then they do not learn it. */
+  describe(holder: Holder | undefined): void;
   release(): void;
 }
 
@@ -37,10 +42,20 @@ export interface FolderLock {
 export function lockFolder(folder: string): FolderLock | undefined {
   const db = openLock(folder, false);
   if (!tried(folder, db, () => db.exec('BEGIN EXCLUSIVE'))) return undefined;
-  // Of the process that had it before.
-  rmSync(describedIn(folder), { force: true });
+  const before = lastHolder(folder);
+  try {
+    rmSync(describedIn(folder), { force: true });
+  } catch (error) {
+    db.close();
+    throw refused(folder, error);
+  }
   return {
+    before,
     describe(holder) {
+      if (holder === undefined) {
+        rmSync(describedIn(folder), { force: true });
+        return;
+      }
       const partial = `${describedIn(folder)}.new`;
       try {
         writeFileSync(partial, JSON.stringify(holder));
@@ -99,8 +114,18 @@ function tried(folder: string, db: DatabaseSync, statement: () => void): boolean
   }
 }
 
-const refused = (folder: string, cause: unknown): PaddletError =>
-  new PaddletError('SystemRefused', `the folder ${folder} cannot be written to: ${(cause as Error).message}`, {
-    hint: 'make it writable for this user, or choose another one with --dir',
+function refused(folder: string, cause: unknown): PaddletError {
+  const isFull = isDiskFull(cause);
+  const why = isFull ? 'its disk is full' : (cause as Error).message;
+  return new PaddletError('SystemRefused', `the folder ${folder} cannot be written to: ${why}`, {
+    hint: isFull
+      ? `free space in ${folder}, or choose another folder with --dir`
+      : 'make it writable for this user, or choose another one with --dir',
     cause,
   });
+}
+
+function isDiskFull(cause: unknown): boolean {
+  const { code, errcode } = cause as { code?: string; errcode?: number };
+  return code === 'ENOSPC' || code === 'EDQUOT' || errcode === SQLITE_FULL;
+}

@@ -1,5 +1,6 @@
 import { Chalk } from 'chalk';
 import type { Log, LogLevel } from '../base/seams.ts';
+import { visible } from '../base/visible.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
@@ -45,9 +46,9 @@ function textLine(options: LogOptions, level: LogLevel, message: string, facts: 
   const levelPaint = { debug: paint.dim, info: paint.cyan, warn: paint.yellow, error: paint.red }[level];
   const parts = [paint.dim(timeOf(options)), levelPaint(level.padEnd(5))];
   if (options.name !== undefined) parts.push(paint.bold(options.name));
-  parts.push(escapeControls(message));
+  parts.push(visible(message));
   for (const [key, value] of Object.entries(facts)) {
-    if (value !== undefined) parts.push(`${paint.dim(`${key}=`)}${factText(value)}`);
+    if (value !== undefined) parts.push(`${paint.dim(`${key}=`)}${visible(factText(value))}`);
   }
   return parts.join(' ');
 }
@@ -71,12 +72,6 @@ function plain(_key: string, value: unknown): unknown {
     return { ...(code === undefined ? {} : { code }), message: errorText(value) };
   }
   return value;
-}
-
-/** Text from outside (a peer's name, a line of data) can neither start a new line nor move the cursor. */
-function escapeControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Logs everything to both. */

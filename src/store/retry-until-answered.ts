@@ -50,7 +50,7 @@ export async function retryUntilAnswered<T>(options: RetryOptions, call: () => P
         logWait(error);
       }
       await limit.within(pause(clock, backoffMs(failures), signal));
-      if (signal.aborted) throw new PaddletError('Interrupted', 'interrupted');
+      if (signal.aborted) throw new PaddletError('Interrupted', `interrupted while waiting for the store ${store.url}`);
     }
   } finally {
     limit.cancel();
@@ -89,7 +89,7 @@ function createLimit({ clock, store, limitMs }: RetryOptions): Limit {
 
 export function unanswered(url: string, limitMs: number, last: PaddletError | undefined): PaddletError {
   const why = String(last?.details.why ?? last?.message ?? 'no answer (time-out)');
-  const hint = last?.hint ?? 'is the store running at this address?';
+  const hint = last?.hint ?? 'check the address in --store or PADDLET_STORE, and that the store is running there';
   return new PaddletError('StoreUnavailable', `store ${url} did not answer within ${limitMs / 1000} s: ${why}`, {
     hint: `${hint} (or raise --timeout)`,
     details: { ...last?.details, why },

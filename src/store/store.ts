@@ -97,7 +97,7 @@ export type StoreAccess = 'create' | 'join' | 'write' | 'read';
 
 /** Why a store on this machine's disk cannot be written to, although its data is still held. */
 export interface StoreTrouble {
-  readonly kind: 'full' | 'readOnly' | 'missing' | 'failing';
+  readonly kind: 'full' | 'readOnly' | 'missing' | 'openFiles' | 'failing';
   /** The store's file. */
   readonly path: string;
   /** For people: what is wrong and where. */

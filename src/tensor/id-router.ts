@@ -7,6 +7,7 @@ import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { KernelHeap } from './kernel-heap.ts';
+import { randomMultiplier } from './random-multiplier.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
 
 export interface DistinctIds {
@@ -121,7 +122,8 @@ class WasmIdRouter implements IdRouter {
       this.#heap.withScratch(12 * count + 4 * size, (distinctAt) => {
         const columnsAt = distinctAt + 8 * count;
         const indexAt = columnsAt + 4 * count;
-        const distinct = this.#heap.kernels.dedupe(idsAt!, count, distinctAt, columnsAt, indexAt, size);
+        const { kernels } = this.#heap;
+        const distinct = kernels.dedupe(idsAt!, count, distinctAt, columnsAt, indexAt, size, randomMultiplier());
         return {
           ids: this.#heap.bytes.slice(distinctAt, distinctAt + 8 * distinct),
           distinct,

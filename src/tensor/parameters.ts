@@ -110,6 +110,8 @@ export interface Parameters {
   sortedIds(table: number, shards?: readonly number[]): BigUint64Array;
   /** Those of `ids` that have a row, in their order. Throws `WrongShard`. */
   existingIds(table: number, ids: BigUint64Array): BigUint64Array;
+  /** Bytes of a row as `readRows` copies it, with its id and its state. */
+  rowBytes(table: number): number;
   /** Rows that exist, in the order of `ids`. Throws `WrongShard`. */
   readRows(table: number, ids: BigUint64Array): ShardRows;
   /** Throws `WrongShard`. */

@@ -6,7 +6,7 @@ import { PaddletError } from '../base/errors.ts';
 import type { DenseParameter } from './dense-parameter.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import { badMessage } from './refusals.ts';
-import { repeatedBytes, type SparseTable } from './sparse-table.ts';
+import type { SparseTable } from './sparse-table.ts';
 
 interface ResolvedSparsePart {
   readonly table: SparseTable;
@@ -87,8 +87,7 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
     dense.forEach(({ parameter }, part) => {
       checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, floats[part]!);
     });
-    const locatedBytes = 4 * counts.reduce((sum, count) => sum + count, 0);
-    heap.withScratch(Math.max(locatedBytes, repeatedBytes(Math.max(0, ...counts))), (located) => {
+    heap.withScratch(4 * counts.reduce((sum, count) => sum + count, 0), (located) => {
       sparse.forEach(({ table }, part) => {
         table.refuseRepeated(idsAt[part]!, counts[part]!, located);
       });

@@ -16,7 +16,9 @@ export const FRESH_MEMORY: RowMemory = {
   words: (length) => new Uint32Array(length),
 };
 
-const CHUNK_BYTES = 4 * 1024 * 1024;
+/** A chunk is twice as large as the one before it, so that a small model does not pay for the rows of a large one. */
+const FIRST_CHUNK_BYTES = 16 * 1024;
+const LARGEST_CHUNK_BYTES = 4 * 1024 * 1024;
 const ALIGNMENT = 8;
 
 /** Hands out pieces of chunks that it keeps. Their content is arbitrary. */
@@ -46,12 +48,17 @@ export class ReusedMemory implements RowMemory {
     return new Uint32Array(this.#chunks[this.#chunk]!, at, length);
   }
 
+  #nextChunkBytes(): number {
+    const last = this.#chunks.at(-1);
+    return last === undefined ? FIRST_CHUNK_BYTES : Math.min(2 * last.byteLength, LARGEST_CHUNK_BYTES);
+  }
+
   /** Where so many bytes begin in the current chunk. */
   #take(bytes: number): number {
     while (this.#used + bytes > (this.#chunks[this.#chunk]?.byteLength ?? 0)) {
       const isPastLast = this.#chunk >= this.#chunks.length - 1;
       // A piece larger than a chunk gets one of its own, which stays.
-      if (isPastLast) this.#chunks.push(new ArrayBuffer(Math.max(CHUNK_BYTES, bytes)));
+      if (isPastLast) this.#chunks.push(new ArrayBuffer(Math.max(this.#nextChunkBytes(), bytes)));
       this.#chunk = isPastLast ? this.#chunks.length - 1 : this.#chunk + 1;
       this.#used = 0;
     }

@@ -6,6 +6,7 @@ import { kernelInitializer } from './initializer.ts';
 import { type KernelHeap, outOfMemory } from './kernel-heap.ts';
 import type { KernelOptimizer } from './kernel-optimizer.ts';
 import { SHARD_ACTION, type ShardRows } from './parameters.ts';
+import { randomMultiplier } from './random-multiplier.ts';
 import { badMessage, wrongShard } from './refusals.ts';
 import { FRESH_MEMORY, type RowMemory } from './row-memory.ts';
 import { nameHash, shardOfRow } from './shard-hash.ts';
@@ -36,10 +37,6 @@ export interface TableOptions {
   readonly shards: number;
   readonly workspace: Workspace;
 }
-
-/** Scratch memory for `refuseRepeated` of so many ids: see `kernels/assembly/repeated.ts`. */
-const repeatedPlaces = (count: number): number => Math.max(3, 32 - Math.clz32(Math.ceil(1.5 * count) - 1));
-export const repeatedBytes = (count: number): number => (count === 0 ? 0 : 6 * 2 ** repeatedPlaces(count));
 
 /** Shards that rows are read from or put into, and what happens to rows of other shards: refused or skipped. */
 interface Target {
@@ -79,7 +76,9 @@ export class SparseTable {
     this.#ascending = new AscendingImport(heap, workspace);
     this.#hash = nameHash(spec.name);
     const { kind, a, b, key } = kernelInitializer({ ...spec, seed, shape: [1, spec.width] });
-    this.#table = heap.kernels.createTable(this.#hash, key, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
+    const multiplier = randomMultiplier();
+    this.#table =
+      heap.kernels.createTable(this.#hash, key, multiplier, kind, a, b, spec.width, shards, optimizer.address) >>> 0;
     if (this.#table === 0) throw outOfMemory(`table ${spec.name}`, heap.reservedBytes);
     const byteLength = 4 * spec.width;
     this.#values = { name: 'values', offset: ROW_VALUES, byteLength };
@@ -108,6 +107,12 @@ export class SparseTable {
     return this.#heap.kernels.partAt(this.#table, shard) >>> 0;
   }
 
+  /** Of a row as it is read, with its id. */
+  get rowBytes(): number {
+    const { slots, steps } = this.optimizer.layout;
+    return BigUint64Array.BYTES_PER_ELEMENT + (1 + slots.length) * this.#values.byteLength + (steps ? 4 : 0);
+  }
+
   rowsOf(shard: number): number {
     return this.#heap.kernels.partRows(this.#part(shard)) >>> 0;
   }
@@ -132,10 +137,21 @@ export class SparseTable {
     if (bad >= 0) throw this.#refuse(ids, bad);
   }
 
-  /** Throws `BadMessage` for an id that comes twice. `ids` and `scratch`, of `repeatedBytes`, are addresses. */
-  refuseRepeated(ids: number, count: number, scratch: number): void {
+  /**
+   * Throws `BadMessage` for an id that comes twice, and `OutOfMemory`. `ids` is an address, `places` that of scratch
+   * memory of a u32 for each id.
+   */
+  refuseRepeated(ids: number, count: number, places: number): void {
     if (count < 2) return;
-    const again = this.#heap.kernels.repeatedId(ids, count, scratch, repeatedPlaces(count));
+    const { kernels } = this.#heap;
+    const some = this.#heap.withScratch(kernels.filterBytes(count), (filter) =>
+      kernels.mayRepeat(this.#table, ids, count, places, filter),
+    );
+    if (some === 0) return;
+    const again = this.#heap.withScratch(kernels.repeatSetBytes(some), (set) =>
+      // Chosen after the list is known: no list can be made to fit it.
+      kernels.firstRepeated(ids, places, some, set, randomMultiplier()),
+    );
     if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
   }
 

@@ -168,6 +168,10 @@ class WasmParameters implements Parameters {
     return this.#table(table).existing(ids, this.shards());
   }
 
+  rowBytes(table: number): number {
+    return this.#table(table).rowBytes;
+  }
+
   readRows(table: number, ids: BigUint64Array): ShardRows {
     return this.#table(table).read(ids, this.shards());
   }

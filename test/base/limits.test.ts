@@ -11,6 +11,7 @@ it('every bound is a positive whole number', () => {
 it('a frame has room for its header and its table of segments, and a connection for a frame each way', () => {
   expect(LIMITS.frameHeaderBytes + 4 * LIMITS.frameSegments).toBeLessThan(LIMITS.frameBytes);
   expect(LIMITS.sendQueueBytes).toBeGreaterThanOrEqual(2 * LIMITS.frameBytes);
+  expect(LIMITS.heldBytes).toBeGreaterThanOrEqual(4 * LIMITS.sendQueueBytes);
 });
 
 it('a value with its key fits into a transaction of the store', () => {

@@ -171,4 +171,20 @@ describe('checkpoint commands', () => {
     expect(await forget('1')).toMatchObject({ code: 2, result: { error: { code: 'JobUnknown' } } });
     await store.close();
   });
+
+  test('a restore waits for the lease of a dead pserver for --wait, and not for --timeout alone', async () => {
+    const clock = createClock();
+    const log = createLog({ level: 'error', format: 'text', write: () => {}, wallSeconds: () => 0, color: false });
+    const url = `sqlite:${at('leased.db')}`;
+    const store = await openStore(url, { clock, log });
+    const keys = keysOf('/paddlet/test');
+    const { leaseId } = await store.leaseGrant(1_000);
+    const claim = { put: keys.ps(0), value: 'host:1', leaseId };
+    await store.txn({ if: [], then: [...publishing(keys, recordOf(aJob())), claim] });
+    await store.close();
+    const restore = (wait: string) =>
+      json('restore', '--store', url, '--pservers', '2', '--timeout', '300ms', '--wait', wait);
+    expect(await restore('0s')).toMatchObject({ code: 2, result: { error: { code: 'JobConflict' } } });
+    expect(await restore('1m')).toMatchObject({ code: 7, result: { error: { code: 'CheckpointMissing' } } });
+  });
 });

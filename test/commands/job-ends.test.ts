@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { trainedSpecOf } from '../../src/cluster/job/job-model.ts';
-import { batchPlanId, JOB_RECORD_VERSION, type JobRecord } from '../../src/cluster/job/job-record.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
+import { recordOf } from '../cluster/job/stored-job.ts';
 import { ROOT } from '../source-files.ts';
 import { put, SILENT } from '../store/support.ts';
 
@@ -36,18 +36,7 @@ async function setUp() {
     cluster: { pservers: PSERVERS, shards: 8 },
   });
   const job = parseJobFile('job.yaml', text);
-  const digest = '0'.repeat(64);
-  const record: JobRecord = {
-    ...{
-      version: JOB_RECORD_VERSION,
-      id: '6f8d2c1a-0000-4000-8000-00000000000a',
-      created: 1,
-      units: 8,
-      dataDir: folder,
-      batchPlanId: batchPlanId(job, digest),
-    },
-    ...{ train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest }, job },
-  };
+  const record = recordOf(job, { dataDir: folder });
   await put(store, keys.job, JSON.stringify(record));
   await put(store, keys.psDesired, String(PSERVERS));
   await put(store, keys.passesDesired, String(job.training.passes));

@@ -83,3 +83,13 @@ test('a folder for checkpoints that cannot be written to is refused before anyth
   expect(ran.err).toMatch(/^error SystemRefused: the operating system refused .*ENOTDIR.*\nhint: /);
   expect([ran.code, ran.out]).toEqual([MACHINE, expect.not.stringContaining('logs')]);
 });
+
+test('a name with terminal escapes is shown as text, and is exact as JSON', async () => {
+  const job = "$(printf 'j\\033[2J.yaml')";
+  const write = `printf 'name: n\\ndata: {format: libsvm, train: a}\\nmodel: {type: lr}\\n' > "${job}"`;
+  const text = await sh(`${write}; $P doctor "${job}"`);
+  expect(`${text.out}${text.err}`).toContain('j\\u001b[2J.yaml');
+  expect(`${text.out}${text.err}`).not.toContain('\u001b');
+  const { out } = await sh(`${write}; $P doctor "${job}" --json`);
+  expect(JSON.stringify(JSON.parse(out))).toContain('j\\u001b[2J.yaml');
+});

@@ -15,6 +15,8 @@ const COMMANDS = [
   ['evaluate'],
   ['checkpoint', 'save'],
   ['checkpoint', 'ls'],
+  ['checkpoint', 'forget', '--index', '0'],
+  ['token', 'rotate'],
   ['restore', '--pservers', '2'],
   ['doctor', '--dir', 'jobs'],
 ];

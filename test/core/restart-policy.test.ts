@@ -29,6 +29,24 @@ describe('a process that ended', () => {
     }
   });
 
+  it('is given up at once when it cannot be started, but not if it has run before', () => {
+    expect(createRestartPolicy().notStarted()).toEqual({ act: 'giveUp', code: EXIT.machine });
+    const policy = createRestartPolicy();
+    policy.ended(killed, LONG_MS);
+    const waited = pauses(Array.from({ length: 9 }, () => policy.notStarted()));
+    expect(waited.slice(0, 3)).toEqual([200, 400, 800]);
+    expect(policy.notStarted()).toEqual({ act: 'giveUp', code: EXIT.machine });
+  });
+
+  it('is given up at once when the machine refuses it something, but not after a long life', () => {
+    const giveUp = { act: 'giveUp', code: EXIT.machine };
+    expect(createRestartPolicy().ended(ended(EXIT.machine), QUICK_MS)).toEqual(giveUp);
+    const policy = createRestartPolicy();
+    policy.ended(killed, LONG_MS);
+    for (let i = 0; i < 9; i++) expect(policy.ended(ended(EXIT.machine), QUICK_MS).act).toBe('restart');
+    expect(policy.ended(ended(EXIT.machine), QUICK_MS)).toEqual(giveUp);
+  });
+
   it('waits longer each time it dies young, up to a bound', () => {
     const policy = createRestartPolicy();
     const waited = pauses(Array.from({ length: 10 }, () => policy.ended(killed, QUICK_MS)));

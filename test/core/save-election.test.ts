@@ -2,10 +2,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
-import { createSaveElection, type SavedElection, type SaveElection } from '../../src/core/save-election.ts';
+import {
+  createSaveElection,
+  type SavedElection,
+  type SaveElection,
+  saveLimitMs,
+} from '../../src/core/save-election.ts';
 
 const BLOCK = 100;
-const MAX_BLOCK = LIMITS.saveModelMs / 10;
+const MAX_BLOCK = 6_000;
 const PASSES = 5;
 
 const electionOf = (ended: number, from?: SavedElection, at = 0): SaveElection =>
@@ -36,7 +41,8 @@ it('when the chosen one falls silent, another is chosen after the block time', (
   expect(election.nextDeadline()).toBe(BLOCK);
   expect(election.request('b', BLOCK, BLOCK - 1).chosen).toBeUndefined();
   expect(election.isWanted(BLOCK)).toBe(true);
-  expect(election.request('b', BLOCK, BLOCK)).toEqual({ chosen: { pass: 1, choice: 2 }, changed: true });
+  const silent = { trainer: 'a', pass: 1, choice: 1, blockMs: BLOCK };
+  expect(election.request('b', BLOCK, BLOCK)).toEqual({ chosen: { pass: 1, choice: 2 }, changed: true, silent });
   expect(election.request('a', BLOCK, BLOCK + 1).chosen).toBeUndefined();
   expect(election.keep(1, BLOCK + 1).chosen).toBeUndefined();
   // The first one was only slow: its file is whole too.
@@ -93,7 +99,7 @@ it('one whose registration ends gives way at once', () => {
 });
 
 describe('one that renews its choice and never writes', () => {
-  const END = LIMITS.saveModelMs;
+  const END = saveLimitMs(0, 0);
 
   /** Trainer `a` is chosen at 0, and renews in time until then. */
   function renewed(until: number): SaveElection {
@@ -118,8 +124,10 @@ describe('one that renews its choice and never writes', () => {
 
   it('lets another one go first', () => {
     const election = renewed(END);
+    election.roster(['a', 'b']);
     expect(election.overdue(END)).toEqual({ trainer: 'a', pass: 1, choice: 1, blockMs: MAX_BLOCK });
     expect(election.overdue(END)).toBeUndefined();
+    expect(election.request('a', MAX_BLOCK, END).chosen).toBeUndefined();
     expect(election.request('a', MAX_BLOCK, END + MAX_BLOCK - 1).chosen).toBeUndefined();
     expect(election.request('b', BLOCK, END + MAX_BLOCK - 1).chosen).toEqual({ pass: 1, choice: 2 });
   });
@@ -130,7 +138,9 @@ describe('one that renews its choice and never writes', () => {
 
   it('is chosen again when no other one asks', () => {
     const election = renewed(END);
+    election.joined('b');
     election.overdue(END);
+    expect(election.request('a', MAX_BLOCK, END).chosen).toBeUndefined();
     expect(election.request('a', MAX_BLOCK, END + MAX_BLOCK).chosen).toEqual({ pass: 1, choice: 2 });
   });
 
@@ -139,6 +149,100 @@ describe('one that renews its choice and never writes', () => {
     election.overdue(END);
     expect(election.wrote(1, 1)).toBe(true);
     expect(election.isWanted(END)).toBe(false);
+  });
+});
+
+describe('the time of a choice', () => {
+  const GB = 1e9;
+
+  it('follows the size of the model: a minute, and its bytes at 2 MB/s', () => {
+    expect(saveLimitMs(0, 0)).toBe(60_000);
+    expect(saveLimitMs(2 * GB, 0)).toBe(60_000 + 1_000_000);
+    expect(saveLimitMs(2 * GB, 2)).toBe(4 * (60_000 + 1_000_000));
+    expect(saveLimitMs(1e15, 0)).toBe(LIMITS.saveModelMs);
+    expect(saveLimitMs(0, 1_000)).toBe(LIMITS.saveModelMs);
+  });
+
+  it('is longer once the size is known, and not for another choice', () => {
+    const election = electionOf(1);
+    election.request('a', MAX_BLOCK, 0);
+    election.sized(2, 5 * GB);
+    expect(election.overdue(saveLimitMs(0, 0) - 1)).toBeUndefined();
+    election.sized(1, GB);
+    expect(election.overdue(saveLimitMs(GB, 0) - 1)).toBeUndefined();
+    expect(election.overdue(saveLimitMs(GB, 0))).toMatchObject({ trainer: 'a' });
+  });
+
+  it('blocks others for the whole block time once the size is known', () => {
+    const election = createSaveElection({ from: undefined, passes: 2, ended: 1, at: 0, maxBlockMs: 1e9 });
+    election.request('a', 200_000, 0);
+    expect(election.nextDeadline()).toBe(60_000);
+    election.sized(1, GB);
+    expect(election.nextDeadline()).toBe(200_000);
+  });
+
+  it('doubles for a trainer that missed it, and is as before once it has written', () => {
+    const election = electionOf(1);
+    let now = 0;
+    for (const failures of [0, 1, 2]) {
+      expect(election.request('a', MAX_BLOCK, now).chosen).toBeDefined();
+      expect(election.overdue(now + saveLimitMs(0, failures) - 1)).toBeUndefined();
+      now += saveLimitMs(0, failures);
+      expect(election.overdue(now)).toBeDefined();
+    }
+    // One that is cut off has its model accepted at its next choice.
+    const { pass, choice } = election.request('a', MAX_BLOCK, now).chosen!;
+    expect(election.wrote(pass, choice)).toBe(true);
+    election.passesEnded(2);
+    election.request('a', MAX_BLOCK, now);
+    expect(election.overdue(now + saveLimitMs(0, 0))).toBeDefined();
+  });
+});
+
+describe('of those that ask, who was chosen and did not write is chosen last', () => {
+  /** `a` failed twice, `b` once, `c` never. */
+  function tried(): SaveElection {
+    const election = electionOf(1);
+    election.roster(['a']);
+    for (const trainer of ['a', 'a', 'b']) {
+      election.joined(trainer);
+      const { choice } = election.request(trainer, BLOCK, 0).chosen!;
+      expect(election.failed(choice)).toBe(true);
+    }
+    election.joined('c');
+    return election;
+  }
+  const asks = (election: SaveElection, trainer: string, now: number): boolean =>
+    election.request(trainer, BLOCK, now).chosen !== undefined;
+
+  it('in any order of their requests', () => {
+    const election = tried();
+    expect([asks(election, 'a', 0), asks(election, 'b', 1), asks(election, 'c', 2)]).toEqual([false, false, true]);
+    election.gone('c');
+    expect([asks(election, 'a', 3), asks(election, 'b', 4)]).toEqual([false, true]);
+    election.gone('b');
+    // No other one is left.
+    expect(asks(election, 'a', 5)).toBe(true);
+  });
+
+  it('for as long as a block time, from its first request', () => {
+    const election = tried();
+    expect([asks(election, 'a', 1_000), asks(election, 'a', 1_000 + MAX_BLOCK - 1)]).toEqual([false, false]);
+    expect(asks(election, 'a', 1_000 + MAX_BLOCK)).toBe(true);
+  });
+
+  it('after it fell silent too', () => {
+    const election = electionOf(1);
+    election.roster(['a', 'b', 'c']);
+    expect(asks(election, 'a', 0)).toBe(true);
+    expect(asks(election, 'b', BLOCK)).toBe(true);
+    expect([asks(election, 'a', 2 * BLOCK), asks(election, 'c', 2 * BLOCK)]).toEqual([false, true]);
+  });
+
+  it('not when it is gone and its id with it: the roster says so too', () => {
+    const election = tried();
+    election.roster(['a']);
+    expect(asks(election, 'a', 0)).toBe(true);
   });
 });
 

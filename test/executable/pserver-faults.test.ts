@@ -49,9 +49,8 @@ async function askPosition(
   const { id: job, batchPlanId } = jobSchema.parse(JSON.parse((await store.get('/job'))!.value));
   const channel = store.network().connect(address);
   onTestFinished(() => channel.close());
-  const { info } = (await channel.request<'info'>({ header: { type: 'info' } }, { timeoutMs: 60_000 })).header;
-  const about = parseRoleInfo(info);
-  if (about.role !== 'pserver' || about.state !== 'working') throw new Error('a pserver that serves was expected');
+  const about = parseRoleInfo((await channel.request({ header: { type: 'info' } }, { timeoutMs: 60_000 })).header.info);
+  if (about.role !== 'pserver' || about.state !== 'working') throw new Error(`no pserver serves at ${address}`);
   const { placement } = about;
   const header = { type: 'position' as const, job, batchPlanId, placement, tasks: [{ pass: 0, task: 0 }] };
   return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };

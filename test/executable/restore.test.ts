@@ -2,6 +2,7 @@
  * A job stopped in mid-run goes on from its checkpoint with another number of pservers, and every record still counts
  * once.
  */
+import { statSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob } from './planted-job.ts';
@@ -32,6 +33,11 @@ test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the 
     return { digests, positions };
   };
   const before = await digests();
+  // In a folder that it may not write to, it must do without a file beside the store.
+  const changed = () => statSync(place.path(JOB_FOLDER)).mtimeMs;
+  const changedBefore = changed();
+  expect((await place.paddlet(...restore(3), '--dry-run')).code).toBe(0);
+  expect(changed()).toBe(changedBefore);
   for (const pservers of [3, 1, 3]) {
     const ended = await place.paddlet(...restore(pservers), '--json');
     expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('"published":true') });

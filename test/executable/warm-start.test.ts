@@ -2,7 +2,7 @@
  * A job that begins with the parameters of another one, in another number of shards and pservers, and pservers that
  * die.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openCheckpoint } from '../../src/checkpoint/file/reader.ts';
 import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-result.ts';
@@ -35,7 +35,7 @@ async function biasSteps(place: Place, folder: string, result: JobResult): Promi
   return steps;
 }
 
-test('trains on from another cluster; a pserver that dies before its first checkpoint begins so again', async () => {
+test('trains on from another cluster, whose files it does not need when a pserver dies later', async () => {
   const place = openPlace();
   await plantedJob(place);
   const first = await jobRun(place, place.writeJob(run('first', 2, {}), 'first.yaml'), 'one');
@@ -47,6 +47,8 @@ test('trains on from another cluster; a pserver that dies before its first check
   await running.said(/logs in/);
   const store = await openJobStore(`sqlite:${place.path('job', 'store.db')}`, 'second');
   await store.passesOver(1, running);
+  await store.until((entries) => [0, 1, 2].every((index) => entries.has(`/checkpoints/${index}`)), running);
+  renameSync(place.path('one'), place.path('elsewhere'));
   const pserver = (await liveProcesses(place, 6)).find(({ role, index }) => role === 'pserver' && index === 1);
   process.kill(pserver!.pid, 'SIGKILL');
 
@@ -58,11 +60,10 @@ test('trains on from another cluster; a pserver that dies before its first check
     ['w', true],
   ]);
   // Adam's count of updates goes on where the first job ended, whatever died since.
-  expect(await biasSteps(place, 'one', first)).toBe(2 * BATCHES_PER_PASS);
+  expect(await biasSteps(place, 'elsewhere', first)).toBe(2 * BATCHES_PER_PASS);
   expect(await biasSteps(place, 'job', result)).toBe(8 * BATCHES_PER_PASS);
   const log = readFileSync(place.path('job', 'logs/pserver-1.log'), 'utf8');
-  expect(log.match(/warm start: w rows=\d+/g)).toHaveLength(2);
-  expect(new Set(log.match(/warm start: w rows=\d+/g)).size).toBe(1);
+  expect(log.match(/warm start: w rows=\d+/g)).toHaveLength(1);
 });
 
 test('a checkpoint that does not fit is refused with exit code 2, a damaged one with 7', async () => {

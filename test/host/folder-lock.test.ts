@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { isFolderLocked, lastHolder, lockFolder } from '../../src/host/folder-lock.ts';
 import { spawnSelf } from '../../src/host/processes.ts';
+import { SmallDisk } from '../store/small-disk.ts';
 
 function openFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-lock-'));
@@ -23,21 +24,22 @@ test('another process cannot take it, and learns who has it; SIGKILL of the hold
       '-e',
       `import { lockFolder } from ${MODULE};
        const lock = lockFolder(${JSON.stringify(folder)});
-       lock.describe({ pid: process.pid, started: '2026-01-02T03:04:05.000Z', logFrom: 7 });
+       lock.describe({ pid: process.pid, started: '2026-01-02T03:04:05.000Z', job: 'a', logFrom: 7 });
        setInterval(() => lock, 1000);`,
     ],
   };
   expect(isFolderLocked(folder)).toBe(false);
   const holder = await spawnSelf([], { self });
+  onTestFinished(() => void holder.kill('SIGKILL'));
   await expect.poll(() => lastHolder(folder)?.pid).toBe(holder.pid);
   expect(isFolderLocked(folder)).toBe(true);
   expect(lockFolder(folder)).toBeUndefined();
-  expect(lastHolder(folder)).toEqual({ pid: holder.pid, started: '2026-01-02T03:04:05.000Z', logFrom: 7 });
+  expect(lastHolder(folder)).toEqual({ pid: holder.pid, started: '2026-01-02T03:04:05.000Z', job: 'a', logFrom: 7 });
   holder.kill('SIGKILL');
   await holder.ended;
   expect(isFolderLocked(folder)).toBe(false);
   const next = lockFolder(folder);
-  expect(next).toBeDefined();
+  expect(next?.before?.pid).toBe(holder.pid);
   expect(lastHolder(folder)).toBeUndefined();
   next?.release();
 });
@@ -55,3 +57,19 @@ test('the same process cannot take it twice, and looking at it does not end it',
 test('a folder that is missing is refused, not locked', () => {
   expect(() => lockFolder('/proc/none')).toThrow(/the folder \/proc\/none cannot be written to/);
 });
+
+test.skipIf(SmallDisk.whyNot() !== undefined)(
+  'a folder on a full disk is refused with the advice to free space',
+  () => {
+    const disk = SmallDisk.mount(65_536);
+    onTestFinished(() => disk.unmount());
+    disk.fill();
+    expect(() => lockFolder(disk.folder)).toThrow(
+      expect.objectContaining({
+        code: 'SystemRefused',
+        message: expect.stringContaining('its disk is full'),
+        hint: expect.stringMatching(/^free space in /),
+      }),
+    );
+  },
+);

@@ -42,6 +42,9 @@ test('what comes from outside neither breaks the line nor moves the cursor', () 
   const { log, lines } = logging();
   log.info('peer said a\nERROR forged\u001b[2J', { name: 'x\ny' });
   expect(lines[0]).toContain('a\\u000aERROR forged\\u001b[2J name="x\\ny"');
+  // A terminal may take this one for the start of a sequence too, and JSON has no need to escape it.
+  log.info('peer', { name: '\u009b2J' });
+  expect(lines[1]).toContain('peer name="\\u009b2J"');
 });
 
 test('a bug shows its stack, an expected error only its message', () => {

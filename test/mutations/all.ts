@@ -1,8 +1,19 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { FILES } from './files.ts';
 import { MOVES } from './moves.ts';
 import type { Mutation } from './mutation.ts';
+import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
+import { WIRE } from './wire.ts';
 
-export const MUTATIONS: readonly Mutation[] = [...OWNERSHIP, ...TASKS, ...ROUNDS, ...MOVES];
+export const MUTATIONS: readonly Mutation[] = [
+  ...OWNERSHIP,
+  ...TASKS,
+  ...ROUNDS,
+  ...MOVES,
+  ...FILES,
+  ...OPERATIONS,
+  ...WIRE,
+];

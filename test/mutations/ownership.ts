@@ -19,8 +19,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver does not send an answer that it made until after its deadline',
     file: 'src/roles/pserver/serve.ts',
-    find: '      checkHeld(current);\n      return reply;',
-    replace: '      return reply;',
+    find: '      checkHeld(current);\n      checkMeant(current, header);\n      return reply;',
+    replace: '      checkMeant(current, header);\n      return reply;',
     schedules: { mode: 'sync' },
   },
   {

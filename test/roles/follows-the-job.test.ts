@@ -11,7 +11,7 @@ import { aStore, Master, stateOf } from './master/tasks/service-rig.ts';
 
 const LEASE_MS = 600_000;
 const record = recordOf(aJob());
-const successor = recordOf(aJob(), '6f8d2c1a-0000-4000-8000-00000000000b');
+const successor = recordOf(aJob(), { id: '6f8d2c1a-0000-4000-8000-00000000000b' });
 
 let data: MemoryStoreData;
 let rig: Master;

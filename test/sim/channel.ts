@@ -58,7 +58,7 @@ export class SimulatedChannel implements Channel {
     return new Promise<Answer>((resolve, reject) => {
       const { type } = message.header;
       if (this.#phase === 'closed') throw this.#lost(type, 'the channel is closed');
-      // Validated as the receiver would, to find who made a bad one.
+      // Validated as the receiver would, here, to find who made a bad one: once is enough, and the copy is its own.
       const parcel = { header: parseRequest(message.header), segments: (message.segments ?? []).map(copyOf) };
       const cancelTimeout = this.#process.clock.after(options.timeoutMs, () => {
         this.#waiting.delete(call);

@@ -78,7 +78,7 @@ export class Cluster {
       processes: members.length,
       timeline,
       dice: createDice(seed, 'network'),
-      answered: (...seen) => witness.answered(...seen),
+      answered: (seen) => witness.answered(seen),
       bug: (...seen) => witness.bug(...seen),
       ...(options.wrapHandler === undefined ? {} : { wrapHandler: options.wrapHandler }),
     });

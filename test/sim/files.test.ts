@@ -105,6 +105,28 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  'a pserver that waits for its file of the cut follows the others to the cut before',
+  async () => {
+    const job = new Scenario({ mode: 'sync', checkpoint: OFTEN });
+    await job.until('a cut that has one before it', () => job.cut.before !== undefined);
+    const { round, before, files } = job.cut;
+    const pathOf = (index: number): string => `/checkpoints/${index}/${files[index]!.uuid}`;
+    job.named('pserver 0').kill(false);
+    await job.removeFiles(0, [pathOf(0)]);
+    await job.until('it waits for that one', () => job.told(/has none of the 1 published files/) > 0);
+    expect(job.cut).toMatchObject({ timeline: 1, round });
+    job.named('pserver 1').kill(false);
+    const { disk } = job.named('pserver 1').machine;
+    disk.flip(pathOf(1), disk.content(pathOf(1))!.length - 1);
+    await job.until('pserver 1 gives up the cut', () => job.cut.timeline === 3);
+    expect(job.cut.round).toBe(before!.round);
+    expect(await job.difference()).toEqual({});
+    expect(job.cut.timeline).toBe(3);
+  },
+  TIMEOUT_MS,
+);
+
 test.each(['sync', 'async'] as const)(
   'goes on without files that an operator gives up: %s mode',
   async (mode) => {

@@ -11,7 +11,7 @@ export type RoleName = 'master' | 'pserver' | 'trainer';
 export interface ProcessIdentity {
   /** `trainer 1`: the same for all that run one after the other under one supervisor. */
   readonly name: string;
-  readonly role: RoleName;
+  readonly role: RoleName | 'stranger';
   /** Counts these, from 1. */
   readonly life: number;
 }
@@ -29,7 +29,7 @@ interface Delivery {
 
 export class SimulatedProcess {
   readonly name: string;
-  readonly role: RoleName;
+  readonly role: RoleName | 'stranger';
   readonly life: number;
   readonly pid: number;
   readonly timeline: Timeline;

@@ -1,6 +1,8 @@
 /** One simulated job without drawn faults: the test itself says what happens, and when. */
+import { dirname } from 'node:path';
 import { parseCut } from '../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf, parseEntry } from '../../src/checkpoint/registry/entry.ts';
+import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
@@ -11,6 +13,7 @@ import type { Mode } from './mode.ts';
 import { createRoundWorkload } from './round-workload.ts';
 import { SMALL } from './shape.ts';
 import { Timeline, turn } from './timeline.ts';
+import { WARM_FROM } from './warm-source.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
 
@@ -18,7 +21,11 @@ export interface ScenarioOptions {
   readonly mode: Mode;
   readonly seed?: number;
   readonly checkpoint?: Partial<Job['checkpoint']>;
+  /** Checkpoint files of another job, which this one begins from. */
+  readonly warmSource?: ReadonlyMap<string, Uint8Array>;
 }
+
+const WARM_START: Job['warmStart'] = { from: WARM_FROM, vars: ['*'], optimizerState: true, missing: 'fail' };
 
 /** Trainers are so much slower than usual, so that the job lasts long enough for what is to happen. */
 const SLOWNESS = 25;
@@ -31,10 +38,15 @@ export class Scenario {
   readonly story: string[] = [];
   readonly #workload: Workload;
 
-  constructor({ mode, seed = 1, checkpoint = {} }: ScenarioOptions) {
+  constructor({ mode, seed = 1, checkpoint = {}, warmSource = new Map() }: ScenarioOptions) {
     const dice = createDice(seed, 'workload');
     const drawn = mode === 'sync' ? createRoundWorkload(dice, SMALL) : createWorkload(dice, SMALL);
-    this.#workload = { ...drawn, job: { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } } };
+    const job = { ...drawn.job, checkpoint: { ...drawn.job.checkpoint, ...checkpoint } };
+    this.#workload = {
+      ...drawn,
+      job: { ...job, ...(warmSource.size === 0 ? {} : { warmStart: WARM_START }) },
+      files: new Map([...drawn.files, ...warmSource]),
+    };
     const witness = new Witness(KEYS, (who, what) => void this.story.push(`${who} ${what}`));
     this.cluster = new Cluster({ seed, shape: SMALL, workload: this.#workload, timeline: this.timeline, witness });
     for (const { member, ...one } of this.cluster.supervisors) {
@@ -98,6 +110,19 @@ export class Scenario {
     };
   }
 
+  /** Removes files from a pserver's machine. The function returned puts them back. */
+  async removeFiles(index: number, paths: Iterable<string>): Promise<() => void> {
+    const { machine } = this.named(`pserver ${index}`);
+    const removed = new Map([...paths].map((path) => [path, machine.disk.content(path)!]));
+    for (const path of removed.keys()) {
+      await machine.disk.remove(path);
+      await machine.disk.syncFolder(dirname(path));
+    }
+    return () => {
+      for (const [path, bytes] of removed) machine.disk.place(path, bytes);
+    };
+  }
+
   files(index: number): Promise<string[]> {
     return this.named(`pserver ${index}`).machine.disk.list(`/checkpoints/${index}`);
   }
@@ -106,13 +131,18 @@ export class Scenario {
     return Number(this.cluster.store.data.get(KEYS.recovery)?.value ?? 0);
   }
 
-  /** Waits for the end of the job: fields of its result that differ from what is known beforehand. */
-  async difference(): Promise<Record<string, unknown>> {
+  /** Waits for the end of the job. Throws why it failed. */
+  async result(): Promise<JobResult> {
     await this.until('the end of the job', () => this.cluster.isOver);
     const entry = this.cluster.store.data.get(KEYS.result)!;
     const end = parseJobEnd(entry.key, entry.value);
     if ('failure' in end) throw end.failure;
-    const { records, modelDigest, tasks } = end.result;
+    return end.result;
+  }
+
+  /** Waits for the end of the job: fields of its result that differ from what is known beforehand. */
+  async difference(): Promise<Record<string, unknown>> {
+    const { records, modelDigest, tasks } = await this.result();
     const found: Readonly<Record<string, unknown>> = { ...records, modelDigest, discardedTasks: tasks.discarded };
     const wanted = Object.entries({ ...this.#workload.expected(), lost: 0 });
     return Object.fromEntries(

@@ -6,9 +6,10 @@ import type { Cancel } from '../../src/base/seams.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Outgoing, RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import { fromErrorHeader, toErrorHeader } from '../../src/protocol/messages/error-header.ts';
-import { parseReply, parseRequest } from '../../src/protocol/messages/parse.ts';
+import { parseReply } from '../../src/protocol/messages/parse.ts';
 import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';
+import type { Answered } from './oracles/oracle.ts';
 import { copyOf, type Parcel, receive } from './parcel.ts';
 import type { SimulatedProcess } from './process.ts';
 
@@ -20,7 +21,7 @@ export interface SentRequest {
 
 export interface SessionHooks {
   /** A request was answered, well or not; the answer has not arrived. */
-  answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void;
+  answered(seen: Answered): void;
   bug(process: SimulatedProcess, error: unknown): void;
 }
 
@@ -80,9 +81,8 @@ export class SimulatedSession implements Session {
     let holdsUp = false;
     this.#running += 1;
     try {
-      const { header, segments } = request.parcel;
-      const valid = parseRequest(header);
-      const result = this.#handler(receive({ header: valid, segments }), this);
+      const { header } = request.parcel;
+      const result = this.#handler(receive(request.parcel), this);
       if (!(result instanceof Promise)) {
         this.#finish(request, result);
         return;
@@ -120,12 +120,10 @@ export class SimulatedSession implements Session {
   }
 
   #answer({ parcel, answer }: SentRequest, outcome: Parcel<ReplyHeader> | PaddletError): void {
-    if (this.#connection.server.isDead) return;
-    this.#hooks.answered(
-      this.#connection.server,
-      parcel.header,
-      outcome instanceof PaddletError ? outcome : outcome.header,
-    );
+    const { client, server } = this.#connection;
+    if (server.isDead) return;
+    const seen = outcome instanceof PaddletError ? outcome : outcome.header;
+    this.#hooks.answered({ client, server, request: parcel.header, outcome: seen });
     if (!this.#isClosed) this.#connection.toClient(() => answer(outcome));
   }
 

@@ -20,7 +20,7 @@ type Ask = <T extends RequestHeader['type']>(
 
 /** Until the cancel. */
 export function letStrangerIn(cluster: Cluster, dice: Dice): Cancel {
-  const process = new SimulatedProcess({ name: 'stranger', role: 'trainer', life: 1 }, cluster.timeline, dice);
+  const process = new SimulatedProcess({ name: 'stranger', role: 'stranger', life: 1 }, cluster.timeline, dice);
   const stranger = new Stranger(cluster, process);
   const goOn = (): void => {
     stranger.act().then(
@@ -59,7 +59,7 @@ class Stranger {
     const about = parseRoleInfo(info.info);
     if (about.role === 'master') await this.#finishOther(ask, record);
     if (about.role !== 'pserver' || about.state !== 'working') return;
-    if (record.job.training.mode === 'sync') await this.#pushOldLane(ask, record, about.placement);
+    if (record.job.training.mode === 'sync') await this.#pushLane(ask, record, about.placement);
     else await this.#pushNonsense(ask, record, about.placement);
   }
 
@@ -93,8 +93,9 @@ class Stranger {
     const { recordsPerTask } = record.job.data;
     const pass = dice.whole(0, PASSES - 1);
     const task = dice.whole(0, TASKS - 2);
-    const header = { type: 'position' as const, ...jobFields(record), placement, tasks: [{ pass, task }] };
-    const position = await ask({ header });
+    const position = await ask({
+      header: { type: 'position', ...jobFields(record), placement, tasks: [{ pass, task }] },
+    });
     const push = position?.next[0] ?? -1;
     if (push < 0) return;
     const read = Math.min(recordsPerTask, (push + 1) * batchSize * pushEvery);
@@ -110,21 +111,25 @@ class Stranger {
     });
   }
 
-  /** An empty lane of the timeline before, or of the round before. */
-  async #pushOldLane(ask: Ask, record: JobRecord, placement: { revision: string; shards: number }): Promise<void> {
+  /**
+   * An empty lane: of the timeline before, or of the round before, of the coming one or of one after it. In the coming
+   * round it is right where the plan has no mini-batch for the lane. The stranger does not wait for the other pservers.
+   */
+  async #pushLane(ask: Ask, record: JobRecord, placement: { revision: string; shards: number }): Promise<void> {
     const { dice } = this.#process;
     const at = await ask({ header: { type: 'rounds', ...jobFields(record), placement, maxWaitMs: 0 } });
     if (at === undefined || at.missing.length === 0) return;
-    const isOld = at.timeline > 0 && (at.version === 0 || dice.chance(0.5));
-    if (!isOld && at.version === 0) return;
-    await ask({
+    const isOld = at.timeline > 0 && dice.chance(0.3);
+    const round = isOld ? at.version : at.version + dice.pick([-1, 0, 0, 1]);
+    if (round < 0) return;
+    const reply = await ask({
       header: {
         ...{ type: 'pushLane', ...jobFields(record), placement, lane: dice.pick(at.missing) },
-        timeline: isOld ? at.timeline - 1 : at.timeline,
-        round: isOld ? at.version : at.version - 1,
+        ...{ timeline: isOld ? at.timeline - 1 : at.timeline, round },
         ...{ records: 0, metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 }, dense: [], sparse: [] },
       },
     });
+    if (reply?.outcome === 'taken') this.#cluster.witness.count('stranger lane taken');
   }
 
   /** The end of a task that it was never given. */

@@ -1,11 +1,10 @@
 /** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
-import { isPaddletError, type PaddletError } from '../../src/base/errors.ts';
+import { isPaddletError } from '../../src/base/errors.ts';
 import type { Head } from '../../src/cluster/placement/heads.ts';
-import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';
-import type { Oracle, Written } from './oracles/oracle.ts';
+import type { Answered, Oracle, Written } from './oracles/oracle.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { EntriesBefore, StoreObserver, StoreTrouble } from './store.ts';
 
@@ -140,8 +139,9 @@ export class Witness implements StoreObserver {
     else if (key.startsWith(keys.parting(0n).slice(0, -1))) this.count('parting snapshot');
   }
 
-  answered(server: SimulatedProcess, request: RequestHeader, outcome: ReplyHeader | PaddletError): void {
-    for (const oracle of this.#oracles) oracle.answered?.({ server, request, outcome });
+  answered(seen: Answered): void {
+    for (const oracle of this.#oracles) oracle.answered?.(seen);
+    const { server, request, outcome } = seen;
     if (isPaddletError(outcome)) {
       this.count(`refused ${outcome.code}`);
       return;

@@ -8,6 +8,12 @@ describe('memory that is used again', () => {
     for (const [at, piece] of pieces.entries()) expect(piece.every((word) => word === at + 1)).toBe(true);
   });
 
+  it('takes no more than a small model needs', () => {
+    const memory = new ReusedMemory();
+    const taken = new Set([3, 5, 7].map((length) => memory.floats(length).buffer));
+    expect([...taken].map(({ byteLength }) => byteLength)).toEqual([16 * 1024]);
+  });
+
   it('gives the same bytes again after a reset, also those of a piece larger than a chunk', () => {
     const memory = new ReusedMemory();
     const take = () => [memory.ids(3), memory.floats(3_000_000), memory.words(7)];

@@ -82,9 +82,11 @@ class Cluster:
 
     def position(self, address):
         """The lowest push that a pserver wants of the task, None if all have closed it; the lowest recovery number."""
-        header = {'type': 'position', **self._common, 'tasks': [address]}
-        _, answers = self._pservers(lambda placement: {index: ({**header, 'placement': placement.stamp(index)}, ())
-                                                       for index in placement.addresses})
+        def requests(placement):
+            header = {'type': 'position', **self._common, 'tasks': [address]}
+            return {index: ({**header, 'placement': placement.stamp(index)}, ()) for index in placement.addresses}
+
+        _, answers = self._pservers(requests)
         wanted = [reply['next'][0] for reply, _ in answers.values() if reply['next'][0] >= 0]
         return min(wanted, default=None), min(reply['recovery'] for reply, _ in answers.values())
 

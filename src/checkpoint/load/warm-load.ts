@@ -11,7 +11,8 @@ import type { DenseBlock, Parameters, ShardRows } from '../../tensor/parameters.
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
 import { createRowBuffers, rowBytes, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
-import { type CheckpointSet, expectWhole, openCheckpointSet } from '../set/checkpoint-set.ts';
+import { damagedTensors } from '../file/scan.ts';
+import { type CheckpointSet, openCheckpointSet } from '../set/checkpoint-set.ts';
 import type { WarmPlan } from './warm-plan.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
@@ -34,12 +35,16 @@ export interface WarmLoaded {
   readonly bytes: number;
 }
 
-/** Throws `CheckpointMissing`, `CheckpointCorrupt` when the files are no longer what was planned, and `OutOfMemory`. */
+/**
+ * Throws `CheckpointMissing` before anything is loaded, `CheckpointCorrupt` when the files are no longer what was
+ * planned, and `OutOfMemory`.
+ */
 export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoaded[]> {
   const { disk, plan, spec } = options;
   const set = await openCheckpointSet(disk, plan.files);
   try {
     expectPlanned(set, plan);
+    await expectSound(set, options);
     const loaded: WarmLoaded[] = [];
     for (const { name } of plan.loaded) {
       const table = spec.sparse.findIndex((one) => one.name === name);
@@ -52,12 +57,25 @@ export async function loadWarmStart(options: WarmLoadOptions): Promise<WarmLoade
 }
 
 function expectPlanned(set: CheckpointSet, plan: WarmPlan): void {
-  expectWhole(set);
   for (const { uuid, bytes, path } of plan.files) {
     const part = set.parts.find(({ reader }) => reader.facts.uuid === uuid);
     if (part?.reader.source.bytes !== bytes || part.reader.facts.jobId !== plan.jobId) {
       throw corrupt(path, 'not the file that the job was planned to begin from');
     }
+  }
+  if (set.missing.length > 0) throw corrupt(plan.from, 'shards are missing that the files had');
+}
+
+/**
+ * Checks the files that are read from by their checksums. They were checked when the job was published; damage since
+ * then must not come into the model unnoticed.
+ */
+async function expectSound(set: CheckpointSet, { shardCount, shards }: WarmLoadOptions): Promise<void> {
+  const mine = new Set(shards);
+  for (const part of set.parts) {
+    if (set.facts.shards === shardCount && !part.shards.some((shard) => mine.has(shard))) continue;
+    const damaged = await damagedTensors(part.reader.source);
+    if (damaged.length > 0) throw corrupt(part.path, `damaged: ${damaged.join(', ')}`);
   }
 }
 

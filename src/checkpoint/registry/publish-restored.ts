@@ -39,6 +39,9 @@ export interface RestoreAccess extends StoreAccess {
   readonly keys: Keys;
 }
 
+/** Asks the store once: may repeat the call while the store does not answer. */
+export type Ask = <T>(call: () => Promise<T>) => Promise<T>;
+
 /** The state of the store when no pserver was alive. */
 export interface QuietJob {
   /** A revision at which no pserver was alive: no owner has, had or will have it as its token. */
@@ -54,14 +57,18 @@ const AT_A_TIME_MS = 200;
 
 /**
  * Reads the store. Throws `JobConflict`, naming them, while pservers are alive; waits up to `patienceMs` for the leases
- * of dead ones to run out.
+ * of dead ones to run out. Asks the store by `ask`.
  */
-export async function readQuietJob(access: RestoreAccess, patienceMs: number): Promise<QuietJob> {
+export async function readQuietJob(
+  access: RestoreAccess,
+  patienceMs: number,
+  ask: Ask = (call) => call(),
+): Promise<QuietJob> {
   const { store, keys, clock, signal } = access;
   const endMs = clock.monotonicMs() + patienceMs;
   for (;;) {
-    const { entries: live, revision } = await store.range({ prefix: keys.psPrefix });
-    if (live.length === 0) return { token: revision, ...(await readJob(access)) };
+    const { entries: live, revision } = await ask(() => store.range({ prefix: keys.psPrefix }));
+    if (live.length === 0) return { token: revision, ...(await ask(() => readJob(access))) };
     if (clock.monotonicMs() >= endMs) throw pserversLive(live);
     await pause(clock, AT_A_TIME_MS, signal);
     signal?.throwIfAborted();
@@ -95,13 +102,15 @@ export interface PublishRestoredOptions extends RestoreAccess {
   readonly generations: readonly Generation[];
   /** Seconds since 1970. */
   readonly timestamp: number;
+  /** How long the store is waited for. */
+  readonly limitMs?: number;
 }
 
 /**
  * Publishes all or nothing. Throws `JobConflict` when a pserver started since the store was read, or anything else of
  * what was read has changed; `Usage` for more pservers than a transaction has room for; `Interrupted` when aborted
- * while the store is unreachable; the store's own errors. `details.isDoubtful` says that it may have happened, or may
- * yet: then the files must stay.
+ * while the store is unreachable; the store's own errors, after `limitMs` also that it is unreachable.
+ * `details.isDoubtful` says that it may have happened, or may yet: then the files must stay.
  */
 export async function publishRestored(options: PublishRestoredOptions): Promise<void> {
   const { store, keys, quiet, generations } = options;

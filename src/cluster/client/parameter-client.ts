@@ -146,10 +146,7 @@ class GroupClient implements ParameterClient {
     const versions = new Map<number, PulledVersion>();
     const pullSlice = async (pserver: PlacedPserver, slice: PserverSlice, holdFields?: HoldFields): Promise<void> => {
       if (slice.isEmpty && holdFields === undefined) return;
-      const header = {
-        ...(holdFields === undefined ? {} : { hold: holdFields }),
-        ...slice.fields,
-      };
+      const header = { ...(holdFields === undefined ? {} : { hold: holdFields }), ...slice.fields };
       const reply = await this.#group.ask(pserver, 'pull', header, slice.pullSegments());
       try {
         versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });

@@ -28,7 +28,7 @@ type ReplyOf<T extends RequestHeader['type']> = Received<Extract<ReplyHeader, { 
 /** The header of a request, without the fields that the group knows. */
 export type RequestFields<T extends RequestHeader['type']> = Omit<
   RequestOf<T>,
-  'job' | 'batchPlanId' | 'masterSecret' | 'placement' | 'type'
+  'job' | 'batchPlanId' | 'placement' | 'masterSecret' | 'type'
 >;
 
 /** Requests that a pserver answers. */

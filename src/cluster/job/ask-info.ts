@@ -34,9 +34,16 @@ export async function askInfo(channel: Channel, timeoutMs = ANSWER_WITHIN_MS): P
 const refusedText = (error: PaddletError): PaddletError =>
   new PaddletError('JoinRefused', `did not accept this process: ${error.message}`, { cause: error });
 
-/** The same, on a connection of its own. */
+/** The same, on a connection of its own. An address that the process registered may be none. */
 export async function askInfoAt(network: Network, address: string, timeoutMs?: number): Promise<InfoAnswer> {
-  const channel = network.connect(address);
+  let channel: Channel;
+  try {
+    channel = network.connect(address);
+  } catch (error) {
+    if (!isPaddletError(error, 'Usage')) throw error;
+    const message = `cannot be asked, it has registered no address: ${error.message}`;
+    return { kind: 'notUnderstood', error: new PaddletError('StoreValueInvalid', message, { cause: error }) };
+  }
   try {
     return await askInfo(channel, timeoutMs);
   } finally {

@@ -12,9 +12,15 @@ export interface SeenProcess {
   /** Index of a pserver, id of a trainer. */
   readonly id: string;
   readonly answer: InfoAnswer;
+  /** Where it is to be asked. */
+  readonly address?: string;
   /** For how long it has not answered, if it was watched before. */
   readonly silentMs?: number;
 }
+
+/** Registered by clients that do not listen (docs/client.md): that they do not answer says nothing about them. */
+const NOT_LISTENING = '127.0.0.1:1';
+const isSilent = ({ answer, address }: SeenProcess): boolean => answer.kind === 'none' && address !== NOT_LISTENING;
 
 export interface Waiting {
   readonly kind: 'master' | 'pservers' | 'trainers' | 'lease' | TroubleKind;
@@ -80,13 +86,11 @@ function troubles(answering: readonly SeenProcess[]): Waiting[] {
 
 /** Of processes that are dead, suspended or unreachable. */
 function leases({ leaseTtlMs }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
-  return processes
-    .filter(({ answer }) => answer.kind === 'none')
-    .map((process) => ({
-      kind: 'lease',
-      text: `the lease of ${nameOf(process)} to expire`,
-      withinMs: Math.max(0, leaseTtlMs - (process.silentMs ?? 0)),
-    }));
+  return processes.filter(isSilent).map((process) => ({
+    kind: 'lease',
+    text: `the lease of ${nameOf(process)} to expire`,
+    withinMs: Math.max(0, leaseTtlMs - (process.silentMs ?? 0)),
+  }));
 }
 
 function master(processes: readonly SeenProcess[]): Waiting[] {
@@ -112,7 +116,7 @@ function pservers({ pservers: wanted }: JobNeeds, processes: readonly SeenProces
 }
 
 function trainers({ minTrainers }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {
-  const live = processes.filter(({ role, answer }) => role === 'trainer' && answer.kind !== 'none').length;
+  const live = processes.filter((process) => process.role === 'trainer' && !isSilent(process)).length;
   return live >= minTrainers ? [] : [{ kind: 'trainers', text: `trainers: ${live} of ${minTrainers}` }];
 }
 

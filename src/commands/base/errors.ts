@@ -2,6 +2,7 @@
 import { Errors, type Interfaces } from '@oclif/core';
 import { Chalk } from 'chalk';
 import { EXIT, type ExitCode, PaddletError } from '../../base/errors.ts';
+import { visibleLines } from '../../base/visible.ts';
 import { nearest } from '../../job/complaints.ts';
 
 /** Turns oclif's usage errors into ours; leaves every other error as it is. */
@@ -53,11 +54,11 @@ export function exitCodeOf(error: unknown): ExitCode {
 export function errorText(error: unknown, color: boolean): string {
   const paint = new Chalk({ level: color ? 1 : 0 });
   if (error instanceof PaddletError) {
-    const head = `${paint.red.bold('error')} ${paint.red(error.code)}: ${error.message}`;
-    return error.hint === undefined ? head : `${head}\n${paint.cyan('hint')}: ${error.hint}`;
+    const head = `${paint.red.bold('error')} ${paint.red(error.code)}: ${visibleLines(error.message)}`;
+    return error.hint === undefined ? head : `${head}\n${paint.cyan('hint')}: ${visibleLines(error.hint)}`;
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `${paint.red.bold('bug')}: ${stack}\n${paint.cyan('hint')}: this is a bug in paddlet; please report it with the lines above`;
+  return `${paint.red.bold('bug')}: ${visibleLines(stack)}\n${paint.cyan('hint')}: this is a bug in paddlet; please report it with the lines above`;
 }
 
 export interface ErrorJson {

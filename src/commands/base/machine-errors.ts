@@ -19,11 +19,16 @@ const HINTS: Readonly<Record<string, string>> = {
   ENOMEM: 'not enough memory: end other processes, or use a larger machine',
 };
 
+/** What to do about a system call that was refused, by Node's error; undefined for other errors. */
+export function systemHint(error: unknown): string | undefined {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return code === undefined || syscall === undefined ? undefined : HINTS[code];
+}
+
 /** Turns what Node reports of a refused system call into `SystemRefused`; leaves every other error as it is. */
 export function fromSystem(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof PaddletError) return error;
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  const hint = code === undefined || syscall === undefined ? undefined : HINTS[code];
+  const hint = systemHint(error);
   if (hint === undefined) return error;
   return new PaddletError('SystemRefused', `the operating system refused a request: ${error.message}`, {
     hint,

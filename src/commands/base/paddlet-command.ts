@@ -2,6 +2,7 @@
 import { Command, type Interfaces } from '@oclif/core';
 import type { ExitCode } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { visibleStyled } from '../../base/visible.ts';
 import { createHost } from '../../host/host.ts';
 import { everyFlags } from './flags.ts';
 import { abortOnSignals } from './interruption.ts';
@@ -65,14 +66,14 @@ export abstract class PaddletCommand<T extends typeof Command> extends Command {
     return abortOnSignals(process, atOnce);
   }
 
-  /** The result of the command: an object for `--json`, on one line, or text for people. */
+  /** The result of the command: an object for `--json`, exact and on one line, or text for people. */
   protected output(result: object, forPeople: () => string): void {
-    process.stdout.write(`${this.everyFlags().json ? JSON.stringify(result) : forPeople()}\n`);
+    process.stdout.write(`${this.everyFlags().json ? JSON.stringify(result) : visibleStyled(forPeople())}\n`);
   }
 
   /** Text for people that is not the result; silent with `--json`. */
   protected say(text: string): void {
-    if (!this.everyFlags().json) process.stdout.write(`${text}\n`);
+    if (!this.everyFlags().json) process.stdout.write(`${visibleStyled(text)}\n`);
   }
 
   protected table(columns: readonly TableColumn[], rows: readonly (readonly (string | number)[])[]): string {

@@ -26,7 +26,7 @@ export const credentialFlags = {
   'store-key': pem('PADDLET_STORE_KEY', 'Private key of --store-cert (PEM).'),
 };
 
-const PASSWORD = 'PADDLET_STORE_PASSWORD';
+export const PASSWORD_VARIABLE = 'PADDLET_STORE_PASSWORD';
 
 export type CredentialFlags = Readonly<Partial<Record<keyof typeof credentialFlags, string | undefined>>>;
 
@@ -37,7 +37,7 @@ export function storeCredentials(url: string, flags: CredentialFlags): StoreCred
   const { 'store-ca': ca, 'store-cert': cert, 'store-key': key } = flags;
   if ((cert === undefined) !== (key === undefined)) throw usage('--store-cert and --store-key belong together');
   const password =
-    passwordFile === undefined ? process.env[PASSWORD] : firstLine('--store-password-file', passwordFile);
+    passwordFile === undefined ? process.env[PASSWORD_VARIABLE] : firstLine('--store-password-file', passwordFile);
   const hasPassword = password !== undefined && password !== '';
   if (hasPassword && name === undefined) throw usage('a password for the store, and no --store-user');
   const tls = [ca, cert, key].every((file) => file === undefined)
@@ -46,7 +46,7 @@ export function storeCredentials(url: string, flags: CredentialFlags): StoreCred
   if (name === undefined) return { tls };
   if (!hasPassword) {
     throw new PaddletError('Usage', `no password for --store-user ${name}`, {
-      hint: `set ${PASSWORD}, or name a file with --store-password-file`,
+      hint: `set ${PASSWORD_VARIABLE}, or name a file with --store-password-file`,
     });
   }
   return { tls, user: { name, password } };

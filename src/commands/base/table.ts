@@ -1,5 +1,6 @@
 import { Chalk } from 'chalk';
 import Table from 'cli-table3';
+import { visible } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
 
 export interface TableColumn {
@@ -41,7 +42,8 @@ export function renderTable(
     chars: NO_LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
-  for (const row of rows) table.push(row.map(String));
+  // A cell is one line.
+  for (const row of rows) table.push(row.map((cell) => visible(String(cell))));
   return table
     .toString()
     .split('\n')

@@ -1,4 +1,5 @@
 /** Spinners and progress bars on stderr, only on a terminal. */
+import { visible } from '../../base/visible.ts';
 import { isColorWanted } from '../../host/host.ts';
 
 export interface Wait {
@@ -16,13 +17,13 @@ export async function startWait(text: string, wanted: boolean): Promise<Wait> {
   if (!wanted || !isColorWanted(process.stderr) || process.stderr.columns === 0) return SILENT;
   const { default: ora } = await import('ora');
   // Signals and keys stay with the command: otherwise ora would read stdin and catch Ctrl-C.
-  const spinner = ora({ text, stream: process.stderr, discardStdin: false, hideCursor: true }).start();
+  const spinner = ora({ text: visible(text), stream: process.stderr, discardStdin: false, hideCursor: true }).start();
   return {
     text: (next) => {
-      spinner.text = next;
+      spinner.text = visible(next);
     },
-    done: (last) => void (last === undefined ? spinner.stop() : spinner.succeed(last)),
-    failed: (last) => void spinner.fail(last),
+    done: (last) => void (last === undefined ? spinner.stop() : spinner.succeed(visible(last))),
+    failed: (last) => void spinner.fail(visible(last)),
   };
 }
 

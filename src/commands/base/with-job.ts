@@ -23,6 +23,8 @@ export interface OpenJob extends JobInStore {
   readonly checkpointFolder: string;
   /** Aborts when the user interrupts the command. */
   readonly signal: AbortSignal;
+  /** How long each answer of the store is waited for. */
+  readonly limitMs: number;
   /** Repeats an idempotent call while the store is unreachable. */
   retryStore<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -50,7 +52,7 @@ export async function withJob<T>(options: WithJobOptions, act: (job: OpenJob) =>
     if (keys === undefined || record === undefined) throw unknownJob(store);
     const { name, checkpoint } = record.job;
     const checkpointFolder = resolve(checkpoint.dir ?? join(jobFolder({ dir }, name), 'checkpoints'));
-    return await act({ host, store, keys, record, checkpointFolder, signal, retryStore });
+    return await act({ host, store, keys, record, checkpointFolder, signal, limitMs, retryStore });
   } finally {
     await store.close();
   }

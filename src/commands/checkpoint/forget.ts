@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { forgetFiles } from '../../checkpoint/registry/forgotten.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 
@@ -17,6 +18,7 @@ pserver lacks, in sync mode the rounds since an older cut, on all pservers. File
   ];
   static override flags = {
     ...jobFlags,
+    timeout: storeTimeoutFlag,
     index: Flags.integer({ min: 0, required: true, helpValue: 'N', description: 'Index of the pserver.' }),
   };
 

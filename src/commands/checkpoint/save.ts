@@ -39,15 +39,15 @@ already ignores the request and reports it. In sync mode the master makes all ps
         [...(cut === undefined ? [] : [cutText(cut)]), ...pservers.map(fileText)].join('\n'),
       );
     } catch (error) {
-      throw limit.aborted && !job.signal.aborted && isPaddletError(error, 'Interrupted') ? tooLate() : error;
+      throw limit.aborted && !job.signal.aborted && isPaddletError(error, 'Interrupted') ? tooLate(timeoutMs) : error;
     } finally {
       wait.done();
     }
   }
 }
 
-const tooLate = (): PaddletError =>
-  new PaddletError('RequestTimeout', 'the checkpoints were not written in time', {
+const tooLate = (ms: number): PaddletError =>
+  new PaddletError('RequestTimeout', `the checkpoints were not written within ${ms / 1000} s`, {
     hint: 'check the job with `paddlet status`, or raise --timeout',
   });
 

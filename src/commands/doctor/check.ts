@@ -1,5 +1,6 @@
 /** One check of `paddlet doctor`. */
 import { type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
+import { systemHint } from '../base/machine-errors.ts';
 
 export interface Finding {
   readonly status: 'ok' | 'warn';
@@ -38,5 +39,7 @@ export async function runCheck({ name, run }: Check): Promise<CheckResult> {
 function asExpected(error: unknown): PaddletError | undefined {
   if (isPaddletError(error)) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  return typeof code === 'string' ? new PaddletError('Usage', message, { cause: error }) : undefined;
+  if (typeof code !== 'string') return undefined;
+  const hint = systemHint(error);
+  return new PaddletError('Usage', message, { ...(hint === undefined ? {} : { hint }), cause: error });
 }

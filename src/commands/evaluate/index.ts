@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
-import { storeTimeoutFlag } from '../base/command-store.ts';
+import { durationFlag } from '../base/duration-flag.ts';
 import { metricsText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
@@ -25,7 +25,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
   ];
   static override flags = {
     ...jobFlags,
-    timeout: storeTimeoutFlag,
+    timeout: durationFlag('60s', 'How long to wait for an answer of the store or of the pservers.'),
     ...dataFlags,
     ...cacheFlags,
     data: Flags.string({

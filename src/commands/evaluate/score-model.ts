@@ -9,6 +9,7 @@ import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
 import type { OpenJob } from '../base/with-job.ts';
+import { limitedPulls } from './limited-pulls.ts';
 
 export type Score = (client: Pick<ParameterClient, 'pull'>, signal: AbortSignal) => Promise<Evaluated>;
 export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
@@ -33,12 +34,13 @@ async function scoreLive(
   signal: AbortSignal,
   onFatal: (error: Error) => void,
 ): Promise<Evaluated> {
-  const { record } = job;
+  const { record, host, limitMs } = job;
   const { shards } = record.job.cluster;
   const { group, close } = openLiveCluster(job, onFatal);
   const { parameters: spec } = modelOf(record);
   try {
-    return await score(createParameterClient({ spec, shards, group, router: createIdRouter({ shards }) }), signal);
+    const client = createParameterClient({ spec, shards, group, router: createIdRouter({ shards }) });
+    return await score(limitedPulls(client, host.clock, limitMs), signal);
   } finally {
     close();
   }

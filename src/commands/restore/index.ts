@@ -75,10 +75,13 @@ them. Without a store it only writes files.`;
     const restore = (source: RestoreSource): Promise<void> => this.restore(request, source);
     const isPublishing = flags.publish ?? (flags.store ?? flags.dir ?? flags.chroot) !== undefined;
     if (!isPublishing && flags.from !== undefined) await withFiles(request, restore);
-    else
-      await withJob({ flags, ...request, access: isPublishing ? 'write' : 'read' }, (job) =>
+    else {
+      // Leases of a SQLite store end only while a process that may write to it watches them.
+      const isWriting = isPublishing && (!flags['dry-run'] || request.waitMs > 0);
+      await withJob({ flags, ...request, access: isWriting ? 'write' : 'read' }, (job) =>
         withJobFiles(request, job, isPublishing, restore),
       );
+    }
   }
 
   private async restore(request: RestoreRequest, source: RestoreSource): Promise<void> {

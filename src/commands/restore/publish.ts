@@ -4,12 +4,13 @@ import type { Publishing } from './source.ts';
 
 /** Makes the new files the job's checkpoints, or removes them again when that fails. */
 export async function publish({ job, quiet }: Publishing, restored: Restored): Promise<void> {
-  const { host, store, keys, signal } = job;
+  const { host, store, keys, signal, limitMs } = job;
   const { clock, disk } = host;
   try {
     signal.throwIfAborted();
     const { generations } = restored;
-    await publishRestored({ store, keys, clock, signal, quiet, generations, timestamp: clock.wallSeconds() });
+    const timestamp = clock.wallSeconds();
+    await publishRestored({ store, keys, clock, signal, limitMs, quiet, generations, timestamp });
   } catch (error) {
     await discardUnpublished(error, { disk, store, keys, files: restored });
     throw error;

@@ -65,7 +65,7 @@ export async function withJobFiles(
   const { host, signal, from, to } = request;
   const { store, keys, record, retryStore } = job;
   const access = { store, keys, clock: host.clock, signal };
-  const quiet = await retryStore(() => readQuietJob(access, isPublishing ? request.waitMs : 0));
+  const quiet = await readQuietJob(access, isPublishing ? request.waitMs : 0, retryStore);
   const files =
     from === undefined
       ? filesOfEntries(job.checkpointFolder, parseEntries(keys.checkpointsPrefix, quiet.entries), 'newest')

@@ -17,25 +17,39 @@ export type AttachEnd =
   /** `holder`: as the run described itself last, if it could. */
   | { readonly how: 'ended'; readonly holder: Holder | undefined };
 
-/** Throws `JobUnknown` when no run works in the folder. */
-export function checkAttachable(folder: string): void {
-  if (isFolderLocked(folder)) return;
+/** Throws `JobUnknown` when no run works in the folder, `JobConflict` when it works on another job. */
+export function checkAttachable(folder: string, job: string): void {
+  if (isFolderLocked(folder)) {
+    const holder = lastHolder(folder);
+    if (holder !== undefined && holder.job !== job) throw otherJob(folder, holder, job);
+    return;
+  }
   throw new PaddletError('JobUnknown', `no \`paddlet run\` works in ${folder}`, {
     hint: 'start it by the same command without --attach',
   });
 }
 
+const otherJob = (folder: string, holder: Holder, job: string): PaddletError =>
+  new PaddletError(
+    'JobConflict',
+    `the run in ${folder} (pid ${holder.pid}) works on job ${holder.job}, not on ${job}`,
+    {
+      hint: `give the job file of ${holder.job}, or name the folder of ${job} with --dir`,
+    },
+  );
+
 /** Shows progress and log until the run ends or `stop` aborts. `write` takes the text of the run's log. */
 export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {
   const { host, folder, stop } = run;
   const showing = showProgress(run, progress, () => {});
-  const log = new GrowingText(host.disk, runLog(folder), lastHolder(folder)?.logFrom ?? 0);
+  const first = lastHolder(folder);
+  const log = new GrowingText(host.disk, runLog(folder), first?.logFrom ?? 0);
   try {
     for (;;) {
       // Asked before the log is read: what the run logged at its end is shown too.
       const isOver = !isFolderLocked(folder);
       for (let text = await log.next(); text !== ''; text = await log.next()) write(text);
-      if (isOver) return { how: 'ended', holder: lastHolder(folder) };
+      if (isOver) return { how: 'ended', holder: holderOf(folder, first) };
       if (stop.aborted) return { how: 'detached' };
       await pause(host.clock, LOOK_MS, stop);
     }
@@ -44,14 +58,24 @@ export async function attach(run: ClusterRun, progress: Progress, write: (text: 
   }
 }
 
+/** A run that is refused leaves the description of another one behind. */
+function holderOf(folder: string, first: Holder | undefined): Holder | undefined {
+  const last = lastHolder(folder);
+  return first === undefined || last?.started === first.started ? last : first;
+}
+
 /** The failure of a run that left no result; undefined when it was stopped. */
 export function failureOf(holder: Holder | undefined): PaddletError | undefined {
   const ended = holder?.ended;
   if (ended === undefined) {
     const pid = holder === undefined ? '' : ` (pid ${holder.pid})`;
-    return new PaddletError('Interrupted', `the run that was shown${pid} ended without saying how: it was killed`, {
-      hint: 'run the same command without --attach to resume the job',
-    });
+    return new PaddletError(
+      'Interrupted',
+      `the run that was shown${pid} ended without saying how: it was refused or killed`,
+      {
+        hint: 'run the same command without --attach: it says why it is refused, or resumes the job',
+      },
+    );
   }
   const { code, message, hint } = ended;
   if (message === undefined) return undefined;

@@ -1,7 +1,8 @@
 /** Shows what the processes of a run report: their warnings and errors, and keeps why each of them ended. */
-import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import { isErrorCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Clock, Log } from '../../base/seams.ts';
 import type { Report } from '../../host/reports.ts';
+import { fromSystem } from '../base/machine-errors.ts';
 
 /** All processes notice the same trouble, and repeat it: each text is shown once in this time. */
 const SAME_TEXT_MS = 10_000;
@@ -31,6 +32,15 @@ export class ChildReports {
       `${name}: ${code}${report.message}`,
       report.hint === undefined ? {} : { hint: report.hint },
     );
+  }
+
+  /** `error`: why the operating system did not start the process. */
+  notStarted(name: string, error: unknown): void {
+    const refused = fromSystem(error);
+    if (!isPaddletError(refused)) return;
+    const { code, hint } = refused;
+    const message = `cannot be started: ${refused.message}`;
+    this.#failures.set(name, { level: 'error', message, code, ...(hint === undefined ? {} : { hint }) });
   }
 
   /** Why the process ended, as it said itself. */

@@ -69,6 +69,9 @@ async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: C
     tetherMs: stopLimitMs,
     env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
     onReport: (report) => reports.take(name, report),
+  }).catch((error: unknown) => {
+    reports.notStarted(name, error);
+    throw error;
   });
   const killChild = (): void => void child.kill('SIGKILL');
   if (kill.aborted) killChild();

@@ -86,10 +86,10 @@ the result; with a higher training.passes it continues the job. One run works in
     const stop = this.stopSignal(() => kill.abort());
     const parts = { host, folder, loaded, stop, kill: kill.signal, stopLimitMs: milliseconds(flags['stop-timeout']) };
     if (flags.attach) {
-      checkAttachable(folder);
+      checkAttachable(folder, loaded.job.name);
       return this.withStore(parts, (run) => this.attach(run));
     }
-    const working = await WorkingFolder.open(host, folder);
+    const working = await WorkingFolder.open(host, folder, loaded.job.name);
     try {
       const code = await this.withStore(parts, (run) => this.start(run, working));
       working.ended(code);
@@ -112,7 +112,8 @@ the result; with a higher training.passes it continues the job. One run works in
     const access = flags.attach ? 'write' : 'create';
     const credentials = storeCredentials(url, flags);
     const store = await openStore(url, { ...host, access, credentials }).catch((error: unknown) => {
-      throw flags.fresh && flags.store === undefined ? notRemoved(error, folder) : error;
+      if (flags.store !== undefined) throw error;
+      throw flags.fresh ? notRemoved(error, folder) : flags.attach ? inOtherStore(error, folder) : error;
     });
     try {
       return await act({ ...parts, store, url, keys: keysOf(flags.chroot ?? defaultChroot(loaded.job.name)) });
@@ -255,6 +256,15 @@ const resetOptions = ({ host, store, keys, folder, loaded, stop }: ClusterRun): 
   folder: join(folder, 'checkpoints'),
   leaseTtlMs: loaded.job.cluster.leaseTtlMs,
 });
+
+/** A run works in the folder that `--attach` names, but has no store there. */
+function inOtherStore(error: unknown, folder: string): unknown {
+  if (!isPaddletError(error, 'JobUnknown')) return error;
+  return new PaddletError('JobUnknown', `the run in ${folder} has its job in another store: ${error.message}`, {
+    hint: 'give the same --store (and --chroot) as that run; `ps` shows its command line',
+    cause: error,
+  });
+}
 
 /** A store that cannot be opened may not be the job's, or may be in use: it is not removed. */
 function notRemoved(error: unknown, folder: string): unknown {

@@ -18,14 +18,15 @@ export class WorkingFolder {
   readonly #lock: FolderLock;
   #holder: Holder;
   #logFile: number | undefined;
+  #hasStarted = false;
 
   /** Makes the folder. `JobConflict` when another run works in it, `SystemRefused` when it cannot be written to. */
-  static async open(host: Host, folder: string): Promise<WorkingFolder> {
+  static async open(host: Host, folder: string, job: string): Promise<WorkingFolder> {
     await host.disk.makeFolder(folder);
     const lock = lockFolder(folder);
     if (lock === undefined) throw inUse(folder, lastHolder(folder));
     const started = isoTime(host.clock.wallSeconds());
-    return new WorkingFolder(folder, lock, { pid: process.pid, started, logFrom: 0 });
+    return new WorkingFolder(folder, lock, { pid: process.pid, started, job, logFrom: 0 });
   }
 
   private constructor(folder: string, lock: FolderLock, holder: Holder) {
@@ -37,6 +38,7 @@ export class WorkingFolder {
 
   /** Makes the folder of the logs; the host with a log that goes to the run's own file too. */
   async startLog(host: Host, level: LogLevel): Promise<Host> {
+    this.#hasStarted = true;
     await host.disk.makeFolder(logFolder(this.#folder));
     try {
       this.#logFile = openSync(runLog(this.#folder), 'a');
@@ -54,7 +56,12 @@ export class WorkingFolder {
     return { ...host, log: teeLog(host.log, file) };
   }
 
+  /** A run that was refused, or had nothing to do, leaves what the last one that trained said of itself. */
   ended(exit: ExitCode, error?: unknown): void {
+    if (!this.#hasStarted) {
+      this.#lock.describe(this.#lock.before);
+      return;
+    }
     const why = isPaddletError(error) ? { code: error.code, message: error.message } : {};
     const hint = isPaddletError(error) && error.hint !== undefined ? { hint: error.hint } : {};
     this.#describe({ ...this.#holder, ended: { exit, ...why, ...hint } });

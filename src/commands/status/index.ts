@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
-import type { Host } from '../../base/seams.ts';
+import type { Clock, Host } from '../../base/seams.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
@@ -14,6 +14,7 @@ import { isReached, waitUntil } from '../base/job-wait.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { unknownJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { seenHere } from './seen-here.ts';
 import { directingInfo, type ShownStatus, statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
 import { readStoredProgress } from './stored-progress.ts';
@@ -58,10 +59,12 @@ trainer are working, with --wait done when the job has ended; then the exit code
       const keys = await this.findJob(host, ask, signal);
       if (flags.wait !== undefined) await this.waitFor(host, store, keys, flags.wait, signal);
       const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-      const status = await retryUntilAnswered(ask, () => showJob(store, keys, network));
+      const status = await retryUntilAnswered(ask, () =>
+        showJob(store, keys, network, { clock: host.clock, folder: opened?.folder }),
+      );
       if (status === undefined) throw unknownJob(store);
-      const json = statusJson(status, host.clock.wallSeconds());
-      this.output(json, () => statusText(status, this.table.bind(this)));
+      const wallSeconds = host.clock.wallSeconds();
+      this.output(statusJson(status, wallSeconds), () => statusText(status, wallSeconds, this.table.bind(this)));
       return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);
@@ -97,10 +100,16 @@ trainer are working, with --wait done when the job has ended; then the exit code
   }
 }
 
-async function showJob(store: Store, keys: Keys, network: Network): Promise<ShownStatus | undefined> {
+async function showJob(
+  store: Store,
+  keys: Keys,
+  network: Network,
+  at: { readonly clock: Clock; readonly folder: string | undefined },
+): Promise<ShownStatus | undefined> {
   const status = await describeJob(store, keys, network);
   if (status === undefined || status.end !== undefined || directingInfo(status) !== undefined) return status;
-  return { ...status, stored: await readStoredProgress(store, keys, status) };
+  const here = await seenHere(store.url, at.folder, status, at.clock);
+  return { ...status, here, stored: await readStoredProgress(store, keys, status) };
 }
 
 /** Neither a file that no role has created yet is the store's fault, nor a limit too short for one answer. */

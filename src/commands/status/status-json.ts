@@ -4,13 +4,16 @@
  */
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
-import { type JobHealth, waitingText } from '../../cluster/job/health.ts';
+import { waitingText } from '../../cluster/job/health.ts';
 import { elapsedSeconds } from '../../cluster/job/job-record.ts';
+import type { SeenHere } from './seen-here.ts';
 import type { StoredProgress } from './stored-progress.ts';
 
 /** A job's status, and how far it is when no master says so. */
 export interface ShownStatus extends JobStatus {
   readonly stored?: StoredProgress | undefined;
+  /** Of a store in a file: what is known of the processes of this machine. */
+  readonly here?: SeenHere | undefined;
 }
 
 export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
@@ -19,10 +22,11 @@ export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting
  * `stopped`: no process lives. `unresponsive`: none answers, though some may live. `waiting`: some answer, and no
  * master directs the job.
  */
-export function phaseOf(status: JobStatus): JobPhase {
-  const { end, processes } = status;
+export function phaseOf(status: ShownStatus): JobPhase {
+  const { end, processes, here } = status;
   if (end !== undefined) return 'failure' in end ? 'failed' : 'done';
-  if (processes.length === 0) return 'stopped';
+  if (here?.kind === 'dead') return 'stopped';
+  if (processes.length === 0) return here?.kind === 'run' ? 'unresponsive' : 'stopped';
   return directingInfo(status)?.phase ?? (status.health.status === 'UNKNOWN' ? 'unresponsive' : 'waiting');
 }
 
@@ -58,24 +62,32 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
 }
 
 /** As it is now; `written` is what the last master wrote, which counts only while that master answers. */
-function clusterJson({ health, written, processes }: JobStatus): object {
+function clusterJson(status: ShownStatus): object {
+  const { health, written, processes, here } = status;
   const isBelieved = processes.some(({ role, answer }) => role === 'master' && answer.kind === 'info');
   return {
     cluster_status: health.status,
-    reason: reasonOf(health),
+    reason: reasonOf(status),
     nodes: health.nodes,
-    waitingFor: health.waitingFor,
+    waitingFor: here?.kind === 'dead' ? [] : health.waitingFor,
+    ...(here?.kind === 'run' && { run: { pid: here.pid } }),
     ...(written && { written: { ...written, believed: isBelieved } }),
   };
 }
 
 /** Why the health is what it is; empty when all is well. */
-export function reasonOf({ status, waitingFor }: JobHealth): string {
-  const texts = waitingFor.map(waitingText).join('; ');
+export function reasonOf({ health, here }: ShownStatus): string {
+  const { status, waitingFor } = health;
   if (status === 'OK') return '';
+  const texts = waitingFor.map(waitingText).join('; ');
   if (status === 'UNHEALTHY') return `waiting for ${texts}`;
-  if (texts === '') return 'no process is running';
-  return `no process answers: they are dead, suspended or unreachable; waiting for ${texts}`;
+  if (here?.kind === 'dead') {
+    return 'no process is running: they died; the leases that they left end once the job is started again';
+  }
+  if (texts !== '') return `no process answers: they are dead, suspended or unreachable; waiting for ${texts}`;
+  if (here?.kind !== 'run') return 'no process is running';
+  const pid = here.pid === undefined ? '' : ` (pid ${here.pid})`;
+  return `no process is registered, but a \`paddlet run\`${pid} works in the folder: its processes are starting or suspended`;
 }
 
 function progressJson(status: ShownStatus, master: DirectingInfo | undefined): object {

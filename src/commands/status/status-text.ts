@@ -1,4 +1,5 @@
 /** The status of a job for people. */
+import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
@@ -8,16 +9,18 @@ import type { MakeTable } from '../base/table.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
 
-export function statusText(status: ShownStatus, table: MakeTable): string {
-  const { record, end, processes, written, health } = status;
+/** `wallSeconds`: now, in seconds since 1970. */
+export function statusText(status: ShownStatus, wallSeconds: number, table: MakeTable): string {
+  const { record, end, processes, written, health, here } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
-  if (end !== undefined) lines.push(`${end.failure.code}: ${end.failure.message}`);
+  if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
   const master = directingInfo(status);
   if (master !== undefined) {
     lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
-  } else lines.push(...storedText(status));
-  const reason = reasonOf(health);
+    if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
+  } else lines.push(...storedText(status, wallSeconds));
+  const reason = reasonOf(status);
   lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
     lines.push(`the last master wrote ${written.cluster_status}: not believed, as it does not answer`);
@@ -27,14 +30,16 @@ export function statusText(status: ShownStatus, table: MakeTable): string {
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
-  if (end === undefined && health.status === 'UNKNOWN') lines.push(...resumeText(status));
-  if (processes.length === 0) return [...lines, 'no live processes'].join('\n');
+  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
+  // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
+  const shown = lines.map(visible);
+  if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
-  return [...lines, '', table(columns, processes.map(processCells))].join('\n');
+  return [...shown, '', table(columns, processes.map(processCells))].join('\n');
 }
 
 /** How far the job is that no master directs, and its newest checkpoints. */
-function storedText({ stored, checkpoints, record }: ShownStatus): string[] {
+function storedText({ stored, checkpoints, record }: ShownStatus, wallSeconds: number): string[] {
   const { passes } = record.job.training;
   const lines: string[] = [];
   if (stored !== undefined) {
@@ -50,18 +55,22 @@ function storedText({ stored, checkpoints, record }: ShownStatus): string[] {
       );
     }
   }
-  return [...lines, ...checkpointText(checkpoints)];
+  return [...lines, ...checkpointText(checkpoints, wallSeconds)];
 }
 
-function checkpointText(checkpoints: JobStatus['checkpoints']): string[] {
+/** A pserver waits for a folder that takes no checkpoint: what a crash would cost grows. */
+const isSaveRefused = ({ health }: ShownStatus): boolean =>
+  health.waitingFor.some(({ kind }) => kind === 'checkpointFolder');
+
+function checkpointText(checkpoints: JobStatus['checkpoints'], wallSeconds: number): string[] {
   const files = checkpoints.flatMap((one) => ('error' in one ? [] : [one]));
   const wrong = checkpoints.flatMap((one) => ('error' in one ? [one.error] : []));
   if (files.length === 0) return ['newest checkpoint: none', ...wrong];
   const megabytes = (files.reduce((sum, { bytes = 0 }) => sum + bytes, 0) / 1e6).toFixed(1);
-  const times = files.map(({ timestamp }) => isoTime(timestamp).slice(0, 19));
-  const oldest = times.toSorted()[0]!;
+  const oldest = Math.min(...files.map(({ timestamp }) => timestamp));
+  const saved = `${isoTime(oldest).slice(0, 19)}Z, ${Math.max(0, Math.round(wallSeconds - oldest))} s ago`;
   const which = files.map(({ index, uuid }) => `pserver ${index}: ${uuid}`).join(', ');
-  return [`newest checkpoint: ${oldest}Z, ${megabytes} MB (${which})`, ...wrong];
+  return [`newest checkpoint: ${saved}, ${megabytes} MB (${which})`, ...wrong];
 }
 
 function resumeText({ command }: ShownStatus): string[] {

@@ -1,7 +1,7 @@
-import { newJoinToken } from '../../cluster/job/join-token.ts';
-import { settle } from '../../store/retry-transaction.ts';
-import { type OpenJob, withJob } from '../base/with-job.ts';
+import { storeTimeoutFlag } from '../base/command-store.ts';
+import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
+import { rotateToken } from './rotate-token.ts';
 
 export default class TokenRotateCommand extends PaddletCommand<typeof TokenRotateCommand> {
   static override summary = 'Replace the join token of a job';
@@ -15,35 +15,14 @@ need the new token, and the old one is of no use from then on. Use it when the o
       description: 'One of several jobs in the same store.',
     },
   ];
-  static override flags = { ...jobFlags };
+  static override flags = { ...jobFlags, timeout: storeTimeoutFlag };
 
   override async execute(): Promise<void> {
     const host = this.host('token');
-    await withJob({ flags: this.flags, host, signal: this.interruption() }, async (job) => {
-      await rotate(job);
+    await withJob({ flags: this.flags, host, signal: this.interruption(), access: 'write' }, async (job) => {
+      await rotateToken(job);
       const { name } = job.record.job;
       this.output({ job: name, rotated: true }, () => `job ${name} has a new join token`);
     });
-  }
-}
-
-/** An abandoned try can land later, but never over the token of a later rotation or of another job. */
-async function rotate({ host, store, keys, signal, retryStore }: OpenJob): Promise<void> {
-  const value = newJoinToken(host.random);
-  for (;;) {
-    const [job, token] = await retryStore(
-      async () => (await store.txn({ if: [], then: [{ get: keys.job }, { get: keys.token }] })).results,
-    );
-    const unchanged = [
-      { key: keys.job, modRevision: job?.modRevision ?? 0n },
-      { key: keys.token, modRevision: token?.modRevision ?? 0n },
-    ];
-    const { succeeded } = await settle({
-      ...host,
-      signal,
-      run: () => store.txn({ if: unchanged, then: [{ put: keys.token, value }] }),
-      happened: async () => (await store.get(keys.token))?.value === value,
-    });
-    if (succeeded) return;
   }
 }

@@ -12,6 +12,8 @@ export interface CutPlannerOptions {
   readonly intervalMs: number | undefined;
   readonly everyPasses: number | undefined;
   readonly everyRounds: number | undefined;
+  /** To go back to round 0 takes files of another job: the first cut is taken as soon as a round is done. */
+  readonly isFirstUrgent: boolean;
   /** All rounds of the job. The cut at its end is not planned here. */
   readonly rounds: number;
   /** The first round of that pass, and the pass of that round. */
@@ -143,6 +145,8 @@ class Planner implements CutPlanner {
     if (this.#isRunning || !this.#isFresh || highest === undefined) return undefined;
     const step = this.#ahead();
     if (this.#isAsked) return { round: Math.min(highest + step, rounds), why: 'asked for' };
+    if (this.#isFirstDue(highest))
+      return before(rounds, { round: highest + step, why: 'the first after a warm start' });
     if (now >= this.#intervalAt) {
       // What has not changed since need not be saved again.
       if (highest === this.#last) this.#intervalAt = now + intervalMs!;
@@ -152,6 +156,11 @@ class Planner implements CutPlanner {
     const wanted = this.#nextWanted();
     if (wanted === undefined || highest + 2 * step < wanted.round) return undefined;
     return before(rounds, { ...wanted, round: Math.max(wanted.round, highest + step) });
+  }
+
+  /** A cut of round 0 is none to go back to. After one that was not written, `#againAt` says when. */
+  #isFirstDue(highest: number): boolean {
+    return this.#options.isFirstUrgent && this.#last === 0 && highest > 0 && this.#failures === 0;
   }
 
   /** How many rounds ahead of the highest version is safe; none while nothing moves. */

@@ -7,9 +7,11 @@ export interface Attempt {
   readonly attempt: number;
   readonly trainer: string;
   executing: boolean;
+  /** It was executed once: what its trainer begins again has the time that it had. */
+  hasBegun: boolean;
   /** How far the task had come when this attempt began. */
   readonly startPosition: number;
-  /** When it was handed out or, once it is executed, when that began. */
+  /** When it was handed out or, once it is executed, when that first began. */
   since: number;
   /** When it last brought its task further; before that, when it was handed out or first begun. */
   movedAt: number;
@@ -81,6 +83,7 @@ export function createOpenTasks(): OpenTasks {
       attempt,
       trainer,
       executing: false,
+      hasBegun: false,
       startPosition: entry.position,
       since: now,
       movedAt: now,

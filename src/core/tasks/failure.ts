@@ -1,5 +1,26 @@
 /** What a failed attempt says about the task. Pure. */
-import type { ErrorCode } from '../../base/errors.ts';
+import { type ErrorCode, PaddletError } from '../../base/errors.ts';
+
+/** Faults of records, not of the cluster. A trainer that reports one may choose the code by which the job fails. */
+const DATA_FAULTS = [
+  'TooManyBadRecords',
+  'DataInvalid',
+  'DataMissing',
+  'DataChanged',
+  'BadGradient',
+] as const satisfies readonly ErrorCode[];
+export type DataFault = (typeof DATA_FAULTS)[number];
+
+export const isDataFault = (code: string): code is DataFault => (DATA_FAULTS as readonly string[]).includes(code);
+
+/** The code that a report may end the job with; undefined when the cluster is at fault. Throws `BadMessage`. */
+export function dataFaultOf({ code, data }: { readonly code: string; readonly data: boolean }): DataFault | undefined {
+  if (!data) return undefined;
+  if (isDataFault(code)) return code;
+  throw new PaddletError('BadMessage', `data is true with the code '${code}', which is no fault of records`, {
+    hint: `with data true the code is ${DATA_FAULTS.join(', ')}`,
+  });
+}
 
 /**
  * Errors that every trainer would meet in the same task. Bad records are: their bytes have the CRC of the index. Not

@@ -8,6 +8,7 @@ import { type Attempt, createOpenTasks, type OpenTask, type OpenTasks } from './
 import { blockOf, decodeBlock, encodeBlock } from './blocks.ts';
 import { createTodoOrder, type TodoOrder } from './order.ts';
 import { addSums, BLOCK_TASKS, noSums, type QueueChange, type TaskBlock, type TaskSums } from './state.ts';
+import { createUnreported } from './unreported.ts';
 
 const PLACES = ['todo', 'pending', 'done', 'discarded'] as const;
 export type TaskPlace = (typeof PLACES)[number];
@@ -29,8 +30,7 @@ export class TaskPass {
   readonly #order: TodoOrder;
   readonly #blockSums: TaskSums[];
   readonly #touched = new Set<number>();
-  /** One bit for each of eight attempts, so that what was read is never counted twice, at worst not at all. */
-  readonly #reported: Uint8Array;
+  readonly #unreported = createUnreported();
 
   constructor({ number, tasks, seed, discarded }: PassOptions) {
     this.number = number;
@@ -38,7 +38,6 @@ export class TaskPass {
     this.#places = new Uint8Array(tasks);
     this.#tally = { todo: tasks, pending: 0, done: 0, discarded: 0 };
     this.#blockSums = Array.from({ length: Math.ceil(tasks / BLOCK_TASKS) }, noSums);
-    this.#reported = new Uint8Array(tasks);
     this.#order = createTodoOrder({ tasks, seed, number }, (task) => this.#placeOf(task) === 'todo');
     for (const task of discarded) this.#move(task, 'discarded');
   }
@@ -52,14 +51,12 @@ export class TaskPass {
     const task = this.#order.next();
     if (task === undefined) return undefined;
     this.#move(task, 'pending');
-    this.#touch(task);
-    return this.open.begin(task, trainer, now);
+    return this.#begin(task, trainer, now);
   }
 
   /** Begins one more attempt on a task that is pending. */
   copy(task: number, trainer: string, now: number): Attempt {
-    this.#touch(task);
-    return this.open.begin(task, trainer, now);
+    return this.#begin(task, trainer, now);
   }
 
   /** Ends one attempt, as a failure or not; the task stays pending. */
@@ -94,12 +91,17 @@ export class TaskPass {
     return this.#tally.todo === 0 && this.#tally.pending === 0;
   }
 
-  /** Notes that an attempt reported its end; false when it had before: an answer that was lost is asked for again. */
-  noteReport(task: number, attempt: number): boolean {
-    const bit = 1 << ((attempt - 1) & 7);
-    const isFirst = (this.#reported[task]! & bit) === 0;
-    this.#reported[task]! |= bit;
-    return isFirst;
+  /**
+   * Notes that an attempt reported its end. False when what it read does not count: it had reported before, as a report
+   * whose answer was lost is sent again; or no such attempt was handed out.
+   */
+  noteReport(task: number, attempt: number, trainer: string): boolean {
+    return this.#unreported.delete({ task, attempt, trainer });
+  }
+
+  /** Its trainer never heard of it: there is nothing to report. */
+  forget(attempt: Attempt): void {
+    this.#unreported.delete(attempt);
   }
 
   addSums(task: number, sums: TaskSums): void {
@@ -135,8 +137,17 @@ export class TaskPass {
     for (const task of saved.done) if (this.#placeOf(task) === 'todo') this.#move(task, 'done');
     for (const [task, entry] of saved.open) {
       if (this.#placeOf(task) !== 'todo') continue;
-      if (this.open.restore(task, entry, now).attempts.size > 0) this.#move(task, 'pending');
+      const { attempts } = this.open.restore(task, entry, now);
+      if (attempts.size > 0) this.#move(task, 'pending');
+      for (const attempt of attempts) this.#unreported.add(attempt);
     }
+  }
+
+  #begin(task: number, trainer: string, now: number): Attempt {
+    this.#touch(task);
+    const attempt = this.open.begin(task, trainer, now);
+    this.#unreported.add(attempt);
+    return attempt;
   }
 
   #placeOf(task: number): TaskPlace {

@@ -6,6 +6,7 @@
  * rest on it, and the shell keeps that order (see ../README.md).
  */
 import { assert, unreachable } from '../../base/assert.ts';
+import { countedOnce, type Observed } from '../report-counts.ts';
 import type { AttemptRef, PassTask } from './address.ts';
 import { type Attempt, countWork, hasMoved } from './attempt.ts';
 import { Dealer } from './dealer.ts';
@@ -181,13 +182,13 @@ class Queue implements TaskQueue {
   // ---- reports about an attempt
 
   #finish(event: EventOf<'finish'>, now: number): void {
-    const attempt = this.#admit(event, { read: event.sums.read, duplicate: event.sums.duplicate });
+    const attempt = this.#admit(event, event.sums);
     if (attempt === undefined) return;
     countWork(attempt, now);
     this.#timeouts.finished(attempt.ranMs);
     this.#dealer.pace.finished(now - attempt.since);
     this.#pass.finish(attempt.task);
-    this.#pass.addSums(attempt.task, event.sums);
+    this.#pass.addSums(attempt.task, { ...event.sums, read: 0, duplicate: 0 });
     this.#effects.push({ type: 'accept', request: event.request });
   }
 
@@ -195,7 +196,6 @@ class Queue implements TaskQueue {
   #fail(event: EventOf<'fail'>): void {
     const attempt = this.#admit(event, { read: event.read, duplicate: 0 });
     if (attempt === undefined) return;
-    this.#pass.addSums(attempt.task, { ...noSums(), read: event.read });
     const isFailure = event.data || !hasMoved(attempt);
     const { code, error, hint } = event;
     this.#endAttempt(attempt, { isFailure, isFinal: event.data && isSameForEveryTrainer(code), code, error, hint });
@@ -205,28 +205,23 @@ class Queue implements TaskQueue {
   #handBack(event: EventOf<'return'>): void {
     const attempt = this.#admit(event, { read: event.read, duplicate: 0 });
     if (attempt === undefined) return;
-    this.#pass.addSums(attempt.task, { ...noSums(), read: event.read });
     this.#endAttempt(attempt, { isFailure: false, code: 'Returned', error: `${event.trainer} returned it` });
     this.#effects.push({ type: 'accept', request: event.request });
   }
 
-  /** The one door for reports. One that is refused still tells what was read, which is counted. */
-  #admit(
-    report: EventOf<'finish' | 'fail' | 'return'>,
-    observed: Pick<TaskSums, 'read' | 'duplicate'>,
-  ): Attempt | undefined {
-    const attempt = this.#findLive(report);
-    if (attempt !== undefined) {
-      this.#pass.noteReport(attempt.task, attempt.attempt);
-      return attempt;
-    }
+  /** The one door for reports. Of one that is refused, too, what an attempt that was handed out has read counts. */
+  #admit(report: EventOf<'finish' | 'fail' | 'return'>, observed: Observed): Attempt | undefined {
+    const { attempt, trainer, request } = report;
     const numbers = this.#numbersOf(report);
-    const current = { number: this.#pass.number, hasEnded: this.#phase === 'ended' };
-    this.#effects.push({ type: 'refuse', request: report.request, ...whyRefused(report, numbers, current) });
-    const isOfPass = this.#phase === 'train' && numbers?.pass === this.#pass.number && numbers.task < this.#tasks;
-    if (isOfPass && this.#pass.noteReport(numbers.task, report.attempt)) {
-      this.#pass.addSums(numbers.task, { ...noSums(), ...observed });
+    const live = this.#findLive(report);
+    const hasEnded = this.#phase === 'ended';
+    if (!hasEnded && numbers?.pass === this.#pass.number && this.#pass.noteReport(numbers.task, attempt, trainer)) {
+      const counted = countedOnce(this.#config.taskRecords[numbers.task]!, observed);
+      this.#pass.addSums(numbers.task, { ...noSums(), ...counted });
     }
+    if (live !== undefined) return live;
+    const current = { number: this.#pass.number, hasEnded };
+    this.#effects.push({ type: 'refuse', request, ...whyRefused(report, numbers, current) });
     return undefined;
   }
 
@@ -250,26 +245,31 @@ class Queue implements TaskQueue {
     for (const attempt of this.#pass.open.heldBy(trainer)) {
       countWork(attempt, now);
       attempt.phase = phase;
-      const wasExecuting = attempt.executing;
       attempt.executing = attempt === current;
-      if (attempt.executing && !wasExecuting) {
-        if (attempt.movedAt === attempt.since) attempt.movedAt = now;
+      if (attempt.executing && !attempt.hasBegun) {
+        attempt.hasBegun = true;
+        attempt.movedAt = now;
         attempt.since = now;
       }
-      if (attempt.executing && executing !== undefined) {
-        if (executing.position > attempt.position) attempt.movedAt = now;
-        attempt.position = Math.max(attempt.position, executing.position);
-        const entry = this.#pass.open.get(attempt.task)!;
-        entry.position = Math.max(entry.position, attempt.position);
-      }
+      if (attempt.executing && executing !== undefined) this.#moved(attempt, executing.position, now);
       this.#timeouts.watch(attempt);
     }
+  }
+
+  #moved(attempt: Attempt, reported: number, now: number): void {
+    // A push has a record at least: no task comes further, whatever its trainer says.
+    const position = Math.min(reported, Math.max(1, this.#config.taskRecords[attempt.task]!));
+    if (position > attempt.position) attempt.movedAt = now;
+    attempt.position = Math.max(attempt.position, position);
+    const entry = this.#pass.open.get(attempt.task)!;
+    entry.position = Math.max(entry.position, attempt.position);
   }
 
   #get({ trainer, held, request }: EventOf<'get'>): void {
     const known = new Set(held.map((address) => this.#findLive({ ...address, trainer })));
     for (const attempt of this.#pass.open.heldBy(trainer)) {
       if (known.has(attempt)) continue;
+      this.#pass.forget(attempt);
       this.#endAttempt(attempt, { isFailure: false, code: 'Lost', error: 'the reply that handed it out was lost' });
     }
     if (this.#phase === 'ended') this.#effects.push({ type: 'none', request });

@@ -11,12 +11,15 @@ import type { ReplyHeader } from '../messages/all-messages.ts';
 import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
 import { toErrorHeader } from '../messages/error-header.ts';
 import { requestOf } from '../messages/parse.ts';
+import type { HeldBytes, Holder } from './held-bytes.ts';
 import { watchLiveness } from './liveness.ts';
 import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 
 export interface SessionOptions {
   readonly handler: RequestHandler;
   readonly landing: LandingAllocator | undefined;
+  /** Of all connections of the role. */
+  readonly held: HeldBytes;
 }
 
 export class ServerSession implements Session {
@@ -33,6 +36,10 @@ export class ServerSession implements Session {
   /** Begun or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
+  /** Of the frame that is on its way. */
+  #incomingBytes = 0;
+  /** All of these, and the answers that are not read. */
+  readonly #holder: Holder;
   /** A request that holds up the ones behind it. */
   #busy = false;
   #draining = false;
@@ -47,6 +54,7 @@ export class ServerSession implements Session {
     this.#wire = wire;
     this.remoteAddress = remoteAddress;
     this.#options = options;
+    this.#holder = options.held.enter(() => this.#cutHolder());
     const { firstFrameTimeoutMs } = wire.timing;
     this.#stopFirstFrame = wire.clock.after(firstFrameTimeoutMs, () =>
       this.#cut(`silent for ${firstFrameTimeoutMs} ms`),
@@ -89,7 +97,10 @@ export class ServerSession implements Session {
     const { requestId, frameBytes } = head.preamble;
     try {
       if (!this.#hasRoom(frameBytes)) throw this.#overloaded();
-      return this.#options.landing?.(head.payloadBytes) ?? 'any';
+      const place = this.#options.landing?.(head.payloadBytes) ?? 'any';
+      this.#incomingBytes = frameBytes;
+      this.#holder.add(frameBytes);
+      return place;
     } catch (error) {
       if (!isPaddletError(error)) throw error;
       this.#answerError(requestId, error);
@@ -99,6 +110,8 @@ export class ServerSession implements Session {
 
   #receive(frame: ReceivedFrame): void {
     this.#stopFirstFrame();
+    this.#holder.add(-this.#incomingBytes);
+    this.#incomingBytes = 0;
     if (frame.kind !== 'request') {
       frame.free();
       this.#refuseConnection(bad('kind', 'a client sends requests only', frame.requestId));
@@ -111,19 +124,21 @@ export class ServerSession implements Session {
     }
     this.#requests++;
     this.#requestBytes += frame.byteLength;
+    this.#holder.add(frame.byteLength);
     this.#queue.push(frame);
     this.#pump();
   }
 
   #hasRoom(byteLength: number): boolean {
     const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
-    return this.#requests < requestsInFlight && this.#requestBytes + byteLength <= sendQueueBytes;
+    const hasOwnRoom = this.#requests < requestsInFlight && this.#requestBytes + byteLength <= sendQueueBytes;
+    return hasOwnRoom && this.#options.held.hasRoom(byteLength);
   }
 
   #overloaded(): PaddletError {
-    const { requestsInFlight, sendQueueBytes } = this.#wire.limits;
-    const message = `a connection may have ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered`;
-    return new PaddletError('Overloaded', message);
+    const { requestsInFlight, sendQueueBytes, heldBytes } = this.#wire.limits;
+    const ofOne = `a connection may have ${requestsInFlight} requests and ${sendQueueBytes} bytes unanswered`;
+    return new PaddletError('Overloaded', `${ofOne}, all of them ${heldBytes} bytes unanswered and unread`);
   }
 
   /** Begins requests while there is room for their answers, whose size is not known before they are made. */
@@ -133,6 +148,8 @@ export class ServerSession implements Session {
       if (frame === undefined) return;
       if (this.#draining) {
         this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), frame);
+      } else if (!this.#options.held.hasRoom(0)) {
+        this.#answerError(frame.requestId, this.#overloaded(), frame);
       } else {
         this.#handle(frame);
       }
@@ -228,12 +245,17 @@ export class ServerSession implements Session {
     if (frame !== undefined) {
       this.#requests--;
       this.#requestBytes -= frame.byteLength;
+      this.#holder.add(-frame.byteLength);
     }
     if (this.#closed) {
       done();
       return;
     }
-    this.#sender.send(encoded, done);
+    this.#holder.add(encoded.byteLength);
+    this.#sender.send(encoded, () => {
+      this.#holder.add(-encoded.byteLength);
+      done();
+    });
     // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
     if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
   }
@@ -261,6 +283,12 @@ export class ServerSession implements Session {
     this.#stopEnd = this.#wire.clock.after(delayMs, () => this.#cut(reason));
   }
 
+  #cutHolder(): void {
+    const { remoteAddress } = this;
+    this.#wire.log.warn('connection cut: it keeps memory that others are refused', { remoteAddress });
+    this.#cut('it keeps others out');
+  }
+
   #cut(reason: string): void {
     this.#wire.log.debug('connection cut', { remoteAddress: this.remoteAddress, reason });
     this.#link.terminate();
@@ -268,6 +296,7 @@ export class ServerSession implements Session {
 
   #ended(): void {
     this.#closed = true;
+    this.#options.held.leave(this.#holder);
     this.#stopFirstFrame();
     this.#stopEnd();
     this.#stopLiveness();

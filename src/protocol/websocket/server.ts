@@ -18,6 +18,7 @@ import type { ListenOptions, Server } from '../messages/channel.ts';
 import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
 import { type CallerRefusal, CallerRules } from './callers.ts';
 import { accept, chooseSubprotocol } from './handshake.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { answerHttp } from './http-answers.ts';
 import { RefusalLog } from './refusal-log.ts';
 import { ServerSession } from './server-session.ts';
@@ -49,6 +50,7 @@ class WebSocketRoleServer implements Server {
   #unixConnections = 0;
   /** By the sockets that they came on. */
   readonly #unjoined: UnjoinedConnections<Socket>;
+  readonly #held: HeldBytes;
   #closing: Promise<void> | undefined;
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
@@ -61,6 +63,10 @@ class WebSocketRoleServer implements Server {
     this.#unjoined = new UnjoinedConnections(wire.clock, {
       timeoutMs: wire.timing.unjoinedTimeoutMs,
       limit: wire.limits.unjoinedConnections,
+    });
+    this.#held = new HeldBytes(wire.clock, {
+      limit: wire.limits.heldBytes,
+      patienceMs: wire.timing.heldPatienceMs,
     });
     this.#upgrades = new WebSocketServer({
       noServer: true,
@@ -206,7 +212,7 @@ class WebSocketRoleServer implements Server {
 
   #begin(open: OpenLink, remote: string): void {
     const { handler, landing } = this.#options;
-    const session = new ServerSession(this.#wire, open, remote, { handler, landing });
+    const session = new ServerSession(this.#wire, open, remote, { handler, landing, held: this.#held });
     this.#sessions.add(session);
     session.onClosed(() => this.#sessions.delete(session));
   }

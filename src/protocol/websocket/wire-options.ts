@@ -28,6 +28,7 @@ export interface WireLimits extends FrameLimits {
   readonly requestsInFlight: number;
   readonly requestsWaiting: number;
   readonly sendQueueBytes: number;
+  readonly heldBytes: number;
   readonly connectionsPerRole: number;
   readonly unjoinedConnections: number;
 }
@@ -39,6 +40,8 @@ export interface WireTiming extends LivenessOptions {
   readonly unjoinedTimeoutMs: number;
   /** Server: from joining to the first whole frame. */
   readonly firstFrameTimeoutMs: number;
+  /** Server: how long a connection may hold memory while others are refused. */
+  readonly heldPatienceMs: number;
   readonly backoff: Backoff;
   /** Server, on close: for running requests to end. */
   readonly drainTimeoutMs: number;
@@ -91,6 +94,7 @@ const DEFAULT_TIMING: WireTiming = {
   connectTimeoutMs: 5_000,
   unjoinedTimeoutMs: LIMITS.unjoinedMs,
   firstFrameTimeoutMs: 10_000,
+  heldPatienceMs: 10_000,
   pingIntervalMs: 3_000,
   missedPings: 3,
   backoff: { firstMs: 50, capMs: 2_000 },

@@ -13,7 +13,7 @@ import {
 
 const SAY_AFTER_MS = 2_000;
 
-export interface LauncherOptions extends Omit<ChildOptions, 'isStopping'> {
+export interface LauncherOptions extends Omit<ChildOptions, 'stopping'> {
   readonly children: readonly ChildSpec[];
   /** Aborts when the user wants to stop. */
   readonly stop: AbortSignal;
@@ -35,15 +35,13 @@ const STOP_ORDER = [
 export async function launch(options: LauncherOptions): Promise<LaunchEnd> {
   const { stop, clock, log, stopLimitMs } = options;
   if (stop.aborted) return { how: 'stopped' };
-  let outcome: LaunchEnd = { how: 'done' };
-  let isStopping = false;
-  const children = options.children.map((spec) => superviseChild({ ...options, isStopping: () => isStopping }, spec));
+  let stopping: LaunchEnd | undefined;
+  const children = options.children.map((spec) => superviseChild({ ...options, stopping: () => stopping }, spec));
 
   /** Asks all to leave, group by group; each group has gone before the next is asked. */
   async function stopAll(how: LaunchEnd): Promise<void> {
-    if (isStopping) return;
-    isStopping = true;
-    outcome = how;
+    if (stopping !== undefined) return;
+    stopping = how;
     const startedMs = clock.monotonicMs();
     for (const { role, untilPart } of STOP_ORDER) {
       const group = children.filter((child) => child.role === role);
@@ -62,7 +60,7 @@ export async function launch(options: LauncherOptions): Promise<LaunchEnd> {
   }
   await Promise.all(children.map(({ ended }) => ended));
   stop.removeEventListener('abort', onStop);
-  return outcome;
+  return stopping ?? { how: 'done' };
 }
 
 /** Waits until all have ended, and logs whom for; kills those that take longer than `limitMs`. */

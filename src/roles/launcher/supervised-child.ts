@@ -1,7 +1,7 @@
 /** One process of the cluster: started again when it dies, until it has ended for good. */
 import { EXIT } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { createRestartPolicy, type ProcessEnd } from '../../core/restart-policy.ts';
+import { createRestartPolicy, type ProcessEnd, type RestartDecision } from '../../core/restart-policy.ts';
 
 /** A running process. */
 export interface ChildProcess {
@@ -27,8 +27,8 @@ export interface ChildOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly spawn: (spec: ChildSpec) => Promise<ChildProcess>;
-  /** True once the whole run stops: then a process that ends is not started again. */
-  readonly isStopping: () => boolean;
+  /** Why the whole run stops, once it does: then a process that ends is not started again. */
+  readonly stopping: () => LaunchEnd | undefined;
 }
 
 export interface SupervisedChild {
@@ -43,7 +43,7 @@ export interface SupervisedChild {
 }
 
 export function superviseChild(options: ChildOptions, spec: ChildSpec): SupervisedChild {
-  const { clock, log, spawn, isStopping } = options;
+  const { clock, log, spawn, stopping } = options;
   const { name, role } = spec;
   const policy = createRestartPolicy();
   const ended = Promise.withResolvers<LaunchEnd>();
@@ -61,7 +61,7 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
       running = await spawn(spec);
     } catch (error) {
       log.error(`${name} cannot be started: ${(error as Error).message}`);
-      judge({ code: EXIT.machine, signal: null }, 0);
+      decide(policy.notStarted(), 'was not started');
       return;
     } finally {
       isStarting = false;
@@ -75,15 +75,18 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
   }
 
   function judge(end: ProcessEnd, livedMs: number): void {
-    const verdict = policy.ended(end, livedMs);
-    if (isStopping() && !isKilled && end.code !== EXIT.done && end.code !== EXIT.interrupted) {
-      log.warn(`${name} could not stop cleanly (${end.signal ?? `exit code ${end.code}`})`);
-    }
-    if (isStopping() || verdict.act === 'stopped') ended.resolve({ how: 'stopped' });
+    const how = end.signal ?? `exit code ${end.code}`;
+    const run = stopping();
+    if (run !== undefined && !isKilled && !isCleanEnd(end, run)) log.warn(`${name} could not stop cleanly (${how})`);
+    decide(policy.ended(end, livedMs), `ended (${how})`);
+  }
+
+  function decide(verdict: RestartDecision, what: string): void {
+    if (stopping() !== undefined || verdict.act === 'stopped') ended.resolve({ how: 'stopped' });
     else if (verdict.act === 'done') ended.resolve({ how: 'done' });
     else if (verdict.act === 'giveUp') ended.resolve({ how: 'failed', code: verdict.code, by: name });
     else {
-      log.warn(`${name} ended (${end.signal ?? `exit code ${end.code}`}); restarting it in ${verdict.afterMs} ms`);
+      log.warn(`${name} ${what}; restarting it in ${verdict.afterMs} ms`);
       cancelRestart = clock.after(verdict.afterMs, () => void start());
     }
   }
@@ -104,4 +107,10 @@ export function superviseChild(options: ChildOptions, spec: ChildSpec): Supervis
       else if (!isStarting) ended.resolve({ how: 'stopped' });
     },
   };
+}
+
+/** All processes end with the code of the failure that ends the job. One that SIGTERM ends had not begun its work. */
+function isCleanEnd({ code, signal }: ProcessEnd, run: LaunchEnd): boolean {
+  const isOfJob = run.how === 'failed' && run.code === code;
+  return isOfJob || code === EXIT.done || code === EXIT.interrupted || signal === 'SIGTERM';
 }

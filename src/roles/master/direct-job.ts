@@ -9,9 +9,10 @@ import { keepClusterStatus } from './cluster-status.ts';
 import { finishJob } from './finish-job.ts';
 import { runHooks } from './hooks.ts';
 import type { DirectOptions, JobWork } from './job-work.ts';
+import { measureModel } from './model-size.ts';
 import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
-import type { MasterState } from './state.ts';
+import { type MasterState, tellAll } from './state.ts';
 import { openTaskTraining, type TaskTraining } from './tasks/training.ts';
 import { followTrainers } from './trainers.ts';
 import type { EndedPass, TrainerEvent, TrainingOptions } from './training.ts';
@@ -58,19 +59,15 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   // Those that ended while they were being opened.
   saves?.passesEnded(training.passesEnded());
   const shown: { state?: MasterState } = {};
-  const tellAll = (event: TrainerEvent): void => {
-    training.tell(event);
-    shown.state?.evaluation?.service.tell(event);
-    saves?.tell(event);
-  };
+  const tell = (event: TrainerEvent): void => tellAll(shown.state ?? { training, saves, evaluation: undefined }, event);
   const trainers = followTrainers(context, record, {
-    onRoster: (list) => tellAll({ type: 'roster', trainers: list }),
-    onJoined: (trainer) => tellAll({ type: 'joined', trainer }),
-    onGone: (trainer) => tellAll({ type: 'gone', trainer }),
+    onRoster: (list) => tell({ type: 'roster', trainers: list }),
+    onJoined: (trainer) => tell({ type: 'joined', trainer }),
+    onGone: (trainer) => tell({ type: 'gone', trainer }),
     onFatal,
   });
   cancels.push(trainers.cancel);
-  lease.onResume(() => tellAll({ type: 'resumed' }));
+  lease.onResume(() => tell({ type: 'resumed' }));
   shown.state = {
     record,
     trainers,
@@ -107,7 +104,7 @@ async function openTraining(work: JobWork, saves: () => Saves | undefined): Prom
 
 /** Undefined for jobs whose model is not written after each pass. */
 async function openSavesOf(work: JobWork, training: TaskTraining | LaneTraining): Promise<Saves | undefined> {
-  const { context, fence, stopSignal, changed, onFatal } = work;
+  const { context, fence, stopSignal, changed, view, onFatal } = work;
   if (work.record.job.model.saveDir === undefined) return undefined;
   const wake: Signal = {
     ...changed,
@@ -120,5 +117,6 @@ async function openSavesOf(work: JobWork, training: TaskTraining | LaneTraining)
   const { passes } = trainingOf;
   const { leaseTtlMs } = cluster;
   const ended = training.passesEnded();
-  return openSaves({ context, fence, passes, ended, leaseTtlMs, stopSignal, changed: wake, onFatal });
+  const modelBytes = (): Promise<number> => measureModel(context.network, view);
+  return openSaves({ context, fence, passes, ended, leaseTtlMs, stopSignal, changed: wake, modelBytes, onFatal });
 }

@@ -4,7 +4,6 @@
  */
 import * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
@@ -60,6 +59,8 @@ export interface SavesOptions {
   readonly stopSignal: AbortSignal;
   /** Notified when trainers that wait are to be told, and when a model is saved. */
   readonly changed: Signal;
+  /** Of the parameters and their state, in all pservers: at least what is to be written. */
+  readonly modelBytes: () => Promise<number>;
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -70,7 +71,9 @@ export async function openSaves(options: SavesOptions): Promise<Saves> {
   const from = entry && parseStoreValue(electionSchema, key, entry.value);
   const at = context.host.clock.monotonicMs();
   const maxBlockMs = Math.max(BLOCK_MS, 4 * leaseTtlMs);
-  return new StoredSaves(options, createSaveElection({ from, passes, ended, at, maxBlockMs }), maxBlockMs);
+  const saves = new StoredSaves(options, createSaveElection({ from, passes, ended, at, maxBlockMs }), maxBlockMs);
+  saves.measure();
+  return saves;
 }
 
 class StoredSaves implements Saves {
@@ -96,8 +99,10 @@ class StoredSaves implements Saves {
     const now = clock.monotonicMs();
     const answer =
       choice === undefined ? this.#election.request(trainer, blockMs, now) : this.#election.keep(choice, now);
-    const { chosen, changed: isNew } = answer;
+    const { chosen, changed: isNew, silent } = answer;
     if (chosen !== undefined) this.#wakeAtDeadline();
+    if (silent !== undefined) await this.#countFailure(silent, 'it fell silent');
+    if (isNew && choice === undefined) this.measure();
     if (isNew) {
       log.info(`trainer ${trainer} is chosen to save the model after pass ${chosen?.pass}`);
       this.#store();
@@ -127,11 +132,24 @@ class StoredSaves implements Saves {
   }
 
   tell(event: TrainerEvent): void {
-    const trainer = this.#election.state().chosen?.trainer;
-    if (trainer === undefined || !isGone(trainer, event)) return;
+    const before = this.#election.state().chosen;
+    if (event.type === 'roster') this.#election.roster(event.trainers);
+    else if (event.type === 'joined') this.#election.joined(event.trainer);
+    else if (event.type === 'gone') this.#election.gone(event.trainer);
     // Not stored: the next master does not see this trainer either.
-    this.#election.gone(trainer);
-    this.#options.changed.notify();
+    if (this.#election.state().chosen?.choice !== before?.choice) this.#options.changed.notify();
+  }
+
+  /** How large the model is that a trainer is chosen to write, and so how long it may take. */
+  measure(): void {
+    const { chosen } = this.#election.state();
+    if (chosen === undefined) return;
+    const { modelBytes, onFatal } = this.#options;
+    const take = (bytes: number): void => {
+      this.#election.sized(chosen.choice, bytes);
+      this.#wakeAtDeadline();
+    };
+    modelBytes().then(take).catch(onFatal);
   }
 
   isWanted(): boolean {
@@ -172,7 +190,7 @@ class StoredSaves implements Saves {
   async #failOverdue(): Promise<void> {
     const overdue = this.#election.overdue(this.#options.context.host.clock.monotonicMs());
     if (overdue === undefined) return;
-    await this.#countFailure(overdue, `it was not written within ${LIMITS.saveModelMs / 3_600_000} hours`);
+    await this.#countFailure(overdue, 'it took too long for a model of its size');
   }
 
   async #written({ pass, choice }: SaveOutcome, path: string): Promise<void> {
@@ -202,9 +220,4 @@ class StoredSaves implements Saves {
     await this.#store();
     changed.notify();
   }
-}
-
-function isGone(trainer: string, event: TrainerEvent): boolean {
-  if (event.type === 'gone') return event.trainer === trainer;
-  return event.type === 'roster' && !event.trainers.includes(trainer);
 }

@@ -59,13 +59,20 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
   const lines = differences.map(
     ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
   );
+  const restored = differences.find(({ field }) => field === PSERVERS);
   const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
   return new PaddletError('JobConflict', `${whatItIs(job, end)} with other settings:\n${lines.join('\n')}`, {
-    hint: fewer ? tooFew(job, end) : `undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
+    hint: fewer
+      ? tooFew(job, end)
+      : `${restored === undefined ? '' : asRestored(restored)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
   });
 }
 
 const PASSES = 'training.passes';
+const PSERVERS = 'cluster.pservers';
+/** The number in the store may be that of a restore, which does not change the job file. */
+const asRestored = ({ before }: JobDifference): string =>
+  `after \`paddlet restore --pservers ${before}\` add --set ${PSERVERS}=${before}; otherwise `;
 const ELSE = 'give the job another name, or start it again (run --fresh)';
 const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
 

@@ -9,6 +9,7 @@ import type { Saves } from './saves.ts';
 import type { TaskService } from './tasks/service.ts';
 import type { TaskTraining } from './tasks/training.ts';
 import type { LiveTrainers } from './trainers.ts';
+import type { TrainerEvent } from './training.ts';
 
 export interface Evaluation {
   readonly service: TaskService;
@@ -30,6 +31,15 @@ export interface MasterState {
   readonly changed: Signal;
   readonly isHeld: () => boolean;
   readonly clock: Clock;
+}
+
+type Told = Pick<MasterState, 'training' | 'evaluation' | 'saves'>;
+
+/** Everything that hands out work hears which trainers come and go. */
+export function tellAll({ training, evaluation, saves }: Told, event: TrainerEvent): void {
+  training.tell(event);
+  evaluation?.service.tell(event);
+  saves?.tell(event);
 }
 
 /** Why there is nothing to do, for people. */

@@ -11,6 +11,7 @@ import type { KeyValue } from '../../store/store.ts';
 export interface LiveTrainers {
   readonly addresses: ReadonlyMap<string, string>;
   readonly reports: ReadonlyMap<string, ActivityInfo>;
+  /** Kept for a live trainer only. */
   heard(trainer: string, report: ActivityInfo): void;
   readonly cancel: Cancel;
 }
@@ -85,7 +86,8 @@ export function followTrainers(
     addresses,
     reports,
     heard: (trainer, report) => {
-      reports.set(trainer, report);
+      // Of any other name nothing would tell that it has left.
+      if (addresses.has(trainer)) reports.set(trainer, report);
     },
     cancel,
   };

@@ -1,5 +1,6 @@
 /** The parts of a pull or push: segments as views, checked for their shape, and the values that answer a pull. */
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Received } from '../../protocol/messages/channel.ts';
 import { blockCount, blockLength } from '../../tensor/blocks.ts';
@@ -16,26 +17,34 @@ export type PushRequest = Received<Extract<RequestHeader, { type: 'push' | 'push
 /** Where the values of a pull come from: the parameters as they are, or as they were a version ago. */
 export type ValueSource = Pick<Parameters, 'pullDense' | 'pullSparse'>;
 
-/** The segments of the answer, in the order asked. Throws `BadMessage`, `UnknownParameter`, `WrongShard`. */
+/**
+ * The segments of the answer, in the order asked. Throws `BadMessage`, `UnknownParameter`, `WrongShard`, and
+ * `FrameTooLarge` for values that no frame can hold: a pull of wide rows is far smaller than its answer.
+ */
 export function readValues(spec: ParameterSpec, from: ValueSource, request: PullRequest): Uint8Array[] {
   const { dense, sparse }: PartList = request.header;
   checkSegments(request, dense.length + sparse.length);
-  const segments: Uint8Array[] = [];
-  dense.forEach(({ parameter }, i) => {
-    const blocks = u32Segment(request, i);
-    const into = answerMemory(request, 4 * denseFloats(spec, parameter, blocks));
-    from.pullDense(parameter, blocks, into);
-    segments.push(into);
+  const floats = [
+    ...dense.map(({ parameter }, i) => denseFloats(spec, parameter, u32Segment(request, i))),
+    ...sparse.map(({ table }, i) => sparseFloats(spec, table, idSegment(request, dense.length + i))),
+  ];
+  // All parts together, before memory is found for the first.
+  checkAnswerFits(4 * floats.reduce((sum, one) => sum + one, 0));
+  return floats.map((count, i) => {
+    const into = answerMemory(request, 4 * count);
+    const part = i - dense.length;
+    if (part < 0) from.pullDense(dense[i]!.parameter, u32Segment(request, i), into);
+    else from.pullSparse(sparse[part]!.table, idSegment(request, i), into);
+    return into;
   });
-  sparse.forEach(({ table }, i) => {
-    const ids = idSegment(request, dense.length + i);
-    const width = spec.sparse[table]?.width;
-    if (width === undefined) throw unknownParameter('table', table, spec.sparse.length);
-    const into = answerMemory(request, (ids.byteLength / 8) * width * 4);
-    from.pullSparse(table, ids, into);
-    segments.push(into);
+}
+
+function checkAnswerFits(byteLength: number): void {
+  const { frameBytes } = LIMITS;
+  if (byteLength <= frameBytes) return;
+  throw new PaddletError('FrameTooLarge', `the answer would have ${byteLength} bytes, a frame has ${frameBytes}`, {
+    hint: 'pull fewer blocks or rows at a time',
   });
-  return segments;
 }
 
 /** Views of the request's segments, valid as long as they are. */
@@ -73,6 +82,12 @@ function denseFloats({ dense }: ParameterSpec, parameter: number, blocks: Uint32
     floats += blockLength(spec, block);
   }
   return floats;
+}
+
+function sparseFloats({ sparse }: ParameterSpec, table: number, ids: Uint8Array): number {
+  const width = sparse[table]?.width;
+  if (width === undefined) throw unknownParameter('table', table, sparse.length);
+  return (ids.byteLength / 8) * width;
 }
 
 function checkSegments(request: Received<RequestHeader>, expected: number): void {

@@ -2,7 +2,7 @@
  * Reads tables in id order, page by page, and dense blocks, with their state: for digests. The ids of a table are
  * sorted once, when its scan begins, and kept until its end.
  */
-
+import { LIMITS } from '../../base/limits.ts';
 import type { ReplyHeader, RequestHeader } from '../../protocol/messages/all-messages.ts';
 import type { Outgoing } from '../../protocol/messages/channel.ts';
 import type { OwnedShards } from './shards.ts';
@@ -33,7 +33,7 @@ export function createScanner(shards: Pick<OwnedShards, 'parameters' | 'numbers'
     rows({ table, after, maxRows, state }) {
       const ids = idsOf(table, after === undefined);
       const from = after === undefined ? 0 : firstAbove(ids, BigInt(after));
-      const page = ids.subarray(from, from + maxRows);
+      const page = ids.subarray(from, from + Math.min(maxRows, rowsOfFrame(parameters.rowBytes(table))));
       const done = from + page.length === ids.length;
       if (done) scans.delete(table);
       const rows = parameters.readRows(table, page);
@@ -54,6 +54,9 @@ export function createScanner(shards: Pick<OwnedShards, 'parameters' | 'numbers'
     },
   };
 }
+
+/** Pages may have any length: one is as long as a frame can be, if more is asked for. */
+const rowsOfFrame = (rowBytes: number): number => Math.floor((LIMITS.frameBytes - LIMITS.frameHeaderBytes) / rowBytes);
 
 /** Index of the first id above `id` in a sorted list. */
 function firstAbove(ids: BigUint64Array, id: bigint): number {

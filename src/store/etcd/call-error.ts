@@ -67,7 +67,7 @@ export function asStoreError(url: string, error: unknown): unknown {
     return new PaddletError('StoreInvalid', text, { hint: accessHint, details, cause: error });
   if (status === undefined) {
     if (error.isInDoubt) return new PaddletError('StoreUnknownOutcome', text, { details, cause: error });
-    const hint = 'is etcd running at this address?';
+    const hint = 'check the address in --store or PADDLET_STORE, and that etcd is running there';
     return new PaddletError('StoreUnavailable', text, { hint, details, cause: error });
   }
   switch (status) {

@@ -12,25 +12,44 @@ export interface Unreachable {
   readonly clock: Clock;
   /** To find the reason in; a host that is silent for as long is said to be. */
   readonly limitMs: number;
+  /** Finds the address of a name; that of Node by default. */
+  readonly resolve?: (name: string) => Promise<unknown>;
 }
 
-export function whyUnreachable({ host, access, clock, limitMs }: Unreachable): Promise<string> {
-  const late = Promise.withResolvers<string>();
-  const cancel = clock.after(limitMs, () => late.resolve('no answer (time-out)'));
-  return Promise.race([findReason(host, access.tls), late.promise]).finally(cancel);
-}
-
-async function findReason(host: string, tls: SecureContextOptions | undefined): Promise<string> {
+export async function whyUnreachable({ host, access, clock, limitMs, resolve = lookup }: Unreachable): Promise<string> {
   const colon = host.lastIndexOf(':');
   const name = host.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   const port = Number(host.slice(colon + 1));
-  try {
-    await lookup(name);
-  } catch (error) {
-    return `the host name ${name} cannot be resolved (${codeOf(error)})`;
-  }
+  let isResolved = false;
+  const late = Promise.withResolvers<string>();
+  const cancel = clock.after(limitMs, () =>
+    late.resolve(isResolved ? SILENT : `the host name ${name} was not resolved in time`),
+  );
+  const resolved = async (): Promise<string> => {
+    try {
+      await resolve(name);
+    } catch (error) {
+      return `the host name ${name} cannot be resolved (${codeOf(error)})`;
+    }
+    isResolved = true;
+    return findReason(name, port, access.tls);
+  };
+  return Promise.race([resolved(), late.promise]).finally(cancel);
+}
+
+const SILENT = 'no answer (time-out)';
+
+/** What Node says has the address in it, which the message has already. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ENETUNREACH', 'its network is unreachable from this machine'],
+  ['EHOSTUNREACH', 'its host is unreachable from this machine'],
+  ['ETIMEDOUT', SILENT],
+]);
+
+async function findReason(name: string, port: number, tls: SecureContextOptions | undefined): Promise<string> {
   const refusal = await outcomeOf(connect({ host: name, port }), 'connect');
-  if (refusal !== undefined) return codeOf(refusal) === 'ECONNREFUSED' ? 'connection refused' : refusal.message;
+  if (refusal !== undefined) return REFUSALS.get(codeOf(refusal)) ?? refusal.message;
   if (tls === undefined) return 'connected, but no etcd answers there; if it expects TLS, write etcds://';
   const servername = isIP(name) === 0 ? { servername: name } : {};
   const failure = await outcomeOf(tlsConnect({ ...tls, ...servername, host: name, port }), 'secureConnect');

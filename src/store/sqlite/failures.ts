@@ -1,5 +1,5 @@
 /** What failed statements and system calls mean to the user of a SQLite store. */
-import { accessSync, constants, statfsSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { StoreTrouble } from '../store.ts';
@@ -40,7 +40,24 @@ const KINDS: ReadonlyMap<number, StoreTrouble['kind']> = new Map([
 export function troubleIn(path: string, error: SqliteError): StoreTrouble | undefined {
   const kind = KINDS.get(primaryCode(error));
   if (kind === 'failing' && isReadOnlyDisk(dirname(path))) return troubleOf('readOnly', path);
+  if (primaryCode(error) === SQLITE_CANTOPEN && areDescriptorsUsedUp()) return troubleOf('openFiles', path);
   return kind && troubleOf(kind, path, error.message);
+}
+
+/** The file, `-wal`, `-shm` and the folder. */
+const DESCRIPTORS_NEEDED = 4;
+
+/** SQLite does not say why it cannot open a file. */
+function areDescriptorsUsedUp(): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < DESCRIPTORS_NEEDED) opened.push(openSync('/dev/null', 'r'));
+    return false;
+  } catch (error) {
+    return ['EMFILE', 'ENFILE'].includes(systemCode(error));
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
 }
 
 function isReadOnlyDisk(folder: string): boolean {
@@ -62,6 +79,8 @@ export function troubleOf(kind: StoreTrouble['kind'], path: string, said = ''): 
       return { kind, path, text: 'it is read-only', remedy: `make ${folder} writable` };
     case 'missing':
       return { kind, path, text: `the folder ${folder} is missing`, remedy: `put ${folder} back, or mount it` };
+    case 'openFiles':
+      return { kind, path, text: 'too many open files', remedy: 'raise the limit (ulimit -n 4096)' };
     case 'failing':
       return { kind, path, text: said, remedy: `check the disk of ${folder}` };
   }

@@ -33,7 +33,7 @@ const OPEN_RETRY_MS = 20;
 /** For its owner alone: a program that can write to the file controls the job. */
 const PRIVATE_MODE = 0o600;
 /** Failures to create a file or a folder that may pass. */
-const TRANSIENT: ReadonlySet<string> = new Set(['EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE']);
+const TRANSIENT: ReadonlySet<string> = new Set(['EDQUOT', 'EIO', 'ENOMEM', 'ESTALE']);
 
 /** File systems that are shared between machines (statfs(2)): there, locks and shared memory cannot be relied on. */
 const NETWORK_FILE_SYSTEMS = new Map([
@@ -135,6 +135,7 @@ function attempt(path: string, make: () => void): void {
     const code = systemCode(error);
     if (code === 'ENOSPC') throw unavailable(troubleOf('full', path), error);
     if (code === 'EROFS') throw unavailable(troubleOf('readOnly', path), error);
+    if (code === 'EMFILE' || code === 'ENFILE') throw unavailable(troubleOf('openFiles', path), error);
     if (TRANSIENT.has(code)) throw unavailable(troubleOf('failing', path, message), error);
     throw storeInvalid(path, `it cannot be created: ${message}`, error);
   }
@@ -148,10 +149,16 @@ function openFailure(path: string, error: SqliteError): Error {
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return storeInvalid(path, 'it is a folder');
   for (const needed of [dirname(path), path]) {
-    if (isForbidden(needed)) return storeInvalid(path, `permission denied for ${needed}`, error);
+    if (isForbidden(needed)) return forbidden(path, needed, error);
   }
   return failure;
 }
+
+const forbidden = (path: string, needed: string, cause: unknown): PaddletError =>
+  new PaddletError('StoreInvalid', `store ${path} cannot be used: permission denied for ${needed}`, {
+    hint: `run it as the user who owns the store, or make ${needed} readable and writable for this user`,
+    cause,
+  });
 
 function isForbidden(path: string): boolean {
   try {

@@ -42,6 +42,7 @@ export interface TableExports {
   createTable(
     hash: bigint,
     key: bigint,
+    multiplier: bigint,
     kind: number,
     a: number,
     b: number,
@@ -60,7 +61,10 @@ export interface TableExports {
   collectedIds(): number;
   pullRows(table: number, ids: number, count: number, out: number): number;
   locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
-  repeatedId(ids: number, count: number, scratch: number, places: number): number;
+  filterBytes(count: number): number;
+  mayRepeat(table: number, ids: number, count: number, places: number, filter: number): number;
+  repeatSetBytes(count: number): number;
+  firstRepeated(ids: number, places: number, count: number, set: number, multiplier: bigint): number;
   applyRows(table: number, ids: number, count: number, gradients: number, located: number): void;
   addLocated(table: number, ids: number, count: number, located: number): void;
   expectAscending(part: number, shard: number, ids: number, count: number, last: bigint, isFirst: number): number;
@@ -70,7 +74,15 @@ export interface TableExports {
 }
 
 export interface RouterExports {
-  dedupe(ids: number, count: number, distinct: number, columns: number, index: number, size: number): number;
+  dedupe(
+    ids: number,
+    count: number,
+    distinct: number,
+    columns: number,
+    index: number,
+    size: number,
+    multiplier: bigint,
+  ): number;
   countOwners(
     hash: bigint,
     shards: number,

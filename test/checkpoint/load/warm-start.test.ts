@@ -60,18 +60,22 @@ const planFor = (job: NewJob, wish: Partial<WarmWish> = {}): Promise<WarmPlan> =
 
 /** The parameters of each pserver of the new job, and what it says it took over. */
 async function start(job: NewJob, plan: WarmPlan): Promise<{ into: Parameters; loaded: WarmLoaded[] }[]> {
+  return Promise.all(Array.from({ length: job.pservers }, (_, index) => startOne(job, plan, index)));
+}
+
+async function startOne(
+  job: NewJob,
+  plan: WarmPlan,
+  index: number,
+): Promise<{ into: Parameters; loaded: WarmLoaded[] }> {
   // As the pservers get it.
   const kept = warmPlanSchema.parse(JSON.parse(JSON.stringify(plan)));
   const spec = withZeros(job.spec, kept.zeroed);
-  return Promise.all(
-    Array.from({ length: job.pservers }, async (_, index) => {
-      const into = createParameters({ spec, seed: 99, shards: job.shards });
-      const shards = plannedShards(index, job.pservers, job.shards);
-      for (const shard of shards) into.addShard(shard);
-      const { shards: shardCount } = job;
-      return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, shardCount, shards, into }) };
-    }),
-  );
+  const into = createParameters({ spec, seed: 99, shards: job.shards });
+  const shards = plannedShards(index, job.pservers, job.shards);
+  for (const shard of shards) into.addShard(shard);
+  const { shards: shardCount } = job;
+  return { into, loaded: await loadWarmStart({ disk, plan: kept, spec, shardCount, shards, into }) };
 }
 
 const tableOf = (parameters: readonly Parameters[], table: number): ShardRows[] =>
@@ -257,6 +261,20 @@ describe('files', () => {
     const plan = await planFor(NEW);
     await disk.remove(path(0));
     await expect(start(NEW, plan)).rejects.toMatchObject({ code: 'CheckpointMissing' });
+  });
+
+  it('a byte that flips later is found, and its part named', async () => {
+    const plan = await planFor(NEW);
+    disk.flip(path(1), disk.content(path(1))!.length - 400);
+    await expect(start(NEW, plan)).rejects.toMatchObject({ code: 'CheckpointCorrupt', message: /1.*: damaged: / });
+  });
+
+  it('in a file that a pserver does not read from, it is not that pserver that fails', async () => {
+    const job = { ...NEW, shards: OLD.shards, pservers: 2 };
+    const plan = await planFor(job);
+    disk.flip(path(1), disk.content(path(1))!.length - 400);
+    const outcomes = await Promise.allSettled([0, 1].map((index) => startOne(job, plan, index)));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   });
 
   it('a newer checkpoint in the folder changes nothing of a plan', async () => {

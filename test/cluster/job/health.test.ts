@@ -57,6 +57,12 @@ describe('the health of a job', () => {
     ]);
   });
 
+  it('does not wait for a trainer that does not listen: its lease is all that is known of it', () => {
+    const client: SeenProcess = { ...silent('trainer', 'client'), address: '127.0.0.1:1' };
+    expect(textsOf(MASTER, PSERVER_0, PSERVER_1, client)).toEqual([]);
+    expect(textsOf(MASTER, PSERVER_0, PSERVER_1, { ...client, address: '127.0.0.1:2' })).toHaveLength(2);
+  });
+
   it('waits for what a role waits for', () => {
     expect(textsOf(says(infos.waitingMaster, 'master'), says(infos.waitingPserver, '0'), PSERVER_1, TRAINER)).toEqual([
       'the master, which waits for the master lock',

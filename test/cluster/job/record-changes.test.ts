@@ -11,7 +11,7 @@ import { aJob, publishing, recordOf } from './stored-job.ts';
 let data: MemoryStoreData;
 let process: Master;
 const record = recordOf(aJob());
-const successor = recordOf(aJob(), '6f8d2c1a-0000-4000-8000-00000000000b');
+const successor = recordOf(aJob(), { id: '6f8d2c1a-0000-4000-8000-00000000000b' });
 
 const write = (...then: Op[]): void => void data.txn({ if: [], then });
 const keys = () => process.context.keys;

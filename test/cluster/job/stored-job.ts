@@ -26,14 +26,22 @@ export const aJob = ({ passes = 2, mode = 'async', pservers = 2 }: JobOptions = 
 
 const DIGEST = '0'.repeat(64);
 
-export const recordOf = (job: Job, id = '6f8d2c1a-0000-4000-8000-00000000000a'): JobRecord => ({
+export interface RecordOptions {
+  readonly id?: string;
+  readonly created?: number;
+  readonly dataDir?: string;
+  readonly train?: Partial<JobRecord['train']>;
+}
+
+export const recordOf = (job: Job, { train, ...others }: RecordOptions = {}): JobRecord => ({
   version: JOB_RECORD_VERSION,
-  id,
+  id: '6f8d2c1a-0000-4000-8000-00000000000a',
   created: 1,
   dataDir: '/data',
   batchPlanId: batchPlanId(job, DIGEST),
-  train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest: DIGEST },
+  train: { records: 3, tasks: 1, featureBound: 4, labelBound: 2, digest: DIGEST, ...train },
   units: unitsOf(job),
+  ...others,
   job,
 });
 

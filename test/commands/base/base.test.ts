@@ -48,6 +48,14 @@ describe('errors', () => {
     });
   });
 
+  test('what comes from outside moves no cursor, and JSON has it as it is', () => {
+    const text = 'trainer \u001b[2J said\nline 2: \u009b1m\r';
+    const error = new PaddletError('DataMissing', text, { hint: '\u0007' });
+    const shown = 'trainer \\u001b[2J said\nline 2: \\u009b1m\\u000d';
+    expect(errorText(error, false)).toBe(`error DataMissing: ${shown}\nhint: \\u0007`);
+    expect(errorJson(error).error).toMatchObject({ message: text, hint: '\u0007' });
+  });
+
   test('a bug: its stack, exit code 1', () => {
     const error = new TypeError('x is undefined');
     expect(exitCodeOf(error)).toBe(1);
@@ -69,6 +77,13 @@ test('a table off a terminal is plain, aligned text', () => {
       stream,
     ),
   ).toBe(['file          records', 'a.gz                5', 'long-name.gz    12345'].join('\n'));
+});
+
+test('a cell of a table is one line', () => {
+  const stream = { isTTY: false } as NodeJS.WriteStream;
+  expect(renderTable([{ head: 'id' }], [['a\nb\u001b]0;title\u0007']], stream)).toBe(
+    ['id', 'a\\u000ab\\u001b]0;title\\u0007'].join('\n'),
+  );
 });
 
 test.each([

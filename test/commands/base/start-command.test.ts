@@ -16,6 +16,19 @@ test('begins with the settings that came from the environment, and shows no pass
   expect(command).toBe("PADDLET_STORE='etcd://me:…@etcd1:2379' PADDLET_DATA=/data node bin/paddlet.ts master a.yaml");
 });
 
+test('repeats how etcd is reached, and names the variable of the password in place of the password', () => {
+  const env = {
+    PADDLET_STORE: 'etcds://e:2379',
+    PADDLET_STORE_USER: 'trainer',
+    PADDLET_STORE_PASSWORD: 'of the trainer',
+    PADDLET_STORE_CA: '/my certs/ca.pem',
+  };
+  expect(startCommand(argv('run', 'a.yaml'), env).command).toBe(
+    "PADDLET_STORE=etcds://e:2379 PADDLET_STORE_USER=trainer PADDLET_STORE_CA='/my certs/ca.pem' " +
+      'PADDLET_STORE_PASSWORD="$PADDLET_STORE_PASSWORD" node bin/paddlet.ts run a.yaml',
+  );
+});
+
 test('of a master under `run` is the command of the run', () => {
   const run = { command: 'paddlet run a.yaml', folder: '/f', host: 'h' };
   expect(startCommand(argv('master', 'a.yaml'), { [RESUME_VARIABLE]: JSON.stringify(run) })).toEqual(run);

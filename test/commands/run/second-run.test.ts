@@ -1,9 +1,19 @@
 /** A second `run` in the folder of one that works there, and `run --attach`: as a user meets them. */
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { lockFolder } from '../../../src/host/folder-lock.ts';
 import { ROOT } from '../../source-files.ts';
 
 const ENTRY = join(ROOT, 'bin/paddlet.ts');
@@ -55,7 +65,7 @@ function openFolder(passes = 500) {
 /** Names, sizes and times of all files below. */
 const stateOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => !/store\.db-|run\.(lock|json)$/.test(name))
+    .filter((name) => !/store\.db-|run\.lock$/.test(name))
     .map((name) => `${name} ${statSync(join(folder, name)).isFile() ? readFileSync(join(folder, name)).length : ''}`)
     .sort();
 
@@ -70,6 +80,12 @@ test('it is refused at once with pid and start time; --attach shows the first an
   expect(error.message).toMatch(/^another `paddlet run` works in .*\/job \(pid \d+, started \d{4}-\d\d-\d\dT.*Z\)$/);
   expect(error.hint).toContain('--attach');
   expect((await run('--fresh', '--yes')).err).toContain('error JobConflict: another `paddlet run`');
+
+  const other = await run('--attach', '--set', 'name=other', '--json');
+  expect([other.code, JSON.parse(other.out).error]).toMatchObject([
+    2,
+    { code: 'JobConflict', message: expect.stringContaining('works on job small, not on other') },
+  ]);
 
   const detached = start('--attach');
   await expect.poll(() => detached.said.err).toContain('job small: starting master, pserver 0, trainer 0');
@@ -123,4 +139,15 @@ test('a run that is refused starts and rewrites nothing, and --fresh asks for a 
   rmSync(join(cwd, 'train'));
   expect((await run('--fresh', '--yes')).err).toContain('error DataMissing: ');
   expect(stateOf(join(cwd, 'job'))).toEqual(before);
+});
+
+test('--attach to a run whose job is in another store says that its --store is needed', async () => {
+  const { cwd, run } = openFolder();
+  mkdirSync(join(cwd, 'job'));
+  const lock = lockFolder(join(cwd, 'job'));
+  lock?.describe({ pid: process.pid, started: 'then', job: 'small', logFrom: 0 });
+  const { code, err } = await run('--attach');
+  lock?.release();
+  expect(code).toBe(2);
+  expect(err).toMatch(/error JobUnknown: the run in .* has its job in another store: .*\nhint: give the same --store/);
 });

@@ -3,28 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
-import type { JobStatus, LiveProcess } from '../../../src/cluster/job/describe-job.ts';
+import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { healthOf } from '../../../src/cluster/job/health.ts';
-import { JOB_RECORD_VERSION } from '../../../src/cluster/job/job-record.ts';
 import { phaseOf, type ShownStatus, statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
+import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
 const job = parseJobFile(
   'small.yaml',
-  'name: small\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\ntraining: {passes: 4}\ncluster: {pservers: 2}\n',
+  'name: small\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\ntraining: {passes: 4}\ncluster: {pservers: 2, shards: 8}\n',
 );
-const record: JobStatus['record'] = {
-  version: JOB_RECORD_VERSION,
-  id: '0e9a2b1c-1f0a-4d7e-8a51-6f1b2c3d4e5f',
-  created: 1_000,
-  dataDir: '/data',
-  batchPlanId: 'b',
-  train: { records: 1_000, tasks: 10, featureBound: 5, labelBound: 2, digest: 'd' },
-  units: 64,
-  job,
-};
+const record = recordOf(job, { created: 1_000, train: { records: 1_000, tasks: 10 } });
 
 const live = (role: LiveProcess['role'], id: string, answer: InfoAnswer): LiveProcess => {
   return { role, id, address: `${role}:${id}`, lease: 'a', answer };
@@ -43,9 +34,11 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
   return { record, written, health, processes, ...none, ...more };
 };
 
+const NOW = 1_700_000_125;
+
 /** Without the table's alignment. */
 const textOf = (status: ShownStatus): string[] =>
-  statusText(status, (_columns, rows) => rows.map((row) => row.join(' ')).join('\n')).split('\n');
+  statusText(status, NOW, (_columns, rows) => rows.map((row) => row.join(' ')).join('\n')).split('\n');
 
 describe('the status of a job in async mode', () => {
   it('has its position, its records, and a line for each process', () => {
@@ -112,6 +105,22 @@ describe('the status of a job in async mode', () => {
   });
 });
 
+describe('what processes wrote of themselves', () => {
+  const FORGED = 't\u001b[2J\nmaster  is fine\u009b31m';
+  const said = new PaddletError('BadMessage', `answered ${FORGED}`);
+  const status = statusOf([MASTER, live('trainer', FORGED, { kind: 'notUnderstood', error: said })]);
+
+  it('has no control characters for people, and no line of its own', () => {
+    const lines = textOf(status);
+    const shown = 't\\u001b[2J\\u000amaster  is fine\\u009b31m';
+    expect(lines).toContain(`the trainer ${shown} answered ${shown}`);
+  });
+
+  it('is as they wrote it for a script', () => {
+    expect(statusJson(status, 1_010)).toMatchObject({ processes: [{ role: 'master' }, { id: FORGED }] });
+  });
+});
+
 describe('the status of a job whose master', () => {
   const error = new PaddletError('BadMessage', 'answered with something this version does not understand: field mode');
   const odd = live('master', 'master', { kind: 'notUnderstood', error });
@@ -138,6 +147,21 @@ describe('the status of a job whose master', () => {
   });
 });
 
+const checkpoints = [0, 1].map((index) => {
+  return { index, uuid: `file-${index}`, md5: 'd', bytes: 600_000, timestamp: 1_700_000_000 + index };
+});
+
+it('while a disk takes no checkpoint, says how old the newest one is', () => {
+  const full = { kind: 'checkpointFolder' as const, text: 'room in /saves' };
+  const refused = says({ ...infos.asyncPserver(0, 640), troubles: [full] }, '0');
+  const lines = textOf(statusOf([MASTER, refused, PSERVERS[1]!, TRAINER], { checkpoints }));
+  expect(lines).toContain(
+    'newest checkpoint: 2023-11-14T22:13:20Z, 125 s ago, 1.2 MB (pserver 0: file-0, pserver 1: file-1)',
+  );
+  expect(lines).toContain('cluster: UNHEALTHY, waiting for room in /saves');
+  expect(textOf(statusOf([MASTER, ...PSERVERS, TRAINER], { checkpoints })).join()).not.toContain('checkpoint');
+});
+
 describe('the status of a job that no master directs', () => {
   const stored = {
     mode: 'async' as const,
@@ -145,16 +169,13 @@ describe('the status of a job that no master directs', () => {
     tasks: { total: 40, done: 12, discarded: 0 },
     records: { read: 1_200, bad: 0, duplicate: 0 },
   };
-  const checkpoints = [0, 1].map((index) => {
-    return { index, uuid: `file-${index}`, md5: 'd', bytes: 600_000, timestamp: 1_700_000_000 + index };
-  });
 
   it('is how far it is, its newest checkpoint, and how to resume it', () => {
     expect(textOf(statusOf([], { stored, checkpoints }))).toEqual([
       'job small: stopped',
       'pass 2 of 4; tasks of all passes: 12 of 40 done, 0 discarded',
       'records: 1200 read, 0 bad, 0 duplicate, of finished tasks',
-      'newest checkpoint: 2023-11-14T22:13:20Z, 1.2 MB (pserver 0: file-0, pserver 1: file-1)',
+      'newest checkpoint: 2023-11-14T22:13:20Z, 125 s ago, 1.2 MB (pserver 0: file-0, pserver 1: file-1)',
       'cluster: UNKNOWN, no process is running',
       'to resume it, on here:',
       "  cd '/my jobs' && paddlet run job.yaml",
@@ -187,5 +208,26 @@ describe('the status of a job that no master directs', () => {
         'the master to expire, 5 s; the lease of pserver 0 to expire, 5 s; the lease of trainer 0 to expire, 5 s',
       'the last master wrote OK: not believed, as it does not answer',
     ]);
+  });
+
+  it('knows that processes are dead where nothing listens, and waits for no lease then', () => {
+    const dead = (['master', 'pserver'] as const).map((role) => live(role, '0', { kind: 'none' }));
+    const status = statusOf(dead, { here: { kind: 'dead' } });
+    expect(textOf(status).filter((line) => /small|cluster|resume/.test(line))).toEqual([
+      'job small: stopped',
+      'cluster: UNKNOWN, no process is running: they died; the leases that they left end once the job is started again',
+      'to resume it, on here:',
+    ]);
+    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'stopped', cluster: { waitingFor: [] } });
+  });
+
+  it('is not stopped while a run works in its folder', () => {
+    const status = statusOf([], { here: { kind: 'run', pid: 7 } });
+    expect(textOf(status).filter((line) => /small|cluster|resume/.test(line))).toEqual([
+      'job small: unresponsive',
+      'cluster: UNKNOWN, no process is registered, but a `paddlet run` (pid 7) works in the folder: its processes are ' +
+        'starting or suspended',
+    ]);
+    expect(statusJson(status, 1_010)).toMatchObject({ phase: 'unresponsive', cluster: { run: { pid: 7 } } });
   });
 });

@@ -1,28 +1,20 @@
 /** How far a job is, from what its last master and its pservers saved. */
 import { expect, test } from 'vitest';
-import { JOB_RECORD_VERSION, type JobRecord } from '../../../src/cluster/job/job-record.ts';
+import type { JobRecord } from '../../../src/cluster/job/job-record.ts';
 import { readStoredProgress } from '../../../src/commands/status/stored-progress.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { recordOf } from '../../cluster/job/stored-job.ts';
 import { sumsOf } from '../../core/tasks/queue-rig.ts';
 import { FakeClock } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/small');
 
-function recordOf(mode: 'async' | 'sync'): JobRecord {
+function aRecord(mode: 'async' | 'sync'): JobRecord {
   const text = `name: small\ndata: {format: libsvm, train: a, recordsPerTask: 100}\nmodel: {type: lr}
 training: {mode: ${mode}, passes: 4, batchSize: 10, lanes: 2}\ncluster: {pservers: 2}\n`;
-  return {
-    version: JOB_RECORD_VERSION,
-    id: '0e9a2b1c-1f0a-4d7e-8a51-6f1b2c3d4e5f',
-    created: 1_000,
-    dataDir: '/data',
-    batchPlanId: 'b',
-    train: { records: 1_000, tasks: 10, featureBound: 5, labelBound: 2, digest: 'd' },
-    units: 64,
-    job: parseJobFile('small.yaml', text),
-  };
+  return recordOf(parseJobFile('small.yaml', text), { train: { records: 1_000, tasks: 10 } });
 }
 
 function aStore(values: Record<string, unknown>): MemoryStore {
@@ -39,7 +31,7 @@ test('async mode: the passes that ended, and the tasks that are done in the curr
     [keys.taskBlock(1, 0)]: { done: '0300', open: {}, sums: sumsOf(200) },
     [keys.discardedTask(9)]: { task: 9, pass: 0, records: 100, trainer: 't', code: 'X', error: 'e', where: 'w' },
   });
-  expect(await readStoredProgress(store, keys, { record: recordOf('async'), checkpoints: [] })).toEqual({
+  expect(await readStoredProgress(store, keys, { record: aRecord('async'), checkpoints: [] })).toEqual({
     mode: 'async',
     pass: 1,
     tasks: { total: 40, done: 11, discarded: 2 },
@@ -48,13 +40,13 @@ test('async mode: the passes that ended, and the tasks that are done in the curr
 });
 
 test('async mode: nothing is known before a master published the job', async () => {
-  expect(await readStoredProgress(aStore({}), keys, { record: recordOf('async'), checkpoints: [] })).toBeUndefined();
+  expect(await readStoredProgress(aStore({}), keys, { record: aRecord('async'), checkpoints: [] })).toBeUndefined();
 });
 
 test('sync mode: the round that all newest files are of', async () => {
   const file = (index: number, round: number) => ({ index, uuid: 'u', md5: 'm', bytes: 1, timestamp: 0, round });
   const of = (checkpoints: ReturnType<typeof file>[]) =>
-    readStoredProgress(aStore({}), keys, { record: recordOf('sync'), checkpoints });
+    readStoredProgress(aStore({}), keys, { record: aRecord('sync'), checkpoints });
   expect(await of([file(0, 75), file(1, 75)])).toEqual({
     mode: 'sync',
     pass: 1,

@@ -13,6 +13,7 @@ const OPTIONS: CutPlannerOptions = {
   intervalMs: undefined,
   everyPasses: undefined,
   everyRounds: undefined,
+  isFirstUrgent: false,
   rounds: 1_000,
   firstOf: (pass) => Math.min(pass, 10) * ROUNDS_A_PASS,
   passOf: (round) => Math.floor(round / ROUNDS_A_PASS),
@@ -129,6 +130,53 @@ describe('when', () => {
   });
 });
 
+describe('the first one after a warm start', () => {
+  const warm = { isFirstUrgent: true };
+
+  it('as soon as a round is done: a cut of round 0 is none', () => {
+    const rig = new Rig(warm);
+    rig.run(2_000, 0);
+    expect(rig.step({ type: 'asked' })).toMatchObject({ round: 0 });
+    rig.complete();
+    rig.run(1_000, 0);
+    expect(rig.cuts).toHaveLength(1);
+    rig.run(50, 20);
+    expect(rig.cuts).toHaveLength(2);
+    expect(rig.cuts[1]!.round).toBeGreaterThan(0);
+    rig.complete();
+    rig.run(20_000, 20);
+    expect(rig.cuts).toHaveLength(2);
+  });
+
+  it('not by the next master, when there is one', () => {
+    const rig = new Rig({ ...warm, last: 40 });
+    rig.run(20_000, 20);
+    expect(rig.cuts).toEqual([]);
+  });
+
+  it('again when all were set back to the beginning', () => {
+    const rig = new Rig(warm);
+    rig.run(500, 20);
+    expect(rig.cuts).toHaveLength(1);
+    rig.step({ type: 'rolledBack', round: 0 });
+    rig.round = 0;
+    rig.run(500, 20);
+    expect(rig.cuts).toHaveLength(2);
+  });
+
+  it('after pauses that double when it cannot be written', () => {
+    const rig = new Rig(warm);
+    rig.run(50, 20);
+    for (const [tries, pauseMs] of [1_000, 2_000, 4_000].entries()) {
+      expect(rig.cuts).toHaveLength(tries + 1);
+      rig.step({ type: 'failed', round: rig.cuts.at(-1)!.round });
+      const failedAt = rig.now;
+      rig.run(pauseMs, 20);
+      expect(rig.cuts.at(-1)!.at).toBe(failedAt + pauseMs);
+    }
+  });
+});
+
 describe('which round', () => {
   it('the one that all are at, while nothing moves', () => {
     const rig = new Rig({ last: 12 });
@@ -212,6 +260,7 @@ it('announces one at a time, never a round that was passed when it was seen, nev
     intervalMs: fc.option(fc.integer({ min: 100, max: 5_000 }), { nil: undefined }),
     everyPasses: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
     everyRounds: fc.option(fc.integer({ min: 1, max: 200 }), { nil: undefined }),
+    isFirstUrgent: fc.boolean(),
   });
   fc.assert(
     fc.property(options, fc.array(event, { maxLength: 200 }), (some, events) => {

@@ -116,6 +116,9 @@ const unitsOf = (groups: readonly { readonly units: readonly number[] }[]): numb
   sorted(groups.flatMap(({ units }) => units));
 const stateOf = (gate: RoundGate) => ({ version: gate.version(), oldest: gate.oldest(), missing: gate.missing() });
 
+/** There are fewer. */
+const MOST_STATES = 1_500;
+
 /** Also positions that the protocol does not lead to: gates judge whatever comes. */
 const POSITIONS: readonly UnitPosition[] = [
   { version: 0, keepsPrevious: false },
@@ -158,11 +161,12 @@ describe('gates in groups are those of each unit by itself', () => {
           if (known.has(key)) continue;
           known.add(key);
           next.push(further);
+          if (known.size > MOST_STATES) throw new Error(`${key}: the rounds do not end`);
         }
       }
       open = next;
     }
-    expect(known.size).toBeGreaterThan(500);
+    expect(known.size).toBeGreaterThan(MOST_STATES / 3);
   });
 
   it('on any way of many units, lanes and rounds', () => {

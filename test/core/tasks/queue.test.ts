@@ -172,6 +172,70 @@ describe('an answer that was lost', () => {
   });
 });
 
+describe('what trainers say that they read', () => {
+  const readIn = (rig: QueueRig): number => rig.queue.totals().current.read;
+
+  it('counts for an attempt at most the records of its task, however it ends', () => {
+    const rig = new QueueRig({ tasks: 4, maxFailures: 9 });
+    rig.joined('ann');
+    rig.fail(rig.take('ann'), { read: 100_000 });
+    rig.handBack(rig.take('ann'), 100_000);
+    const request = 1_000;
+    const sums = { ...sumsOf(10), read: 100_000, duplicate: 100_000 };
+    rig.step({ type: 'finish', ...rig.take('ann'), sums, request });
+    expect(rig.queue.totals().current).toMatchObject({ read: 3 * 10, duplicate: 10, good: 10 });
+  });
+
+  it('counts once for each attempt, by the trainer that has it', () => {
+    const rig = new QueueRig({ tasks: 2 });
+    rig.joined('ann');
+    const ref = rig.take('ann');
+    rig.finish(ref);
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      expect(rig.finish({ ...ref, attempt })).toEqual(refused('AttemptNotLive'));
+      expect(rig.fail({ ...ref, attempt, trainer: 'eve' }, { read: 10 })).toEqual(refused('AttemptNotLive'));
+      expect(rig.handBack({ ...ref, task: 1 - ref.task, attempt }, 10)).toEqual(refused('AttemptNotLive'));
+      expect(rig.handBack({ ...ref, task: 7 + attempt }, 10)).toEqual(refused('AttemptNotLive'));
+    }
+    expect(readIn(rig)).toBe(10);
+  });
+
+  it('counts of an attempt that is over, too, even when its task is done', () => {
+    const rig = new QueueRig({ tasks: 2 });
+    rig.joined('ann', 'bob');
+    const anns = rig.take('ann');
+    rig.gone('ann');
+    const bobs = { ...anns, attempt: 2, trainer: 'bob' };
+    while (rig.live().every(({ task }) => task !== anns.task)) rig.take('bob');
+    expect(rig.finish(bobs)).toBe('accept');
+    expect(rig.finish(anns, 7)).toEqual(refused('AttemptNotLive'));
+    expect(rig.finish(anns, 7)).toEqual(refused('AttemptNotLive'));
+    expect(readIn(rig)).toBe(10 + 7);
+  });
+
+  it('does not count for an attempt that never reached its trainer', () => {
+    const rig = new QueueRig({ tasks: 1 });
+    rig.joined('ann');
+    const lost = rig.take('ann');
+    const again = rig.get('ann', []);
+    expect(again).toMatchObject({ attempt: 2 });
+    expect(rig.handBack(lost, 10)).toEqual(refused('AttemptNotLive'));
+    expect(readIn(rig)).toBe(0);
+  });
+
+  it('is not counted again by a master that takes over', () => {
+    const rig = new QueueRig({ tasks: 2, maxFailures: 9 });
+    rig.joined('ann');
+    const [first, second] = [rig.take('ann'), rig.take('ann')];
+    rig.fail(first, { read: 10 });
+    rig.restart('ann');
+    expect(rig.fail(first, { read: 10 })).toEqual(refused('AttemptNotLive'));
+    expect(readIn(rig)).toBe(10);
+    expect(rig.handBack(second, 4)).toBe('accept');
+    expect(readIn(rig)).toBe(14);
+  });
+});
+
 describe('one door for reports', () => {
   it('accepts a finish once: the second, and a failure after it, are refused and change nothing', () => {
     const rig = new QueueRig({ tasks: 2 });

@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, type RigOptions, refused } from './queue-rig.ts';
 
+/** Of each task of the rig. */
+const RECORDS = 10;
+
 /** Ten tasks that take 500 ms each, but for one that ann does not come to the end of. */
 function aStraggler(options: Partial<RigOptions> = {}): { rig: QueueRig; slow: AttemptRef } {
   const rig = new QueueRig({ tasks: 10, timeoutMs: 60_000, ...options });
@@ -177,8 +180,33 @@ describe('a trainer that goes silent', () => {
       rig.progress(ref!, 0, 'wait');
       rig.advance(900);
       rig.step({ type: 'progress', trainer: 'ann', executing: undefined, phase: 'idle' });
+      rig.get('bob');
     }
-    expect(rig.heldBy('bob')).not.toEqual([]);
+    // The other one too: what she begins again and again is no different from what she never begins.
+    expect(rig.heldBy('ann')).toEqual([]);
+  });
+
+  it.each([0, 10 ** 9])('does not keep them by going from one to the other, at position %d', (position) => {
+    const rig = silent(() => {});
+    const refs = rig.heldBy('ann');
+    for (let i = 0; i < 12; i++) {
+      rig.progress(refs[i % 2]!, position, 'wait');
+      rig.advance(500);
+      rig.get('bob');
+    }
+    expect(rig.heldBy('ann')).toEqual([]);
+  });
+
+  it('does not keep them by saying that it comes further than a task can', () => {
+    const rig = silent(() => {});
+    const [ref] = rig.heldBy('ann');
+    // A push has a record at least.
+    for (let position = RECORDS; position < RECORDS + 50; position++) {
+      rig.progress(ref!, position, 'wait');
+      rig.advance(500);
+      rig.get('bob');
+    }
+    expect(rig.heldBy('ann')).toEqual([]);
   });
 
   it('keeps no place from trainers that stand by', () => {

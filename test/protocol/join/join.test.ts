@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { LIMITS } from '../../../src/base/limits.ts';
 import { decodeFrame, encodeFrame } from '../../../src/protocol/frames/frame.ts';
 import { isProof, proofOf } from '../../../src/protocol/join/proof.ts';
 import { type JoinToken, NO_JOIN_TOKEN } from '../../../src/protocol/join/token.ts';
@@ -113,6 +114,22 @@ describeOnEveryPath('a role', () => {
     socket.write(new Uint8Array(1 << 20));
     await all;
   });
+
+  it.each(['direct', 'data'] as const)(
+    'that reads its sockets itself (%s) refuses a message by its announced size',
+    async (receive) => {
+      // Time stands still: only the announcement can end this connection.
+      const { server } = await rig({ receive, clock: new ManualClock(), handler: () => infoReply });
+      const socket = await rawTcp(server.port);
+      const all = everythingFrom(socket);
+      socket.write(upgradeTo(server.port));
+      const header = Buffer.from([0x82, 0xfe, 0, 0, 0, 0, 0, 0]);
+      header.writeUInt16BE(LIMITS.joinFrameBytes + 1, 2);
+      socket.write(header);
+      const closeTooLarge = '\x88\x02\x03\xf1';
+      expect(await all).toContain(closeTooLarge);
+    },
+  );
 
   it('cuts those who join too late, and those that are oldest when too many have not', async () => {
     const clock = new ManualClock();

@@ -133,22 +133,56 @@ it('says at once that it stops, and kills each group that does not end within it
   expect(events).toContain('pserver 0 did not stop in time, killed: what is not in a checkpoint is computed again');
 });
 
-it('tries again when a process cannot be started, for example because of too many open files', async () => {
+it('tries again when a process that has run cannot be started, and gives up one that never ran', async () => {
   const clock = new FakeClock();
+  const options = { clock, log: SILENT, stopLimitMs: 60_000, children: CHILDREN.slice(0, 1) };
+  const stop = new AbortController().signal;
+  const child = (end: ProcessEnd): ChildProcess => ({ pid: 1, ended: Promise.resolve(end), kill: () => false });
   let attempts = 0;
+  const spawn = async (): Promise<ChildProcess> => {
+    attempts++;
+    if (attempts === 1) return child({ code: null, signal: 'SIGKILL' });
+    if (attempts < 4) throw new Error('EMFILE');
+    return child({ code: 0, signal: null });
+  };
+  const ended = launch({ ...options, spawn, stop });
+  await clock.advance(2_000);
+  expect(await ended).toEqual({ how: 'done' });
+  expect(attempts).toBe(4);
+
+  attempts = 1;
+  expect(await launch({ ...options, spawn, stop })).toEqual({ how: 'failed', code: 9, by: 'pserver 0' });
+  expect(attempts).toBe(2);
+});
+
+const LATER: ChildSpec[] = [
+  { name: 'pserver 1', role: 'pserver', args: [] },
+  { name: 'pserver 2', role: 'pserver', args: [] },
+];
+
+it('says that a process could not stop cleanly only when it ends otherwise than the job', async () => {
+  const said: string[] = [];
+  const ends = new Map<string, (end: ProcessEnd) => void>();
   const ended = launch({
-    clock,
-    log: SILENT,
+    clock: new FakeClock(),
+    log: { ...SILENT, warn: (message: string) => void said.push(message) },
     stopLimitMs: 60_000,
-    children: CHILDREN.slice(0, 1),
-    spawn: async () => {
-      attempts++;
-      if (attempts < 3) throw new Error('EMFILE');
-      return { pid: 1, ended: Promise.resolve({ code: 0, signal: null }), kill: () => false };
+    children: [...CHILDREN, ...LATER],
+    spawn: async ({ name }) => {
+      const end = Promise.withResolvers<ProcessEnd>();
+      ends.set(name, end.resolve);
+      const kill = (): boolean => {
+        // The job has failed: a role that learns it ends with the same code. One cannot save, one had just started.
+        if (name === 'pserver 2') end.resolve({ code: null, signal: 'SIGTERM' });
+        else end.resolve({ code: name === 'pserver 1' ? 7 : 3, signal: null });
+        return true;
+      };
+      return { pid: 1, ended: end.promise, kill };
     },
     stop: new AbortController().signal,
   });
-  await clock.advance(1_000);
-  expect(await ended).toEqual({ how: 'done' });
-  expect(attempts).toBe(3);
+  await new Promise(setImmediate);
+  ends.get('master')!({ code: 3, signal: null });
+  expect(await ended).toEqual({ how: 'failed', code: 3, by: 'master' });
+  expect(said).toEqual(['pserver 1 could not stop cleanly (exit code 7)']);
 });

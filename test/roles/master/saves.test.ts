@@ -1,11 +1,13 @@
 /** The choice of who saves the model is in the store before any trainer is told. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { LIMITS } from '../../../src/base/limits.ts';
 import { createSignal } from '../../../src/cluster/waiting.ts';
+import { saveLimitMs } from '../../../src/core/save-election.ts';
 import { openSaves, type Saves } from '../../../src/roles/master/saves.ts';
 import { aStore, Master, settled, stateOf } from './tasks/service-rig.ts';
 
 const LEASE_TTL_MS = 20_000;
+/** 500 s at 2 MB/s. */
+const BYTES = 1e9;
 const ASK = { trainer: 'a', blockMs: 1_000 };
 
 let master: Master;
@@ -22,6 +24,7 @@ async function open(ended: number): Promise<Saves> {
     leaseTtlMs: LEASE_TTL_MS,
     stopSignal: stopSignal.signal,
     changed: createSignal(),
+    modelBytes: () => Promise.resolve(BYTES),
     onFatal,
   });
 }
@@ -86,11 +89,13 @@ it.each([
 
 describe('a trainer that renews its choice and never writes', () => {
   /** Renews until its time is over. */
-  async function renewAll(trainer: string): Promise<void> {
+  async function renewAll(trainer: string, failures: number): Promise<void> {
     const blockMs = 4 * LEASE_TTL_MS;
     let chosen = await saves.request({ trainer, blockMs });
     expect(chosen).toBeDefined();
-    for (let ms = 0; ms < LIMITS.saveModelMs; ms += blockMs / 2) {
+    const limitMs = saveLimitMs(BYTES, failures);
+    for (let ms = 0; ms < limitMs; ms += blockMs / 2) {
+      expect(chosen).toBeDefined();
       await master.clock.advance(blockMs / 2);
       chosen = await saves.request({ trainer, blockMs, choice: chosen?.choice ?? 0 });
     }
@@ -98,7 +103,8 @@ describe('a trainer that renews its choice and never writes', () => {
   }
 
   it('lets another one save', async () => {
-    await renewAll('a');
+    saves.tell({ type: 'roster', trainers: ['a', 'b'] });
+    await renewAll('a', 0);
     expect(saves.isWanted()).toBe(true);
     expect(await saves.request(ASK)).toBeUndefined();
     expect(await saves.request({ ...ASK, trainer: 'b' })).toEqual({ pass: 1, choice: 2 });
@@ -108,9 +114,26 @@ describe('a trainer that renews its choice and never writes', () => {
   it('fails the job when no other one does, as if it reported a failure', async () => {
     for (let round = 0; round < 5; round++) {
       expect(master.ends).toEqual([]);
-      await renewAll('a');
-      await master.clock.advance(4 * LEASE_TTL_MS);
+      await renewAll('a', round);
     }
     expect(master.ends).toMatchObject([{ code: 'ModelNotSaved' }]);
   });
+});
+
+it('trainers that fall silent one after the other fail the job, as none of them saves', async () => {
+  saves.tell({ type: 'roster', trainers: ['a', 'b'] });
+  for (const trainer of ['a', 'b', 'a', 'b', 'a']) {
+    expect(master.ends).toEqual([]);
+    expect(await saves.request({ ...ASK, trainer })).toBeDefined();
+    await master.clock.advance(ASK.blockMs);
+  }
+  await saves.request({ ...ASK, trainer: 'b' });
+  expect(master.ends).toMatchObject([{ code: 'ModelNotSaved' }]);
+});
+
+it('a model that the next master finds being written has the time of its size', async () => {
+  await saves.request(ASK);
+  saves = await open(1);
+  await master.clock.advance(saveLimitMs(0, 0));
+  expect(await saves.request({ ...ASK, choice: 1 })).toEqual({ pass: 1, choice: 1 });
 });

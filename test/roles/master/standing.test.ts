@@ -113,3 +113,11 @@ describe('one that failed', () => {
     });
   });
 });
+
+it('after a restore the job file has another number of pservers: the hint says how to go on', async () => {
+  write(...publishing(keys(), recordOf(aJob({ pservers: 3 }))));
+  await refused(aJob({ pservers: 2 })).toMatchObject({
+    code: 'JobConflict',
+    hint: expect.stringContaining('after `paddlet restore --pservers 3` add --set cluster.pservers=3'),
+  });
+});

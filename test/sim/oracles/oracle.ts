@@ -38,6 +38,8 @@ export interface Written {
 }
 
 export interface Answered {
+  /** Who asked. */
+  readonly client: SimulatedProcess;
   readonly server: SimulatedProcess;
   readonly request: RequestHeader;
   readonly outcome: ReplyHeader | PaddletError;

@@ -26,6 +26,16 @@ export function restores(world: World): Oracle {
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
   const claims = new WeakMap<SimulatedProcess, Claim>();
+  /** Tasks that a process was asked to close: each new master asks again, which changes nothing. */
+  const closed = new WeakMap<SimulatedProcess, Set<string>>();
+
+  const closesMore = (server: SimulatedProcess, tasks: readonly { pass: number; task: number }[]): boolean => {
+    const before = closed.get(server) ?? new Set();
+    closed.set(server, before);
+    const count = before.size;
+    for (const { pass, task } of tasks) before.add(`${pass}/${task}`);
+    return before.size > count;
+  };
 
   const timelineNow = (): number => {
     const cut = world.get(keys.cut);
@@ -78,7 +88,10 @@ export function restores(world: World): Oracle {
       else saved.set(unit, { timeline: timelineOf(head.rest) });
       return;
     }
-    if (claims.get(process)?.hasRaised === true) return;
+    const claim = claims.get(process);
+    if (claim?.hasRaised === true) return;
+    // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
+    if (world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline) return;
     const parting = world.get(keys.parting(BigInt(last.primary.token)));
     if (parting !== undefined) {
       // In sync mode the next owner does not publish the snapshot again.
@@ -133,7 +146,7 @@ export function restores(world: World): Oracle {
       const isUpdate =
         (outcome.type === 'push' && outcome.outcome === 'applied') ||
         (outcome.type === 'pushLane' && outcome.outcome === 'taken') ||
-        request.type === 'closeTasks';
+        (request.type === 'closeTasks' && closesMore(server, request.tasks));
       if (!isUpdate) return;
       updated.set(server, timelineNow());
       for (const unit of ledBy(claims.get(server)?.token ?? '')) saved.delete(unit);

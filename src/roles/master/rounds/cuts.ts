@@ -200,6 +200,7 @@ function plannerOptions({ record, stored, plan }: CutsOptions): CutPlannerOption
     intervalMs: intervalMs === 'off' ? undefined : intervalMs,
     everyPasses,
     everyRounds: everyBatches === undefined ? undefined : Math.ceil(everyBatches / plan.lanes),
+    isFirstUrgent: record.warmStart !== undefined,
     rounds: plan.firstOf(passes),
     firstOf: (pass) => plan.firstOf(Math.min(pass, passes)),
     passOf: (round) => plan.placeOf(round)?.pass ?? passes,

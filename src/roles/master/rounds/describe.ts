@@ -19,7 +19,11 @@ export function waitReason({ options, watch, service, rounds }: RoundsState): st
   const missing = service.missingTrainers();
   if (missing > 0) return `${missing} more trainers must join (cluster.minTrainers)`;
   const now = watch.current();
-  if (now === undefined) return 'a pserver is missing, or all are being set back to the cut';
+  if (now === undefined) {
+    const suspended = watch.suspended();
+    if (suspended.length === 0) return 'a pserver is missing, or all are being set back to the cut';
+    return `pserver ${suspended.join(', ')}: suspended, as the store has not renewed the lease`;
+  }
   if (now.version >= rounds) return undefined;
   const at = watch.pservers().filter(({ version }) => version === now.version);
   const sinceMs = Math.min(...at.map((one) => one.sinceMs));

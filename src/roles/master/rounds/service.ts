@@ -2,13 +2,14 @@
  * The shell around the dealer of lanes: answers trainers, times it, and fails the job when a lane cannot be computed.
  */
 import { unreachable } from '../../../base/assert.ts';
-import { CODES, type ErrorCode, isErrorCode, isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { createSignal, untilOrLate } from '../../../cluster/waiting.ts';
 import { createLaneDealer } from '../../../core/rounds/lane-dealer.ts';
 import type { LaneDealer, LaneEffect, LaneEvent } from '../../../core/rounds/lane-events.ts';
+import { dataFaultOf } from '../../../core/tasks/failure.ts';
 import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 
 type FailLane = Extract<RequestHeader, { type: 'failLane' }>;
@@ -65,9 +66,6 @@ const FLOOR_MS = 200;
 /** Two masters in a row are not to count alike: what a trainer knows of one is then nothing to the next. */
 const FIRST_NUMBERS = 2 ** 40;
 
-/** What is tried again by others would not end the job. */
-const fatal = (code: string): ErrorCode => (isErrorCode(code) && CODES[code].action === 'fatal' ? code : 'LaneFailed');
-
 const ending = (): PaddletError => new PaddletError('NotReady', 'this master is ending; another one takes over');
 
 export const createLaneService = (options: LaneServiceOptions): LaneService => new Service(options);
@@ -121,15 +119,16 @@ class Service implements LaneService {
     const { context, describe, record, onFatal } = this.#options;
     const { lanes } = record.job.training;
     if (lane >= lanes) throw new PaddletError('BadMessage', `lane ${lane}: the job has ${lanes}`);
+    const fault = dataFaultOf({ code, data });
     if (!this.#dealer.hasLane(trainer, round, lane)) {
       context.host.log.warn(
         `trainer ${trainer} reports lane ${lane} of round ${round}, which it does not have: ignored`,
       );
       return;
     }
-    if (data) {
+    if (fault !== undefined) {
       const what = `${describe(round, lane)} cannot be computed, by trainer ${trainer}: ${error}`;
-      onFatal(new PaddletError(fatal(code), what, hint === undefined ? {} : { hint }));
+      onFatal(new PaddletError(fault, what, hint === undefined ? {} : { hint }));
       return;
     }
     this.#complaint = `${code}: ${error}`;

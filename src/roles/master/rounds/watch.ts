@@ -38,6 +38,8 @@ export interface RoundsWatch {
   current(): RoundPosition | undefined;
   /** Those that answered last time, by index. */
   pservers(): readonly PserverPosition[];
+  /** Indexes of those that answered last that their lease is not certainly held. */
+  suspended(): readonly number[];
   /** Asks all of them now. */
   look(): void;
   readonly cancel: Cancel;
@@ -70,6 +72,7 @@ class Watch implements RoundsWatch {
   readonly #options: RoundsWatchOptions;
   readonly #stop = new AbortController();
   readonly #positions = new Map<number, PserverPosition>();
+  readonly #suspended = new Set<number>();
   /** Owners that are being asked, by index and token, with the units that they lead now. */
   readonly #asked = new Map<string, PlacedPserver>();
   readonly #fatal: (error: unknown) => void;
@@ -100,6 +103,10 @@ class Watch implements RoundsWatch {
     return [...this.#positions.values()].sort((a, b) => a.index - b.index);
   }
 
+  suspended(): readonly number[] {
+    return [...this.#suspended].sort((a, b) => a - b);
+  }
+
   look(): void {
     for (const pserver of this.#asked.values()) {
       this.#ask(pserver, { maxWaitMs: 0 }).catch((error: unknown) => {
@@ -127,6 +134,7 @@ class Watch implements RoundsWatch {
     this.#asked.set(key, pserver);
     // What it said was of other units.
     this.#positions.delete(pserver.index);
+    this.#suspended.delete(pserver.index);
     if (isKnown) return;
     this.#follow(key, pserver)
       .finally(() => this.#asked.delete(key))
@@ -144,9 +152,12 @@ class Watch implements RoundsWatch {
         const isCurrent = known !== undefined && known.timeline === stored.current()?.cut.timeline;
         await this.#ask(pserver, isCurrent ? { above: known.version, maxWaitMs: WAIT_MS } : { maxWaitMs: 0 });
         failures = 0;
+        this.#suspended.delete(pserver.index);
       } catch (error) {
         if (!isPaddletError(error)) throw error;
         log.debug(`asking pserver ${pserver.index} for its version: ${error.code}: ${error.message}`);
+        if (error.code === 'Suspended') this.#suspended.add(pserver.index);
+        else this.#suspended.delete(pserver.index);
         if (this.#positions.delete(pserver.index)) this.changed.notify();
         failures += 1;
       }

@@ -1,10 +1,10 @@
 /** The service of the training queue, with what a job says about its tasks. */
-import { isErrorCode, PaddletError } from '../../../base/errors.ts';
+import { PaddletError } from '../../../base/errors.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { type Addressing, trainingTasks } from '../../../core/tasks/address.ts';
 import type { QueueConfig } from '../../../core/tasks/events.ts';
-import { isSameForEveryTrainer } from '../../../core/tasks/failure.ts';
+import { isDataFault, isSameForEveryTrainer } from '../../../core/tasks/failure.ts';
 import { createTaskQueue } from '../../../core/tasks/queue.ts';
 import type { DiscardedTask } from '../../../core/tasks/state.ts';
 import { type Dataset, describeTask } from '../dataset.ts';
@@ -63,16 +63,18 @@ export function queueConfig(record: JobRecord, dataset: Dataset, addressing: Add
   };
 }
 
-/** Data that cannot be read fails the job as such; anything else as a task that cannot be done. */
+/**
+ * Data that cannot be read fails the job as such; anything else as a task that cannot be done, as the gradients of
+ * another attempt may be finite.
+ */
 export function taskFailure(discarded: DiscardedTask, record: JobRecord): PaddletError {
   const { task, where, error, code, trainer } = discarded;
   const { maxDiscarded, maxFailures } = record.job.tasks;
   const isFinal = isSameForEveryTrainer(code);
-  const isData = isFinal || code.startsWith('Data');
   const howOften = isFinal ? 'failed on' : `failed more than ${maxFailures} times, last on`;
   const leaveOut = `tasks.maxDiscarded is ${maxDiscarded}: raise it to continue without such tasks`;
   return new PaddletError(
-    isData && isErrorCode(code) ? code : 'TaskDiscarded',
+    isDataFault(code) && code !== 'BadGradient' ? code : 'TaskDiscarded',
     `task ${task} (${where}) ${howOften} trainer ${trainer}: ${error}`,
     { hint: discarded.hint ?? (isFinal ? 'check the data with `paddlet doctor JOB`' : leaveOut) },
   );

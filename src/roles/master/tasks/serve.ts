@@ -4,6 +4,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import { untilOrLate } from '../../../cluster/waiting.ts';
 import { whyTooOften, whyWrongEnd } from '../../../core/report-counts.ts';
 import type { AttemptRef, QueueName, TaskAddress } from '../../../core/tasks/address.ts';
+import { dataFaultOf } from '../../../core/tasks/failure.ts';
 import { noSums } from '../../../core/tasks/state.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
@@ -32,6 +33,7 @@ export async function answerTasks(
       return { header: { type: 'finishTask' } };
     case 'failTask': {
       const { code, error, hint, data, read } = header;
+      dataFaultOf(header);
       checkRead(state, header);
       await serviceOf(state, header.queue).fail(refOf(header), { code, error, hint, data, read });
       return { header: { type: 'failTask' } };

@@ -1,7 +1,7 @@
 /**
  * Async mode: when a pserver saves. At intervals counted from the end of the save before, after so many passes or
- * mini-batches, on request, and a last time. A request while a save is running is ignored (seeds/checkpointing.zh.md).
- * A save that the disk refused is tried again soon, while training continues.
+ * mini-batches, on request, a first time after a warm start, and a last time. A request while a save is running is
+ * ignored (seeds/checkpointing.zh.md). A save that the disk refused is tried again soon, while training continues.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -14,6 +14,8 @@ import type { Snapshots } from './snapshots.ts';
 const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
 
 export interface Checkpointing {
+  /** A save that no request waits for, unless one is running already; `why` is for the log. */
+  saveAtOnce(why: string): void;
   /** What was saved, or undefined when a save was running already. */
   request(): Promise<CheckpointFile | undefined>;
   /**
@@ -34,6 +36,8 @@ export interface CheckpointingOptions {
   readonly when: Job['checkpoint'];
   readonly snapshots: Pick<Snapshots, 'save' | 'endRateLimit' | 'abandon'>;
   readonly start: { readonly passes: number; readonly batches: number };
+  /** Whatever `when` says: what the shards hold is in no checkpoint of this job yet. */
+  readonly savesAtOnce: boolean;
   /** There is nothing to save. */
   readonly isEmpty: () => boolean;
   /** The index is lost, or a bug. */
@@ -52,11 +56,9 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
 
   function arm(): void {
     cancelTimer();
-    const intervalMs = when.intervalMs === 'off' ? Number.POSITIVE_INFINITY : when.intervalMs;
-    const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
-    const delayMs = Math.min(intervalMs, againMs);
+    const { delayMs, why } = nextSave(when, refused);
     if (delayMs === Number.POSITIVE_INFINITY || stopped) return;
-    cancelTimer = clock.after(delayMs, () => begin(delayMs < intervalMs ? 'the last one failed' : 'the interval'));
+    cancelTimer = clock.after(delayMs, () => begin(why));
   }
 
   async function save(clean: boolean): Promise<CheckpointFile> {
@@ -82,8 +84,10 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
     running.catch((error: unknown) => tellFailure(options, stopped, error));
   }
 
-  arm();
+  if (options.savesAtOnce) begin('the values of the warm start have none yet');
+  else arm();
   return {
+    saveAtOnce: begin,
     async request() {
       if (running !== undefined || stopped || isEmpty()) return undefined;
       running = save(false);
@@ -123,6 +127,13 @@ export function createCheckpointing(options: CheckpointingOptions): Checkpointin
       await settled(final);
     },
   };
+}
+
+/** `refused`: saves in a row that the disk refused. Infinite when there is none. */
+function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) {
+  const intervalMs = interval === 'off' ? Number.POSITIVE_INFINITY : interval;
+  const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
+  return { delayMs: Math.min(intervalMs, againMs), why: againMs < intervalMs ? 'the last one failed' : 'the interval' };
 }
 
 /** Of a save that no request waits for. */

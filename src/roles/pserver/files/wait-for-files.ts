@@ -24,56 +24,103 @@ export interface FileWait {
   readonly onWaiting: (what: string | undefined) => void;
 }
 
+/** What is waited for, and what an operator can do about it. */
+export interface WaitedFor {
+  readonly files: string;
+  readonly hint: string;
+}
+
 /** How often a waiting pserver repeats what it waits for. */
 const REMIND_MS = 10_000;
 
 /** An answer, or what is missing for one. */
 export type Look<T> = { readonly answer: T } | { readonly missing: string };
 
-/** Repeats `look` until it has an answer. */
-export async function untilFound<T>(options: FileWait, look: () => Promise<Look<T>>): Promise<T> {
-  const { context, index, waitSignal, onWaiting } = options;
+/** Repeats `look` until it has an answer. `waitedFor`: the published files of this pserver unless others are named. */
+export async function untilFound<T>(
+  options: FileWait,
+  look: () => Promise<Look<T>>,
+  { files, hint }: WaitedFor = publishedFiles(options.index),
+): Promise<T> {
+  const { context, waitSignal, onWaiting } = options;
   const { clock, log } = context.host;
   let toldAtMs = Number.NEGATIVE_INFINITY;
   for (let failures = 0; ; failures++) {
     const looked = await look();
     if ('answer' in looked) {
-      if (failures > 0) log.info(`the checkpoint files of pserver ${index} are not waited for any more`);
+      if (failures > 0) log.info(`${files} are not waited for any more`);
       onWaiting(undefined);
       return looked.answer;
     }
-    const what = `the checkpoint files of pserver ${index}: ${looked.missing}`;
+    const what = `${files}: ${looked.missing}`;
     onWaiting(what);
     if (clock.monotonicMs() - toldAtMs >= REMIND_MS) {
       toldAtMs = clock.monotonicMs();
-      log.error(`waiting for ${what}`, { hint: hintFor(index) });
+      log.error(`waiting for ${what}`, { hint });
     }
     await pauseOrAborted(clock, backoffMs(failures), waitSignal);
   }
 }
 
-const hintFor = (index: number): string =>
-  'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are lost for good, ' +
-  `\`paddlet checkpoint forget --index ${index}\` continues without them`;
+const publishedFiles = (index: number): WaitedFor => ({
+  files: `the checkpoint files of pserver ${index}`,
+  hint:
+    'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are lost for good, ' +
+    `\`paddlet checkpoint forget --index ${index}\` continues without them`,
+});
 
 /** Undefined when at least one of the files can be opened; otherwise why none can. */
 export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
   const folder = indexFolder(place);
   let why = `${folder} has none of the ${uuids.length} published files`;
   for (const uuid of uuids) {
-    const path = checkpointPath(place, uuid);
-    try {
-      await withFile(await openFile(disk, path), async () => undefined);
-      return undefined;
-    } catch (error) {
-      // Present and damaged.
-      if (isPaddletError(error, 'CheckpointCorrupt')) return undefined;
-      if (isPaddletError(error, 'CheckpointMissing')) continue;
-      if (!(error instanceof Error) || !('code' in error)) throw error;
-      why = `${path} cannot be opened: ${error.message}`;
-    }
+    const size = await sizeOf(disk, checkpointPath(place, uuid));
+    if (typeof size === 'number' || size.is === 'damaged') return undefined;
+    if (size.is === 'unreadable') why = size.message;
   }
   return (await isFolder(disk, folder)) ? why : `${folder} does not exist`;
+}
+
+export interface SizedFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/**
+ * Undefined when each of the files can be opened and has all of its bytes; otherwise why not. A shorter one is being
+ * copied. `from`: the folder that they are in.
+ */
+export async function whyIncomplete(
+  disk: Disk,
+  from: string,
+  files: readonly SizedFile[],
+): Promise<string | undefined> {
+  for (const { path, bytes } of files) {
+    const size = await sizeOf(disk, path);
+    if (typeof size === 'number') {
+      if (size < bytes) return `${path} has ${size} of ${bytes} bytes`;
+    } else if (size.is !== 'damaged') {
+      return (await isFolder(disk, from)) ? size.message : `${from} does not exist`;
+    }
+  }
+  return undefined;
+}
+
+interface Unopened {
+  readonly is: 'absent' | 'damaged' | 'unreadable';
+  readonly message: string;
+}
+
+/** In bytes, or why the file cannot be opened. */
+async function sizeOf(disk: Disk, path: string): Promise<number | Unopened> {
+  try {
+    return await withFile(await openFile(disk, path), (file) => file.size());
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointCorrupt')) return { is: 'damaged', message: error.message };
+    if (isPaddletError(error, 'CheckpointMissing')) return { is: 'absent', message: error.message };
+    if (!(error instanceof Error) || !('code' in error)) throw error;
+    return { is: 'unreadable', message: `${path} cannot be opened: ${error.message}` };
+  }
 }
 
 async function isFolder(disk: Disk, path: string): Promise<boolean> {

@@ -1,12 +1,15 @@
-/** Fills shards without a state from another job's checkpoint. */
+/**
+ * Fills shards without a state from another job's checkpoint. Files of it that cannot be found are waited for, like
+ * those of the job itself: they may have been moved or not be mounted yet, and without them this job cannot go on.
+ */
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { ExpectedJob } from '../../../checkpoint/load/load.ts';
 import { loadWarmStart, type WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../checkpoint/load/warm-plan.ts';
-import type { RoleContext } from '../../../cluster/context.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
+import { type FileWait, type Look, untilFound, type WaitedFor, whyIncomplete } from './wait-for-files.ts';
 
-export interface WarmStartOptions {
-  readonly context: RoleContext;
+export interface WarmStartOptions extends FileWait {
   readonly expected: ExpectedJob;
   readonly into: Parameters;
   /** Undefined: shards without a state keep their initial values. */
@@ -18,12 +21,11 @@ export interface WarmStartOptions {
  * state later starts from them again. Returns what was taken over.
  */
 export async function warmUp(options: WarmStartOptions, shards: readonly number[]): Promise<readonly WarmLoaded[]> {
-  const { context, expected, into, warmStart } = options;
-  if (warmStart === undefined || shards.length === 0) return [];
-  const { disk, log, clock } = context.host;
-  const { parameters: spec, shards: shardCount } = expected;
+  const { context, warmStart } = options;
+  if (warmStart === undefined || shards.length === 0 || warmStart.loaded.length === 0) return [];
+  const { log, clock } = context.host;
   const startedMs = clock.monotonicMs();
-  const loaded = await loadWarmStart({ disk, plan: warmStart, spec, shardCount, shards, into });
+  const loaded = await loadOnceFound(options, warmStart, shards);
   for (const { name, rows, bytes } of loaded) {
     log.info(`warm start: ${name}`, { rows, bytes, job: warmStart.job, from: warmStart.from });
   }
@@ -31,3 +33,38 @@ export async function warmUp(options: WarmStartOptions, shards: readonly number[
   log.info(`warm start: ${shards.length} shards are filled`, { tookMs });
   return loaded;
 }
+
+async function loadOnceFound(
+  options: WarmStartOptions,
+  plan: WarmPlan,
+  shards: readonly number[],
+): Promise<readonly WarmLoaded[]> {
+  const { context, expected, into } = options;
+  const { disk } = context.host;
+  const { parameters: spec, shards: shardCount } = expected;
+  const look = async (): Promise<Look<'complete'>> => {
+    const missing = await whyIncomplete(disk, plan.from, plan.files);
+    return missing === undefined ? { answer: 'complete' } : { missing };
+  };
+  await untilFound(options, look, filesOf(plan));
+  try {
+    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });
+  } catch (error) {
+    // One vanished since it was seen; nothing is loaded yet.
+    if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);
+    if (!isPaddletError(error, 'CheckpointCorrupt')) throw error;
+    throw new PaddletError('CheckpointCorrupt', `the warm start from job ${plan.job}: ${error.message}`, {
+      hint: `put an undamaged copy of the file back, and start this job over; ${KEEP}`,
+      cause: error,
+    });
+  }
+}
+
+const KEEP = 'the files are needed until every pserver has published a checkpoint of its own';
+
+const filesOf = ({ job, from }: WarmPlan): WaitedFor => ({
+  files: `the files of job ${job} for the warm start`,
+  hint:
+    `mount ${from}, or put its files back: ${KEEP}; if they are lost for good, start this job over (--fresh) with ` +
+    'another warmStart',
+});

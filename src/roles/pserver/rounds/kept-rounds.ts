@@ -47,7 +47,7 @@ export function restrictKept(of: ShardParts, kept: KeptRounds, shards: readonly 
   kept.lanes.forEach((lane, number) => {
     if (lane !== undefined) kept.lanes[number] = laneOfShards(of, lane, shards);
   });
-  kept.previous = kept.previous.map((image) => image.partOf(shards));
+  kept.previous = kept.previous.map((image) => image.partOf(shards)).filter(({ isEmpty }) => !isEmpty);
 }
 
 export const laneOfShards = (of: ShardParts, lane: Lane, shards: readonly number[]): Lane => ({

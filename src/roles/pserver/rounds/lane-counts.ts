@@ -7,18 +7,23 @@ import type { Header } from '../requests.ts';
 import type { Lane } from './lanes.ts';
 
 export interface LaneCountsOf extends CountsOf {
-  readonly batches: Pick<RoundPlan, 'batchOf'>;
+  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
 }
 
 type LaneHeader = Header<'pushLane'>;
 
 /**
- * Throws `BadMessage` for another mini-batch than the planned one, `WrongCounts` for counts that cannot be right. For
- * those that contradict what another trainer has pushed, `onContradiction` is called as well.
+ * Throws `BadMessage` for a round after the last and for another mini-batch than the planned one, `WrongCounts` for
+ * counts that cannot be right. For those that contradict what another trainer has pushed, `onContradiction` is called
+ * as well.
  */
 export function checkLane(of: LaneCountsOf, header: LaneHeader): void {
   const { batches, ledgers } = of;
   const { round, lane, batch, records, metrics } = header;
+  // Empty lanes are right there for all that the plan knows: with them, anyone could go beyond the end of the job.
+  if (batches.placeOf(round) === undefined) {
+    throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the last round of the job is before it`);
+  }
   const planned = batches.batchOf(round, lane);
   if (!isSameBatch(planned, batch)) {
     throw new PaddletError('BadMessage', `lane ${lane} of round ${round}: the plan has another mini-batch`);

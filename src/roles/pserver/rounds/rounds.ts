@@ -78,6 +78,8 @@ export class Rounds {
   readonly #closed = new AbortController();
   #received = 0;
   #duplicate = 0;
+  /** By lane: the newest round of which a duplicate was counted. */
+  readonly #counted = new Map<number, number>();
 
   constructor(options: RoundsOptions) {
     const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
@@ -118,11 +120,10 @@ export class Rounds {
     }
     const { counts, shards } = this.#options;
     checkLane({ ...counts, ledgers: shards.ledgers }, header);
-    this.#received += header.records;
     const kept = this.#keptLane(header);
     if (kept !== undefined) checkSameLane(counts, kept, header);
     if (judged.verdict === 'duplicate') {
-      this.#duplicate += header.records;
+      this.#countDuplicate(header);
       return { header: { type: 'pushLane', outcome: 'duplicate', version: gates.version() } };
     }
     if (this.#options.isFrozen()) throw draining();
@@ -180,7 +181,7 @@ export class Rounds {
     return lowest?.kept.metrics ?? [];
   }
 
-  /** Records of lanes that arrived since the start, and of those that were duplicates. */
+  /** Records of lanes that were taken since the start and of duplicates, one for each lane of a round; and of those. */
   observed(): { readonly received: number; readonly duplicate: number } {
     return { received: this.#received, duplicate: this.#duplicate };
   }
@@ -216,6 +217,14 @@ export class Rounds {
     this.#closed.abort();
   }
 
+  /** Once for each lane of a round, however often it is sent: else a trainer decided what this comes to. */
+  #countDuplicate({ lane, round, records }: Request<'pushLane'>['header']): void {
+    if (round <= (this.#counted.get(lane) ?? -1)) return;
+    this.#counted.set(lane, round);
+    this.#received += records;
+    this.#duplicate += records;
+  }
+
   /** The lane if some unit keeps it: another trainer has pushed it. */
   #keptLane({ round, lane }: Header<'pushLane'>): Lane | undefined {
     const there = this.gates.groups().find(({ gate, kept }) => gate.version() === round && kept.lanes[lane]);
@@ -227,6 +236,7 @@ export class Rounds {
     const shardsOf = groups.map((group) => this.#onlyOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
     const whole = readLane(this.#options, request, taking);
+    this.#received += whole.records;
     groups.forEach(({ kept }, i) => {
       const shards = shardsOf[i];
       kept.lanes[lane] = shards === undefined ? whole : laneOfShards(this.#parts, whole, shards);

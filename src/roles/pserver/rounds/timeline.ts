@@ -16,7 +16,7 @@ import { Rounds } from './rounds.ts';
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
   /** The mini-batch of each lane in each round. */
-  readonly batches: Pick<RoundPlan, 'batchOf'>;
+  readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
 }
 
 export class TimelineState {

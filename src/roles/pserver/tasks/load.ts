@@ -121,10 +121,13 @@ async function loadFrom(
   }
   const isExact = exact && age === 0;
   if (!isExact) {
-    log.warn(`pserver ${index} died after checkpoint ${generation.uuid}: its later updates are repaired`, {
-      timestamp: generation.timestamp,
-      generation: age,
-    });
+    log.warn(
+      `pserver ${index} applied more than checkpoint ${generation.uuid} may have: its later updates are repaired`,
+      {
+        timestamp: generation.timestamp,
+        generation: age,
+      },
+    );
   }
   // A snapshot that no entry will name could not be found again.
   const isNamed = parting === undefined || index === options.me.index;

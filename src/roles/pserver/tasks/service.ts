@@ -42,6 +42,8 @@ class TaskService implements ShardService {
   readonly #taker: UnitTaker;
   readonly #snapshots: Snapshots;
   readonly #checkpointing: Checkpointing;
+  /** Of the other job, each time that units took values over from it. */
+  #warmTables: number;
   /** The last checkpoint of the job is taken. */
   #isConcluded = false;
   /** This process is about to end. */
@@ -51,6 +53,7 @@ class TaskService implements ShardService {
     this.#options = options;
     this.#shards = shards;
     this.#taker = taker;
+    this.#warmTables = taker.taken.warm.length;
     const { context, record, spec, lease, metrics, onFatal } = options;
     const isFrozen = (): boolean => this.#isConcluded || this.#isLeaving;
     const { training, cluster, checkpoint } = record.job;
@@ -61,6 +64,8 @@ class TaskService implements ShardService {
       when: checkpoint,
       snapshots: this.#snapshots,
       start: this.#progress(),
+      // From then on this job does not need the files of the other one.
+      savesAtOnce: taker.taken.warm.length > 0,
       isEmpty: () => shards.numbers.length === 0,
       onFatal,
     });
@@ -101,6 +106,9 @@ class TaskService implements ShardService {
 
   /** Units that came after the last checkpoint are not in it, and may have to be repaired. */
   #gained(): void {
+    if (this.#taker.taken.warm.length > this.#warmTables)
+      this.#checkpointing.saveAtOnce('units came by the warm start');
+    this.#warmTables = this.#taker.taken.warm.length;
     if (!this.#isConcluded || this.#isLeaving) return;
     this.#isConcluded = false;
     this.#checkpointing.resume();

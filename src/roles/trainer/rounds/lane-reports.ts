@@ -5,7 +5,8 @@ import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { TimelineVersion } from '../../../cluster/client/round-barrier.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
-import { DATA_CODES, failureTexts } from '../tasks/dealt-task.ts';
+import { isDataFault } from '../../../core/tasks/failure.ts';
+import { failureTexts } from '../tasks/dealt-task.ts';
 
 export interface LaneReports {
   /** The lane could not be computed or delivered here. `at`: the round, as the version it is computed from. */
@@ -38,7 +39,7 @@ export function createLaneReports({ record, id, master, log, stopSignal }: LaneR
         lane,
         code: error.code,
         ...failureTexts(error),
-        data: DATA_CODES.has(error.code),
+        data: isDataFault(error.code),
       };
       (await master.request({ header }, { signal: stopSignal })).free();
     },

@@ -36,15 +36,6 @@ async function readTask(place: DataPlace, record: JobRecord, model: Model, dealt
   }
 }
 
-/** Errors of the records, not of the cluster. */
-export const DATA_CODES: ReadonlySet<string> = new Set([
-  'TooManyBadRecords',
-  'DataInvalid',
-  'DataMissing',
-  'DataChanged',
-  'BadGradient',
-]);
-
 /** What a report to the master says of an error. */
 export const failureTexts = ({ message, hint }: PaddletError) => ({
   error: message.slice(0, LIMITS.failureCharacters),

@@ -13,6 +13,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
 import type { TaskAddress } from '../../../core/tasks/address.ts';
+import { isDataFault } from '../../../core/tasks/failure.ts';
 import { describeBad } from '../../../data/bad-records.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
@@ -21,7 +22,7 @@ import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
-import { beginReading, DATA_CODES, failureTexts, type HeldTask } from './dealt-task.ts';
+import { beginReading, failureTexts, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
 
@@ -132,13 +133,13 @@ async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
     if (stopSignal.aborted) throw interrupted();
     if (notLive.aborted) {
       log.info(
-        `task ${dealt.task} of pass ${dealt.pass}: another attempt was first, or the master gave this one up; dropped`,
+        `task ${dealt.task} of pass ${dealt.pass + 1}: another attempt was first, or the master gave this one up; dropped`,
       );
       await options.master.tell(returned(options, task));
       return;
     }
     if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
-      log.info(`task ${dealt.task} of pass ${dealt.pass}: ${error.message}; dropped`);
+      log.info(`task ${dealt.task} of pass ${dealt.pass + 1}: ${error.message}; dropped`);
       return;
     }
     await reportFailure(options, task, error);
@@ -203,7 +204,7 @@ async function evaluate(
 
 async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
   const { master, record, id, stopSignal, context } = options;
-  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass} failed: ${error.code}: ${error.message}`);
+  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass + 1} failed: ${error.code}: ${error.message}`);
   const header = {
     type: 'failTask' as const,
     ...jobFields(record),
@@ -211,7 +212,7 @@ async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask
     ...addressOf(dealt),
     code: error.code,
     ...failureTexts(error),
-    data: DATA_CODES.has(error.code),
+    data: isDataFault(error.code),
     read,
   };
   try {

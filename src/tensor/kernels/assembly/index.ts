@@ -25,6 +25,6 @@ export {
 } from './table';
 export { reservePending, forgetPending } from './table-growth';
 export { expectAscending, addAscending } from './import';
-export { repeatedId } from './repeated';
+export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
 export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';
 export { dedupe, countOwners, deal } from './router';

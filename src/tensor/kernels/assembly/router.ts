@@ -1,19 +1,20 @@
 // The trainer's side of sparse tables: the distinct ids of a batch, and which pserver each one goes to.
 
-import { mix64, rowHash, shardOfHash } from './hash';
+import { firstPosition, lastPosition, mix64, rowHash, shardOfHash, shiftFor } from './hash';
 
 /**
  * Distinct ids of n, in order of first appearance. `distinct` has room for n ids, `columns` for n u32 and `index` for
- * `size` u32, a power of two of at least 4/3 n. Writes the place of each id among the distinct ones; returns their
- * number.
+ * `size` u32, a power of two of at least 4/3 n. `multiplier`, odd and random, decides where ids are in the index, and
+ * nothing else. Writes the place of each id among the distinct ones; returns their number.
  */
-export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32): u32 {
+export function dedupe(ids: usize, n: u32, distinct: usize, columns: usize, index: usize, size: u32, multiplier: u64): u32 {
   memory.fill(index, 0, size << 2);
-  const mask = size - 1;
+  const shift = shiftFor(size);
+  const mask = lastPosition(shift);
   let count: u32 = 0;
   for (let i: u32 = 0; i < n; i++) {
     const id = load<u64>(ids + (i << 3));
-    let position = <u32>mix64(id) & mask;
+    let position = firstPosition(mix64(id), multiplier, shift);
     let entry = load<u32>(index + (position << 2));
     while (entry != 0 && load<u64>(distinct + ((entry - 1) << 3)) != id) {
       position = (position + 1) & mask;

@@ -39,13 +39,13 @@ function lookAhead(table: u32, ids: usize, count: u32): u32 {
     if (part == 0) return i;
     store<u64>(hashes + (i << 3), hash);
     store<u32>(parts + (i << 2), part);
-    store<u32>(candidates + (i << 2), firstCandidate(part, hash));
+    store<u32>(candidates + (i << 2), firstCandidate(table, part, hash));
   }
   return count;
 }
 
 /** Replaces the candidates by rows, 0 for ids without one. */
-function settle(ids: usize, count: u32): void {
+function settle(table: u32, ids: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
     const id = load<u64>(ids + (i << 3));
     const hash = load<u64>(hashes + (i << 3));
@@ -54,7 +54,7 @@ function settle(ids: usize, count: u32): void {
       ? rowOfCandidate(candidate)
       : candidate == 0
         ? ABSENT
-        : findRow(load<u32>(parts + (i << 2)), hash, id);
+        : findRow(table, load<u32>(parts + (i << 2)), hash, id);
     store<u32>(candidates + (i << 2), row);
   }
 }
@@ -68,7 +68,7 @@ export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
     const some = ids + (start << 3);
     const good = lookAhead(table, some, count);
     if (good != count) return <i32>(start + good);
-    settle(some, count);
+    settle(table, some, count);
     for (let i: u32 = 0; i < count; i++) {
       const row = load<u32>(candidates + (i << 2));
       if (row == ABSENT) initialValues(table, load<u64>(some + (i << 3)), out);
@@ -101,9 +101,9 @@ export function locateRows(table: u32, ids: usize, n: u32, actions: usize, locat
       if (part == 0 && action != ACTION_SKIP) return <i32>(start + i);
       store<u64>(hashes + (i << 3), hash);
       store<u32>(parts + (i << 2), part);
-      store<u32>(candidates + (i << 2), part == 0 ? 0 : firstCandidate(part, hash));
+      store<u32>(candidates + (i << 2), part == 0 ? 0 : firstCandidate(table, part, hash));
     }
-    settle(some, count);
+    settle(table, some, count);
     for (let i: u32 = 0; i < count; i++) {
       const part = load<u32>(parts + (i << 2));
       const row = load<u32>(candidates + (i << 2));
@@ -154,7 +154,7 @@ function touch(table: u32, ids: usize, count: u32, rows: usize, step: u32): void
       const part = partOf(table, hash);
       store<u64>(hashes + (i << 3), hash);
       store<u32>(parts + (i << 2), part);
-      sum += firstCandidate(part, hash);
+      sum += firstCandidate(table, part, hash);
     }
   }
   touched = sum;
@@ -176,7 +176,7 @@ export function addLocated(table: u32, ids: usize, n: u32, located: usize): void
     const id = load<u64>(ids + (i << 3));
     const hash = hashIn(table, id);
     const part = partOf(table, hash);
-    const row = findRow(part, hash, id);
+    const row = findRow(table, part, hash, id);
     store<u32>(located + (i << 2), row == ABSENT ? addRow(part, hash, id) : row);
   }
 }

@@ -1,20 +1,21 @@
 // Adding rows, in two steps: first room is made for all that a push will add, which may fail; then they are added,
 // which cannot.
 
+import { firstPosition, lastPosition, shiftFor } from './hash';
 import { allocate, deallocate } from './memory';
 import { countsSteps, startSlots } from './optimizer';
-import { hashIn, initialValues, isRow, optimizerOf, rowOfCandidate } from './table';
+import { hashIn, initialValues, isRow, optimizerOf, positionOf, rowOfCandidate } from './table';
 import {
   EMPTY_INDEX,
   P_BYTES,
   P_FREE_ROWS,
   P_INDEX,
-  P_MASK,
   P_NEXT_ROW,
   P_PENDING,
   P_ROWS,
   P_ROWS_END,
   P_SEGMENTS,
+  P_SHIFT,
   P_SPARE,
   P_TABLE,
   P_TOUCHED,
@@ -28,6 +29,7 @@ import {
   S_NEXT_SPARE,
   S_OPENED,
   TAG_SHIFT,
+  T_MULTIPLIER,
   T_STEP,
   T_STRIDE,
   T_WIDTH,
@@ -70,7 +72,7 @@ function reserve(part: u32, more: u32): bool {
   if (free < more && !addSegment(part, more - free)) return false;
   const rows = <u64>load<u32>(part, P_ROWS) + <u64>more;
   const index = load<u32>(part, P_INDEX);
-  const room = index == <u32>EMPTY_INDEX ? 0 : <u64>load<u32>(part, P_MASK) + 1;
+  const room = index == <u32>EMPTY_INDEX ? 0 : <u64>lastPosition(load<u32>(part, P_SHIFT)) + 1;
   if (rows * 4 <= room * 3) return true;
   let size: u64 = max<u64>(room, SMALLEST_INDEX);
   while (rows * 4 > size * 3) size <<= 1;
@@ -109,37 +111,38 @@ function growIndex(part: u32, size: u32): bool {
   if (fresh == 0) return false;
   memory.fill(fresh, 0, size << 2);
   const old = load<u32>(part, P_INDEX);
-  const mask = size - 1;
+  const shift = shiftFor(size);
   let oldBytes: u32 = 0;
   if (old != <u32>EMPTY_INDEX) {
-    oldBytes = (load<u32>(part, P_MASK) + 1) << 2;
-    placeAllRows(part, fresh, mask);
+    oldBytes = (lastPosition(load<u32>(part, P_SHIFT)) + 1) << 2;
+    placeAllRows(part, fresh, shift);
     deallocate(old);
   }
   store<u32>(part, fresh, P_INDEX);
-  store<u32>(part, mask, P_MASK);
+  store<u32>(part, shift, P_SHIFT);
   store<u32>(part, load<u32>(part, P_BYTES) + (size << 2) - oldBytes, P_BYTES);
   return true;
 }
 
 /** Visits the rows in the order of their addresses, which memory is read fastest in; the old index is in no order. */
-function placeAllRows(part: u32, index: u32, mask: u32): void {
+function placeAllRows(part: u32, index: u32, shift: u32): void {
   const table = load<u32>(part, P_TABLE);
   const stride = load<u32>(table, T_STRIDE);
+  const multiplier = load<u64>(table, T_MULTIPLIER);
+  const mask = lastPosition(shift);
   const openEnd = load<u32>(part, P_ROWS_END);
   for (let segment = load<u32>(part, P_SEGMENTS); segment != 0; segment = load<u32>(segment, S_NEXT)) {
     if (load<u32>(segment, S_OPENED) == 0) continue;
     const end = segment + load<u32>(segment, S_BYTES);
     const filled = end == openEnd ? load<u32>(part, P_NEXT_ROW) : end;
     for (let row = segment + S_HEADER; row != filled; row += stride) {
-      const hash = <u32>hashIn(table, load<u64>(row));
-      placeEntry(index, mask, hash, row | (hash >> TAG_SHIFT));
+      const hash = hashIn(table, load<u64>(row));
+      placeEntry(index, firstPosition(hash, multiplier, shift), mask, row | (<u32>hash >> TAG_SHIFT));
     }
   }
 }
 
-@inline function placeEntry(index: u32, mask: u32, hash: u32, entry: u32): void {
-  let position = hash & mask;
+@inline function placeEntry(index: u32, position: u32, mask: u32, entry: u32): void {
   while (load<u32>(index + (position << 2)) != 0) position = (position + 1) & mask;
   store<u32>(index + (position << 2), entry);
 }
@@ -147,8 +150,8 @@ function placeAllRows(part: u32, index: u32, mask: u32): void {
 /** The row, added with its initial values and slots if it is missing; room was reserved. */
 export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   const index = load<u32>(part, P_INDEX);
-  const mask = load<u32>(part, P_MASK);
-  let position = <u32>hash & mask;
+  const mask = lastPosition(load<u32>(part, P_SHIFT));
+  let position = positionOf(table, part, hash);
   let entry = load<u32>(index + (position << 2));
   while (entry != 0) {
     if (isRow(entry, hash, id)) return rowOfCandidate(entry);
@@ -167,10 +170,11 @@ export function findOrAddRow(table: u32, part: u32, hash: u64, id: u64): u32 {
 
 /** Adds a row that is missing; room was reserved. Sets the id, nothing else. */
 export function addRow(part: u32, hash: u64, id: u64): u32 {
-  const row = takeRow(part, load<u32>(load<u32>(part, P_TABLE), T_STRIDE));
+  const table = load<u32>(part, P_TABLE);
+  const row = takeRow(part, load<u32>(table, T_STRIDE));
   store<u64>(row, id);
-  const tag = <u32>hash >> TAG_SHIFT;
-  placeEntry(load<u32>(part, P_INDEX), load<u32>(part, P_MASK), <u32>hash, row | tag);
+  const mask = lastPosition(load<u32>(part, P_SHIFT));
+  placeEntry(load<u32>(part, P_INDEX), positionOf(table, part, hash), mask, row | (<u32>hash >> TAG_SHIFT));
   return row;
 }
 

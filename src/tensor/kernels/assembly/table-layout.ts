@@ -4,7 +4,8 @@
 // A row: u64 id, width values, the optimizer's slots of width floats each, u32 step if updates are counted; its size is
 // a multiple of 8.
 // An index entry: address of the row (a multiple of 8) with 3 bits of the hash in its low bits; 0 is free. Linear
-// probing, at most 3/4 full. So a row of 16 floats under SGD takes 72 bytes and 5.3 to 10.7 of index.
+// probing from a position that no sender can know (`firstPosition`), at most 3/4 full. So a row of 16 floats under SGD
+// takes 72 bytes and 5.3 to 10.7 of index.
 
 /** All sizes in bytes. Offsets in a table's descriptor: */
 export const T_HASH: usize = 0; // u64
@@ -18,11 +19,12 @@ export const T_STEP: usize = 44; // offset of the step in a row
 export const T_SHARDS: usize = 48;
 export const T_DIRECTORY: usize = 52; // u32[shards]: the part, 0 when the shard is absent
 export const T_OPTIMIZER: usize = 56; // descriptor (optimizer-layout.ts)
-export const T_SIZE: u32 = 64;
+export const T_MULTIPLIER: usize = 64; // u64, odd and random: of the index
+export const T_SIZE: u32 = 72;
 
 /** Offsets in a part, one shard of one table: */
 export const P_INDEX: usize = 0;
-export const P_MASK: usize = 4;
+export const P_SHIFT: usize = 4; // of the index (hash.ts)
 export const P_ROWS: usize = 8;
 export const P_NEXT_ROW: usize = 12; // where the next row goes,
 export const P_ROWS_END: usize = 16; // up to here; then the spare segments
@@ -49,5 +51,6 @@ export const SMALLEST_SEGMENT_ROWS: u32 = 8;
 export const TAG_SHIFT: u32 = 29;
 export const TAG_MASK: u32 = 7;
 
-/** An index with nothing in it, for parts without rows. */
+/** An index of two free entries, for parts without rows. */
 export const EMPTY_INDEX: usize = memory.data(8);
+export const EMPTY_SHIFT: u32 = 63;

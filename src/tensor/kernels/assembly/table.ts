@@ -2,15 +2,16 @@
 
 import { fillRow } from './initializer';
 import { allocate, deallocate } from './memory';
-import { rowHash, shardOfHash } from './hash';
+import { firstPosition, lastPosition, rowHash, shardOfHash } from './hash';
 import { countsSteps, slotCount } from './optimizer';
 import {
   EMPTY_INDEX,
+  EMPTY_SHIFT,
   P_BYTES,
   P_INDEX,
-  P_MASK,
   P_ROWS,
   P_SEGMENTS,
+  P_SHIFT,
   P_SIZE,
   P_TABLE,
   ROW_VALUES,
@@ -23,6 +24,7 @@ import {
   T_HASH,
   T_KEY,
   T_KIND,
+  T_MULTIPLIER,
   T_OPTIMIZER,
   T_SHARDS,
   T_SIZE,
@@ -56,10 +58,14 @@ import {
   return shardOfHash(hash, load<u32>(table, T_SHARDS));
 }
 
-/** Makes a table without shards, updated by the optimizer; 0 when there is no room. */
+/**
+ * Makes a table without shards, updated by the optimizer; 0 when there is no room. `multiplier` is odd and random; it
+ * decides where rows are in the index, and nothing else.
+ */
 export function createTable(
   hash: u64,
   key: u64,
+  multiplier: u64,
   kind: u32,
   a: f64,
   b: f64,
@@ -78,6 +84,7 @@ export function createTable(
   const step = ROW_VALUES + ((width * (1 + slotCount(optimizer))) << 2);
   store<u64>(table, hash, T_HASH);
   store<u64>(table, key, T_KEY);
+  store<u64>(table, multiplier, T_MULTIPLIER);
   store<f64>(table, a, T_A);
   store<f64>(table, b, T_B);
   store<u32>(table, kind, T_KIND);
@@ -96,6 +103,7 @@ export function addPart(table: u32, shard: u32): bool {
   if (part == 0) return false;
   memory.fill(part, 0, P_SIZE);
   store<u32>(part, <u32>EMPTY_INDEX, P_INDEX);
+  store<u32>(part, EMPTY_SHIFT, P_SHIFT);
   store<u32>(part, table, P_TABLE);
   store<u32>(part, P_SIZE, P_BYTES);
   store<u32>(load<u32>(table, T_DIRECTORY) + (shard << 2), part);
@@ -130,8 +138,13 @@ export function partBytes(part: u32): u32 {
 }
 
 /** First index entry to look at, and its row: for touching memory ahead of need. */
-@inline export function firstCandidate(part: u32, hash: u64): u32 {
-  return load<u32>(load<u32>(part, P_INDEX) + ((<u32>hash & load<u32>(part, P_MASK)) << 2));
+@inline export function firstCandidate(table: u32, part: u32, hash: u64): u32 {
+  return load<u32>(load<u32>(part, P_INDEX) + (positionOf(table, part, hash) << 2));
+}
+
+/** Where a search of the part's index begins. */
+@inline export function positionOf(table: u32, part: u32, hash: u64): u32 {
+  return firstPosition(hash, load<u64>(table, T_MULTIPLIER), load<u32>(part, P_SHIFT));
 }
 
 @inline export function isRow(candidate: u32, hash: u64, id: u64): bool {
@@ -144,10 +157,10 @@ export function partBytes(part: u32): u32 {
 }
 
 /** The row, or 0. */
-export function findRow(part: u32, hash: u64, id: u64): u32 {
+export function findRow(table: u32, part: u32, hash: u64, id: u64): u32 {
   const index = load<u32>(part, P_INDEX);
-  const mask = load<u32>(part, P_MASK);
-  let position = <u32>hash & mask;
+  const mask = lastPosition(load<u32>(part, P_SHIFT));
+  let position = positionOf(table, part, hash);
   while (true) {
     const entry = load<u32>(index + (position << 2));
     if (entry == 0) return 0;
@@ -172,7 +185,7 @@ export function findRow(part: u32, hash: u64, id: u64): u32 {
 /** Writes up to `room` ids of the part from index position `from` on; returns where to continue, 0 at the end. */
 export function collectIds(part: u32, from: u32, out: usize, room: u32): u32 {
   const index = load<u32>(part, P_INDEX);
-  const size: u32 = index == <u32>EMPTY_INDEX ? 0 : load<u32>(part, P_MASK) + 1;
+  const size: u32 = index == <u32>EMPTY_INDEX ? 0 : lastPosition(load<u32>(part, P_SHIFT)) + 1;
   let count: u32 = 0;
   let position = from;
   for (; position < size && count < room; position++) {

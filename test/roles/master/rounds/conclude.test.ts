@@ -2,7 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { describeRecords } from '../../../../src/roles/master/dataset.ts';
 import { checkAccount, type PserverAccount } from '../../../../src/roles/master/result.ts';
-import { countRecords } from '../../../../src/roles/master/rounds/conclude.ts';
+import {
+  type ConcludeRoundsOptions,
+  concludeRounds,
+  countRecords,
+} from '../../../../src/roles/master/rounds/conclude.ts';
+import { groupThat } from '../fake-group.ts';
 
 const account = (applied: number, lastPass: number, duplicate = 0): PserverAccount =>
   ({
@@ -66,6 +71,18 @@ describe('an account', () => {
       'the pservers count different records, applied or discarded: 296 at pserver 0, 297 at pserver 1',
     );
   });
+});
+
+it('a job whose pservers do not agree has no result', async () => {
+  const group = groupThat((index, type) =>
+    type === 'closed' ? { watermark: 3 } : { ...account(300 - index, 100), discarded: 0 },
+  );
+  const options = {
+    ...{ group, stopSignal: new AbortController().signal, cut: { files: [] } },
+    record: { train: { tasks: 10, records: 100 }, job: { training: { passes: 3 }, cluster: { shards: 2 } } },
+    model: { parameters: { dense: [], sparse: [] } },
+  } as unknown as ConcludeRoundsOptions;
+  await expect(concludeRounds(options)).rejects.toMatchObject({ code: 'WrongCounts' });
 });
 
 it('records of a task are named by file and chunk', () => {

@@ -25,6 +25,7 @@ export class FakePserver {
   oldest = 0;
   missing: number[] = [0, 1];
   isThere = true;
+  isSuspended = false;
   /** Cuts asked for, in order. */
   readonly cutsAsked: { timeline: number; round: number }[] = [];
   /** How it answers the next ones; otherwise it saves at once. */
@@ -40,13 +41,16 @@ export class FakePserver {
     this.token = BigInt(index + 1);
   }
 
-  set(what: Partial<Pick<FakePserver, 'timeline' | 'version' | 'oldest' | 'missing' | 'isThere'>>): void {
+  set(
+    what: Partial<Pick<FakePserver, 'timeline' | 'version' | 'oldest' | 'missing' | 'isThere' | 'isSuspended'>>,
+  ): void {
     Object.assign(this, what);
     this.changed.notify();
   }
 
   async rounds({ above }: RequestFields<'rounds'>, late: AbortSignal): Promise<Of<'rounds'>> {
     this.asked += 1;
+    if (this.isSuspended) throw new PaddletError('Suspended', 'cut off from the store');
     if (!this.isThere) throw new PaddletError('ConnectionLost', 'no answer');
     const { led } = this;
     const isNews = (): boolean => above === undefined || this.version > above || this.led !== led;

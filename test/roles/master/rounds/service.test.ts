@@ -144,7 +144,7 @@ describe('late lanes', () => {
 });
 
 describe('a lane that fails', () => {
-  const failed = (data: boolean, trainer = 'a'): void =>
+  const failed = (data: boolean, trainer = 'a', code = data ? 'DataInvalid' : 'OutOfMemory'): void =>
     service.failed({
       type: 'failLane',
       job: '',
@@ -153,7 +153,7 @@ describe('a lane that fails', () => {
       timeline: 0,
       round: 3,
       lane: 1,
-      code: data ? 'DataInvalid' : 'OutOfMemory',
+      code,
       error: 'that is why',
       data,
     });
@@ -174,6 +174,13 @@ describe('a lane that fails', () => {
     expect(failures).toHaveLength(1);
     expect(failures[0]!.code).toBe('DataInvalid');
     expect(failures[0]!.message).toBe(`${where()} cannot be computed, by trainer b: that is why`);
+  });
+
+  it.each(['StoreReplaced', 'Usage', 'Internal', 'nonsense'])('for its records is not %s', (code) => {
+    expect(() => failed(true, 'b', code)).toThrow(expect.objectContaining({ code: 'BadMessage' }));
+    expect(failures).toEqual([]);
+    failed(true, 'b', 'BadGradient');
+    expect(failures[0]!.code).toBe('BadGradient');
   });
 
   it('for another reason ends it after too many times', () => {

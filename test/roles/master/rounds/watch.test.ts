@@ -2,6 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { rolledBack } from '../../../../src/checkpoint/registry/cut.ts';
 import { raiseTimeline } from '../../../../src/cluster/placement/cut-view.ts';
+import { waitReason } from '../../../../src/roles/master/rounds/describe.ts';
+import type { RoundsState } from '../../../../src/roles/master/rounds/state.ts';
 import { createStuckJudge } from '../../../../src/roles/master/rounds/stuck.ts';
 import { type RoundPosition, type RoundsWatch, watchRounds } from '../../../../src/roles/master/rounds/watch.ts';
 import { RoundsRig } from './service-rig.ts';
@@ -71,6 +73,23 @@ describe('where the rounds stand', () => {
     expect(watch.pservers()).toHaveLength(1);
     rig.pservers[second]!.set({ isThere: true });
     await later(2_000);
+    expect(watch.current()).toMatchObject({ version: 0 });
+  });
+
+  it('is waited for as suspended pservers, not as missing ones, while these say so', async () => {
+    const reason = (): string | undefined =>
+      waitReason({ watch, service: { missingTrainers: () => 0 } } as unknown as RoundsState);
+    await later(100);
+    rig.pservers[second]!.set({ isSuspended: true });
+    await later(2_000);
+    expect(watch.current()).toBeUndefined();
+    expect(reason()).toBe('pserver 1: suspended, as the store has not renewed the lease');
+    rig.pservers[second]!.set({ isSuspended: false, isThere: false });
+    await later(2_000);
+    expect(reason()).toBe('a pserver is missing, or all are being set back to the cut');
+    rig.pservers[second]!.set({ isThere: true });
+    await later(2_000);
+    expect(watch.suspended()).toEqual([]);
     expect(watch.current()).toMatchObject({ version: 0 });
   });
 

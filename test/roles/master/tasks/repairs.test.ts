@@ -1,11 +1,13 @@
 /** Repairs after a pserver was restored, with a pserver that has only its ledger. */
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
 import { bitmapToText, createBitmap } from '../../../../src/core/bitmap.ts';
 import type { PassTask } from '../../../../src/core/tasks/address.ts';
 import { noSums } from '../../../../src/core/tasks/state.ts';
 import { type Repairs, type RepairsOptions, startRepairs } from '../../../../src/roles/master/tasks/repairs.ts';
-import { aStore, Master, settled } from './service-rig.ts';
+import { openTaskTraining, type TaskTraining } from '../../../../src/roles/master/tasks/training.ts';
+import type { TrainingOptions } from '../../../../src/roles/master/training.ts';
+import { aStore, Master, settled, stateOf } from './service-rig.ts';
 
 const TASKS = 4;
 const PASSES = 5;
@@ -27,20 +29,24 @@ class RestoredPserver {
   }
 }
 
+function groupOf(pserver: RestoredPserver) {
+  const placement = { pservers: [{ index: 0 }] };
+  return {
+    withPlacement: (_: string, attempt: (of: unknown) => unknown) => attempt(placement),
+    ask: async (_: unknown, type: string, { pass }: { pass: number }) => {
+      expect(type).toBe('closed');
+      return pserver.answer(pass);
+    },
+  };
+}
+
 function begin(master: Master, pserver: RestoredPserver, enoughTasks: number, number = NUMBER): Repairs {
   const { context, fence, stopSignal, ends } = master;
   const job = { training: { passes: PASSES, seed: 1 }, tasks: { maxFailures: 3 } };
-  const placement = { pservers: [{ index: 0 }] };
   const options = {
-    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(1) },
+    ...{ context, fence, enoughTasks, stopSignal: stopSignal.signal, taskRecords: new Uint32Array(TASKS).fill(5) },
     record: { train: { tasks: TASKS }, job: { ...job, cluster: { minTrainers: 1, maxTrainers: 9 } } },
-    group: {
-      withPlacement: (_: string, attempt: (of: unknown) => unknown) => attempt(placement),
-      ask: async (_: unknown, type: string, { pass }: { pass: number }) => {
-        expect(type).toBe('closed');
-        return pserver.answer(pass);
-      },
-    },
+    group: groupOf(pserver),
     training: {
       queue: { counts: () => ({ pass: PASSES - 1 }), isDone: () => true, discarded: () => [] },
       release: () => {},
@@ -118,6 +124,46 @@ it('replays a task that was reported as done and never pushed, without any pserv
   expect([repairs.batch(), repairs.sums(), master.ends]).toEqual([undefined, { read: 102, duplicate: 10 }, []]);
   await repairs.check();
   expect(repairs.batch()).toBeUndefined();
+});
+
+describe('the end of training', () => {
+  /** One pass, whose tasks are all reported, and none pushed. */
+  async function reported(pserver: RestoredPserver): Promise<TaskTraining> {
+    const { clock, data } = aStore();
+    const master = new Master(clock, data);
+    const { context, fence, stopSignal, ends } = master;
+    const tasks = { maxFailures: 3, maxDiscarded: 0, timeoutFactor: 2, timeoutFloorMs: 60_000 };
+    const training = await openTaskTraining({
+      ...{ context, fence, stopSignal: stopSignal.signal, group: groupOf(pserver) },
+      record: {
+        train: { tasks: TASKS },
+        job: { training: { passes: 1, seed: 1 }, tasks, cluster: { minTrainers: 1, maxTrainers: 9 } },
+      },
+      dataset: { tasks: [], taskRecords: new Uint32Array(TASKS).fill(1), index: { files: [] } },
+      isHeld: () => true,
+      onPassEnded: () => {},
+      onPassesEnded: () => {},
+      onChanged: () => {},
+      onFatal: (error: unknown) => ends.push(error),
+    } as unknown as TrainingOptions);
+    onTestFinished(() => training.close());
+    training.tell({ type: 'roster', trainers: ['a trainer'] });
+    for (let task = 0; task < TASKS; task++) {
+      const answer = await training.service.getTask('a trainer', [], 0, new AbortController().signal);
+      if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
+      await training.service.finish(answer.attempt, { ...noSums(), read: 1, good: 1 });
+    }
+    return training;
+  }
+
+  it('comes when every task is pushed, whatever trainers report', async () => {
+    const pserver = new RestoredPserver();
+    const training = await reported(pserver);
+    const trained = training.trained();
+    expect(await stateOf(trained)).toBe('open');
+    expect(await work(training.repairs, pserver, () => true)).toEqual(['0/0', '0/1', '0/2', '0/3']);
+    (await trained).release();
+  });
 });
 
 it('fails the job when tasks are reported again and again and never pushed', async () => {

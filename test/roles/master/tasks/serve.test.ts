@@ -251,6 +251,16 @@ describe('counts of a report', () => {
     await expect(ask({ type: 'returnTask', ...JOB, ...ref, read })).rejects.toMatchObject({ code: 'WrongCounts' });
   });
 
+  it.each(['StoreReplaced', 'Usage', 'Internal', 'LeaseGone', 'nonsense'])(
+    'of a failure by records that is %s are refused, and the attempt goes on',
+    async (code) => {
+      const ref = await take('ann');
+      const failed = { type: 'failTask' as const, ...JOB, ...ref, code, error: 'x', data: true, read: 0 };
+      await expect(ask(failed)).rejects.toMatchObject({ code: 'BadMessage' });
+      await finish(ref);
+    },
+  );
+
   it('of an evaluation are those of the task, and its scores are numbers', async () => {
     await finish(await take('ann'));
     evaluate(0);

@@ -43,3 +43,10 @@ test('data that is missing keeps its code and the hint of where it was looked fo
   const missing = { ...DISCARDED, code: 'DataMissing', hint: 'd has a, b' };
   expect(taskFailure(missing, record)).toMatchObject({ code: 'DataMissing', hint: 'd has a, b' });
 });
+
+test.each(['DataCacheFailed', 'Data', 'StoreReplaced', 'BadGradient'])(
+  '%s does not end the job by that code',
+  (code) => {
+    expect(taskFailure({ ...WITHOUT_HINT, code }, record).code).toBe('TaskDiscarded');
+  },
+);

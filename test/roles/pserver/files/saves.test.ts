@@ -88,6 +88,7 @@ describe('the saves of a pserver', () => {
       when: { intervalMs: 1000, everyPasses: undefined, everyBatches: undefined } as never,
       snapshots: saves,
       start: { passes: 0, batches: 0 },
+      savesAtOnce: false,
       isEmpty: () => false,
       onFatal,
     });
@@ -126,11 +127,7 @@ describe('the saves of a pserver', () => {
     await checkpointing.stop();
     saves = new Saves();
     checkpointing = createCheckpointing({
-      clock,
-      log: SILENT,
-      when: slow,
-      snapshots: saves,
-      start,
+      ...{ clock, log: SILENT, when: slow, snapshots: saves, start, savesAtOnce: false },
       isEmpty: () => false,
       onFatal,
     });
@@ -151,6 +148,24 @@ describe('the saves of a pserver', () => {
     await clock.advance(1);
     expect(saves.calls).toEqual(['save']);
     await saves.finish();
+    expect(ended).toEqual([]);
+  });
+
+  it('begin at once after a warm start, and go on until the disk takes one, even without an interval', async () => {
+    const never = { intervalMs: 'off', everyPasses: undefined, everyBatches: undefined } as never;
+    const start = { passes: 0, batches: 0 };
+    await checkpointing.stop();
+    saves = new Saves();
+    checkpointing = createCheckpointing({
+      ...{ clock, log: SILENT, when: never, snapshots: saves, start, savesAtOnce: true, isEmpty: () => false, onFatal },
+    });
+    expect(saves.calls).toEqual(['save']);
+    await saves.finish(new PaddletError('CheckpointNotWritten', 'the disk is full'));
+    await clock.advance(1_000);
+    expect(saves.calls).toEqual(['save', 'save']);
+    await saves.finish();
+    await clock.advance(3_600_000);
+    expect(saves.calls).toEqual(['save', 'save']);
     expect(ended).toEqual([]);
   });
 

@@ -42,8 +42,9 @@ it('takes lanes as a trainer makes them, with a bad record among them', () => {
   apply(lane(0, 2, 2));
   apply(lane(1, 1, 3));
   apply(lane(2, 1, 4));
-  expect(batches.batchOf(3, 0)).toBeUndefined();
-  check({ ...lane(0, 0, 0), round: 3, batch: undefined });
+  // One task for two lanes: the other one is empty.
+  const uneven = createRoundPlan({ ...JOB, taskRecords: Uint32Array.of(5), passes: 1, lanes: 2, seed: 1 });
+  checkLane({ ...of(), batches: uneven }, { ...lane(0, 0, 0), lane: 1, batch: undefined });
   expect(contradictions).toEqual([]);
 });
 
@@ -59,6 +60,7 @@ it.each([
   ['more bad records than a task may have', lane(0, 0, 0), 'WrongCounts'],
   ['the mini-batch of another round', { ...lane(1, 2, 2), round: 0 }, 'BadMessage'],
   ['a mini-batch where the lane is empty', { ...lane(0, 2, 2), round: 3 }, 'BadMessage'],
+  ['an empty lane of a round after the last', { ...lane(0, 0, 0), round: 3, batch: undefined }, 'BadMessage'],
   ['none where it has one', lane(0, 0, 0, { batch: undefined }), 'BadMessage'],
 ] as const)('refuses %s', (_, header, code) => {
   expect(() => check(header)).toThrow(expect.objectContaining({ code }));

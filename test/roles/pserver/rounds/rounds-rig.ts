@@ -71,7 +71,7 @@ export class RoundsRig {
       loaded: { round: version, metrics: [] },
       counts: {
         // What a test pushes is as it was planned; counts have tests of their own.
-        batches: { batchOf: () => this.#planned },
+        batches: { batchOf: () => this.#planned, placeOf: (round) => ({ pass: 0, round }) },
         plan: { ...ANY_PLAN, whyUnplanned: () => undefined },
         onContradiction: (error) => void this.failures.push(error),
       },
@@ -141,8 +141,10 @@ export class RoundsRig {
   }
 
   async cut(round: number, timeline = 0): Promise<unknown> {
-    const placement = this.shards.stamp;
-    const header: Header<'cut'> = { type: 'cut', ...OF_JOB, placement, masterSecret: 'secret', timeline, round };
+    const header: Header<'cut'> = {
+      ...{ type: 'cut', ...OF_JOB, placement: this.shards.stamp, masterSecret: 'secret' },
+      ...{ timeline, round },
+    };
     return (await this.rounds.cut(request(header), this.session)).header;
   }
 }

@@ -85,6 +85,16 @@ describe('a round', () => {
     expect(rig.ledger.account()).toMatchObject({ applied: 6 });
   });
 
+  it('counts a lane that comes again once for each round: a trainer cannot make the count grow by itself', () => {
+    for (let round = 0; round < 2; round++) {
+      rig.push(header(round, 0, 5), gradients(5, 1, 1));
+      for (let i = 0; i < 4; i++) rig.push(header(round, 0, 5), gradients(5, 1, 1));
+      rig.push(header(round, 1), gradients(1, 1, 1));
+    }
+    for (let i = 0; i < 4; i++) rig.push(header(0, 0, 5), gradients(5, 1, 1));
+    expect(rig.rounds.observed()).toMatchObject({ duplicate: 2 * 5 });
+  });
+
   it('without any record only advances the version', () => {
     untouched(() => {
       rig.push({ round: 0, lane: 0 }, NOTHING);

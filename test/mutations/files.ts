@@ -1,0 +1,48 @@
+/** Rules of checkpoint files: those that cannot be found, and those of another job. */
+import type { Mutation } from './mutation.ts';
+
+export const FILES: readonly Mutation[] = [
+  {
+    rule: 'published files that cannot be found are waited for, in sync mode',
+    file: 'src/roles/pserver/rounds/load.ts',
+    find: 'forgotten.has(uuid)) ? { answer: answer(true) } : { missing };',
+    replace: 'forgotten.has(uuid)) ? { answer: answer(true) } : { answer: answer(missing.length > 0) };',
+    tests: ['test/sim/files.test.ts'],
+  },
+  {
+    rule: 'published files that cannot be found are waited for, in async mode',
+    file: 'src/roles/pserver/tasks/load.ts',
+    find: 'isForgotten: true } } : { missing };',
+    replace: 'isForgotten: true } } : { answer: { ...state, isForgotten: missing.length > 0 } };',
+    tests: ['test/sim/files.test.ts'],
+  },
+  {
+    rule: 'files of a warm start that cannot be found are waited for',
+    file: 'src/roles/pserver/files/warm-start.ts',
+    find: "  await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });\n  } catch (error) {\n    // One vanished since it was seen; nothing is loaded yet.\n    if (isPaddletError(error, 'CheckpointMissing')) return loadOnceFound(options, plan, shards);",
+    replace:
+      '  if (Number.isNaN(look)) await untilFound(options, look, filesOf(plan));\n  try {\n    return await loadWarmStart({ disk, plan, spec, shardCount, shards, into });\n  } catch (error) {',
+    tests: ['test/sim/warm-start.test.ts'],
+  },
+  {
+    rule: 'a file of a warm start is waited for until it has all of its bytes',
+    file: 'src/roles/pserver/files/wait-for-files.ts',
+    find: 'if (size < bytes) return',
+    replace: 'if (Number.isNaN(bytes)) return',
+    tests: ['test/sim/warm-start.test.ts'],
+  },
+  {
+    rule: 'a file of a warm start is checked by the pserver that loads it',
+    file: 'src/checkpoint/load/warm-load.ts',
+    find: '    await expectSound(set, options);\n',
+    replace: '    if (Number.isNaN(options)) await expectSound(set, options);\n',
+    tests: ['test/checkpoint/load', 'test/sim/warm-start.test.ts'],
+  },
+  {
+    rule: 'a pserver saves at once what it took over from another job',
+    file: 'src/roles/pserver/tasks/service.ts',
+    find: 'savesAtOnce: loaded.warm.length > 0,',
+    replace: 'savesAtOnce: Number.isNaN(loaded.warm.length),',
+    tests: ['test/sim/warm-start.test.ts'],
+  },
+];
