@@ -41,8 +41,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a pserver saves at once what it took over from another job',
     file: 'src/roles/pserver/tasks/service.ts',
-    find: 'savesAtOnce: loaded.warm.length > 0,',
-    replace: 'savesAtOnce: Number.isNaN(loaded.warm.length),',
+    find: 'savesAtOnce: taker.taken.warm.length > 0,',
+    replace: 'savesAtOnce: Number.isNaN(taker.taken.warm.length),',
     tests: ['test/sim/warm-start.test.ts'],
   },
 ];
