@@ -146,21 +146,38 @@ test.each(['sync', 'async'] as const)(
   TIMEOUT_MS,
 );
 
+/** The disk is full when it loses its index, and nothing was saved before. */
+async function losesItsIndex(job: Scenario): Promise<void> {
+  await job.until('work', () => job.cluster.witness.counts.has('applied push'));
+  job.named('pserver 0').machine.fillUp(0);
+  const reconnect = job.cluster.store.cutOff('pserver 0');
+  await job.until('its lease ends', () => job.cluster.store.data.get(KEYS.ps(0)) === undefined);
+  reconnect();
+  await job.until('it keeps its memory', () => job.told(/^pserver 0 error: not written yet/) > 0);
+}
+
 test(
   'a pserver that lost its index keeps its memory until the disk takes it',
   async () => {
     const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 'off' } });
-    await job.until('work', () => job.cluster.witness.counts.has('applied push'));
-    const { machine } = job.named('pserver 0');
-    machine.fillUp(0);
-    const reconnect = job.cluster.store.cutOff('pserver 0');
-    await job.until('its lease ends', () => job.cluster.store.data.get(KEYS.ps(0)) === undefined);
-    reconnect();
-    await job.until('it keeps its memory', () => job.told(/^pserver 0 error: not written yet/) > 0);
-    await job.pass(5_000);
-    machine.makeRoom();
+    await losesItsIndex(job);
+    job.named('pserver 0').machine.makeRoom();
     expect(await job.difference()).toEqual({});
     expect(job.recovery).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'or until another has taken its units, which are then repaired',
+  async () => {
+    const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 'off' } });
+    await losesItsIndex(job);
+    await job.until('another takes its units', () => job.cluster.witness.counts.has('unit taken over'));
+    await job.until('it gives up', () => job.told(/^pserver 0 error: the parting snapshot is lost/) > 0);
+    job.named('pserver 0').machine.makeRoom();
+    expect(await job.difference()).toEqual({});
+    expect(job.recovery).toBe(1);
   },
   TIMEOUT_MS,
 );
