@@ -24,6 +24,7 @@ const schemas = {
     status: z.enum(['up', 'loading', 'draining', 'down']),
     start_time: now,
     sync: z.boolean(),
+    units: z.array(z.strictObject({ unit: z.int(), bytes: z.int() })),
   }),
   cluster: z.strictObject({
     cluster_status: z.enum(['OK', 'UNHEALTHY', 'UNKNOWN']),

@@ -1,16 +1,25 @@
 /** The seed's `/pservers/<index>`: the status of a pserver. Kept as `down` after the pserver has exited. */
 import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 
+const count = z.int().min(0);
+
+const unitSchema = z.strictObject({ unit: count, bytes: count });
+/** How much memory the shards of a unit take. */
+export type UnitBytes = z.infer<typeof unitSchema>;
+
 const schema = z.strictObject({
-  id: z.int().min(0),
+  id: count,
   /** Host and address. */
   instance: z.string(),
   status: z.enum(['up', 'loading', 'draining', 'down']),
   /** Seconds since 1970. */
   start_time: z.number(),
-  /** It holds all its shards. */
+  /** It serves. */
   sync: z.boolean(),
+  /** Those that it leads. A little old: units come and go, and grow. */
+  units: z.array(unitSchema).max(LIMITS.units),
 });
 export type PserverRecord = z.infer<typeof schema>;
 

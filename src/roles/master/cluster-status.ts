@@ -67,7 +67,7 @@ async function markGone(context: RoleContext, fence: Fence, index: number, stopS
         { key: owner, createRevision: 0n },
         { key, modRevision: entry.modRevision },
       ],
-      then: [{ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false }) }],
+      then: [{ put: key, value: JSON.stringify({ ...record, status: 'down', sync: false, units: [] }) }],
       else: [{ get: owner }],
     };
     const { succeeded, results } = await retryStore(context, () => fencedTxn(store, fence, txn), stopSignal);

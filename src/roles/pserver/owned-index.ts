@@ -3,7 +3,7 @@ import type { RoleContext } from '../../cluster/context.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Listening } from '../../cluster/listen.ts';
 import { type HeldLease, retryStore } from '../../cluster/ownership.ts';
-import type { PserverRecord } from '../../cluster/placement/pserver-record.ts';
+import type { PserverRecord, UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 
 export interface OwnedIndex {
@@ -21,6 +21,7 @@ export interface OwnedIndex {
 export async function announce(
   owned: OwnedIndex,
   status: PserverRecord['status'],
+  units: readonly UnitBytes[],
   signal = owned.context.stop,
 ): Promise<void> {
   const { context, index, fence } = owned;
@@ -30,6 +31,7 @@ export async function announce(
     status,
     start_time: owned.started,
     sync: status === 'up',
+    units: [...units],
   };
   const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
   await retryStore(context, () => fencedTxn(context.store, fence, { then }), signal);

@@ -81,7 +81,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
-      await announce(owned, 'loading');
+      await announce(owned, 'loading', []);
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
       const onWaiting = (what = 'its shards'): void => {
         waitingFor = what;

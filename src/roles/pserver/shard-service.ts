@@ -4,6 +4,7 @@ import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
+import type { UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
@@ -45,6 +46,8 @@ export interface ShardService {
   /** No more saves begin; resolves when none is running. */
   stopSaving(): Promise<void>;
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number };
+  /** Of the units that it leads, ascending. */
+  unitBytes(): UnitBytes[];
   /** For `status` and `doctor`. */
   info(): ShardsInfo;
 }

@@ -5,6 +5,7 @@
 import { assert } from '../../base/assert.ts';
 import type { ShardMoment } from '../../checkpoint/file/capture.ts';
 import type { Head } from '../../cluster/placement/heads.ts';
+import type { UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import { type LedUnit, type PlacementStamp, stampOf } from '../../core/placement.ts';
 import { type CommittedLedgers, createShardLedgers, type ShardLedgers } from '../../core/shard/ledgers.ts';
 import { type Grouping, shardsOfUnit, shardsOfUnits, unitOf } from '../../core/units/units.ts';
@@ -185,6 +186,14 @@ export class OwnedShards {
     const rows = each.reduce((sum, one) => sum + one.rows, 0);
     const bytes = each.reduce((sum, one) => sum + one.bytes, 0);
     return { rows, bytes, reservedBytes, units: this.heads.units().length, shards: this.numbers.length };
+  }
+
+  /** Ascending. */
+  unitBytes(): UnitBytes[] {
+    const bytesOf = (shard: number): number => this.parameters.stats(shard).bytes;
+    return this.heads.units().map((unit) => {
+      return { unit, bytes: this.shardsOf(unit).reduce((sum, shard) => sum + bytesOf(shard), 0) };
+    });
   }
 
   #headOf(shard: number): Head | undefined {

@@ -5,10 +5,10 @@ import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { parseHead, sameOwner } from '../../cluster/placement/heads.ts';
-import { orAborted } from '../../cluster/waiting.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
 import type { ShardService } from './shard-service.ts';
+import { keepUnitsTold } from './tell-units.ts';
 
 /** `fatal` aborts with the error that ends this process. */
 export async function serveUntilStopped(
@@ -22,8 +22,7 @@ export async function serveUntilStopped(
   // Requests are served already: what they changed is saved even if the index turns out to be lost here.
   let taken: PaddletError | undefined;
   try {
-    await announce(owned, 'up', ending);
-    await orAborted(new Promise<never>(() => {}), ending);
+    await keepUnitsTold(owned, service, ending);
   } catch (error) {
     if (isPaddletError(error, 'LeaseGone')) taken = error;
     else if (!isPaddletError(error, 'Interrupted')) throw error;
@@ -65,7 +64,7 @@ function lossOfIndex(lease: HeldLease, fatal: AbortSignal): PaddletError | undef
 async function drain(owned: OwnedIndex, service: ShardService): Promise<void> {
   const { lease, context } = owned;
   const { clock } = context.host;
-  await announce(owned, 'draining', lease.lost);
+  await announce(owned, 'draining', service.unitBytes(), lease.lost);
   const untilMs = clock.monotonicMs() + DRAIN_PATIENCE_MS;
   await untilWritten(
     context,
@@ -76,7 +75,7 @@ async function drain(owned: OwnedIndex, service: ShardService): Promise<void> {
     },
     lease.lost,
   );
-  await announce(owned, 'down', lease.lost);
+  await announce(owned, 'down', [], lease.lost);
 }
 
 /** For room on the disk, after a request to stop. */

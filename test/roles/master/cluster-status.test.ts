@@ -34,7 +34,7 @@ function keep(): void {
 }
 
 function say(index: number, status: 'up' | 'loading'): void {
-  const value = { id: index, instance: 'here 1:1', status, start_time: 1, sync: status === 'up' };
+  const value = { id: index, instance: 'here 1:1', status, start_time: 1, sync: status === 'up', units: [] };
   data.txn({ if: [], then: [{ put: master.context.keys.pserver(index), value: JSON.stringify(value) }] });
 }
 

@@ -138,6 +138,8 @@ describe('a unit', () => {
     expect([...shards.actions([0])]).toEqual([apply, skip, skip, skip, skip]);
     expect(shards.blocks[0]!.length).toBe(blockCount(SPEC.dense[0]!));
     expect(shards.stats()).toMatchObject({ units: 3, shards: 5 });
+    expect(shards.unitBytes().map(({ unit }) => unit)).toEqual([0, 1, 2]);
+    expect(shards.unitBytes().reduce((sum, one) => sum + one.bytes, 0)).toBe(shards.stats().bytes);
     expect(shards.stats().bytes).toBeGreaterThan(bytes);
     shards.advance(undefined);
     expect(shards.momentOf(3)).toMatchObject({ epoch: 5, seq: 42 });

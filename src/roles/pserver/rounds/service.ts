@@ -10,6 +10,7 @@ import type { ShardsInfo } from '../../../cluster/info.ts';
 import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
+import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
 import { shardsOfUnits } from '../../../core/units/units.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
@@ -140,6 +141,10 @@ class RoundService implements ShardService {
     const { shards } = this.#state;
     const stats = shards.stats();
     return this.#isGoingBack ? { ...stats, rows: 0, bytes: 0, reservedBytes: 0 } : stats;
+  }
+
+  unitBytes(): UnitBytes[] {
+    return this.#state.shards.unitBytes();
   }
 
   info(): ShardsInfo {

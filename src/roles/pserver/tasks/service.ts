@@ -1,6 +1,7 @@
 /** Async mode: takes units of shards, serves them and saves them. */
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
+import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { failWholeJob } from '../fail-job.ts';
@@ -125,6 +126,10 @@ class TaskService implements ShardService {
 
   stats(): ReturnType<OwnedShards['stats']> {
     return this.#shards.stats();
+  }
+
+  unitBytes(): UnitBytes[] {
+    return this.#shards.unitBytes();
   }
 
   info(): ShardsInfo {
