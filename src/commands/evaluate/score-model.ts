@@ -16,9 +16,13 @@ export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
 
 export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
   const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
-  const placement = await retryStore(() => readPlacement(store, keys, groupingOf(record)));
+  const isServed = async (): Promise<boolean> => {
+    if ((await readPlacement(store, keys, groupingOf(record))) !== undefined) return true;
+    // Pservers that are about to take their units are waited for.
+    return (await store.range({ prefix: keys.psPrefix })).entries.length >= record.job.cluster.pservers;
+  };
   const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
-  if (placement !== undefined && !(await retryStore(hasEnded))) {
+  if ((await retryStore(isServed)) && !(await retryStore(hasEnded))) {
     const scored = await whileJobRuns(job, signal, (stopSignal, onFatal) => scoreLive(job, score, stopSignal, onFatal));
     if (scored !== undefined) return { ...scored, from: 'pservers' };
     host.log.info('the job ended in the meantime: scoring its checkpoints');
