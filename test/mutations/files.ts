@@ -39,6 +39,13 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/checkpoint/load', 'test/sim/warm-start.test.ts'],
   },
   {
+    rule: "only a file in a pserver's own folder says that the folder was there",
+    file: 'src/roles/pserver/tasks/load.ts',
+    find: 'files: index === options.me.index ? [generation.uuid] : [],',
+    replace: 'files: [generation.uuid],',
+    tests: ['test/sim/sim.test.ts'],
+  },
+  {
     rule: 'a pserver saves at once what it took over from another job',
     file: 'src/roles/pserver/tasks/service.ts',
     find: 'savesAtOnce: taker.taken.warm.length > 0,',

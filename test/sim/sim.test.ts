@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { missingIn, runBatch } from './batch.ts';
 import { DISK_MIX, KEPT_MIX } from './fault-kinds.ts';
-import { KEPT_SEEDS } from './kept-seeds.ts';
+import { KEPT_DRAWN_SEEDS, KEPT_SEEDS } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
 import { SMALL } from './shape.ts';
 
@@ -72,6 +72,10 @@ describe('whole jobs under faults, simulated', () => {
 
   test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
     expect((await runSchedule({ seed, mix: KEPT_MIX, shape: SMALL })).violations).toEqual([]);
+  });
+
+  test.each(KEPT_DRAWN_SEEDS)('seed $seed: $why', async ({ seed }) => {
+    expect((await runSchedule({ seed })).violations).toEqual([]);
   });
 
   test('a seed gives the same story each time', async () => {

@@ -42,6 +42,7 @@ export interface LoadedRounds extends ShardState {
   readonly rest: Rest | undefined;
   /** Where it came from, for the log. */
   readonly source: string;
+  /** Names of the files that were loaded from this pserver's own folder. */
   readonly files: readonly string[];
 }
 
@@ -195,7 +196,7 @@ async function loadFile(
     ledgers: loaded.ledgers,
     seqs: new Map(loaded.positions.map(({ shard, seq }) => [shard, seq])),
     source: `${generation.uuid}, round ${round}`,
-    files: [generation.uuid],
+    files: index === options.index ? [generation.uuid] : [],
   };
 }
 

@@ -39,7 +39,7 @@ export interface LoadedShards {
   readonly rests: ReadonlyMap<number, Rest>;
   /** Where it came from, for the log. */
   readonly source: string;
-  /** Names of the files that were loaded. */
+  /** Names of the files that were loaded from this pserver's own folder. */
   readonly files: readonly string[];
   /** Of those, the parting snapshots of this index that no entry names yet. */
   readonly partings: readonly Generation[];
@@ -137,7 +137,7 @@ async function loadFrom(
     exact: isExact,
     rests: new Map(rest === undefined ? [] : former.units.map((unit) => [unit, rest])),
     source: generation.uuid,
-    files: [generation.uuid],
+    files: index === options.me.index ? [generation.uuid] : [],
     partings: parting?.uuid === generation.uuid && isNamed ? [parting] : [],
     partedAt,
   };

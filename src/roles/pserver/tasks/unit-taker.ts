@@ -25,7 +25,7 @@ export interface Taken {
   /** The highest recovery number that was raised, or 0. */
   readonly raised: number;
   readonly warm: readonly WarmLoaded[];
-  /** Names of the files that were loaded. */
+  /** Names of the files that were loaded from this pserver's own folder. */
   readonly files: readonly string[];
 }
 
