@@ -203,10 +203,10 @@ export const trainingFields = {
 
 export const clusterCounts = {
   pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
-  minPservers: countOf(1, LIMITS.pservers).default(1).describe('Fewest pservers that the job may be resized to.'),
+  minPservers: countOf(1, LIMITS.pservers).default(1).describe('Fewest pservers that the job may be restored to.'),
   maxPservers: countOf(1, LIMITS.pservers)
     .optional()
-    .describe('Most pservers that the job may be resized to. Default: `pservers`.'),
+    .describe('Most pservers that the job may be restored to. Default: `pservers`.'),
   trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
   minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
   maxTrainers: countOf(1, LIMITS.trainers)

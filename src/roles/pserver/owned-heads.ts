@@ -113,7 +113,8 @@ export class OwnedHeads {
 
   #inTurn<T>(make: () => Promise<T>): Promise<T> {
     const change = this.#turn.then(make);
-    this.#turn = change.catch(() => {});
+    // Its caller gets the error; the next change begins in any case.
+    this.#turn = Promise.allSettled([change]);
     return change;
   }
 
