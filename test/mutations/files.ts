@@ -11,7 +11,7 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'published files that cannot be found are waited for, in async mode',
-    file: 'src/roles/pserver/tasks/load.ts',
+    file: 'src/roles/pserver/tasks/load-former.ts',
     find: 'isForgotten: true } } : { missing };',
     replace: 'isForgotten: true } } : { answer: { ...state, isForgotten: missing.length > 0 } };',
     tests: ['test/sim/files.test.ts'],
@@ -40,10 +40,25 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: "only a file in a pserver's own folder says that the folder was there",
-    file: 'src/roles/pserver/tasks/load.ts',
-    find: 'files: index === options.me.index ? [generation.uuid] : [],',
-    replace: 'files: [generation.uuid],',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: 'files: index === me.index ? uuids : [],',
+    replace: 'files: uuids,',
     tests: ['test/sim/sim.test.ts'],
+  },
+  {
+    rule: 'a parting snapshot is the last state of the shards that it has, and of no other',
+    file: 'src/roles/pserver/files/last-state.ts',
+    find: 'parting === undefined ? [] : shardsIn(parting, shards);',
+    replace: 'parting === undefined ? [] : shards;',
+    tests: ['test/roles/pserver/files', 'test/sim/sim.test.ts'],
+  },
+  {
+    rule: 'a shard that the newest file lacks is looked for in those before it',
+    file: 'src/checkpoint/load/load.ts',
+    find: '    const shards = shardsIn(generation, lost);\n    if (shards.length === 0) continue;',
+    replace:
+      '    const shards = lost;\n    if (shards.length === 0 || shardsIn(generation, lost).length === 0) continue;',
+    tests: ['test/checkpoint/file/damage.test.ts'],
   },
   {
     rule: 'a pserver saves at once what it took over from another job',

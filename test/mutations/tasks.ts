@@ -96,9 +96,9 @@ export const TASKS: readonly Mutation[] = [
   },
   {
     rule: 'an older generation is not the last state',
-    file: 'src/roles/pserver/tasks/load.ts',
-    find: 'const isExact = exact && age === 0;',
-    replace: 'const isExact = exact;',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: 'exact && age === 0;',
+    replace: 'exact && age >= 0;',
     schedules: { mode: 'async', disks: true },
     tests: ['test/roles/pserver'],
   },

@@ -19,4 +19,9 @@ export const KEPT_SEEDS: readonly { readonly seed: number; readonly why: string 
 /** The same, with the faults and shapes that are drawn now. */
 export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
   { seed: 70405, why: 'a pserver that took units from files of another one waited for a folder that it never had' },
+  {
+    seed: 70233,
+    why: 'units that a pserver had not yet loaded when it lost its index were repaired, all of its others too',
+  },
+  { seed: 70643, why: 'a pserver ended without a file of units that it had never loaded, which is not its fault' },
 ];

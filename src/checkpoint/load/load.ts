@@ -11,7 +11,7 @@ import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
-import type { Generation } from '../registry/entry.ts';
+import { type Generation, shardsIn } from '../registry/entry.ts';
 import { eachRowPiece } from './load-rows.ts';
 
 /** What the file must have been written for. */
@@ -54,11 +54,50 @@ export async function loadNewestUsable(generations: readonly Generation[], optio
     try {
       return { loaded: await loadGeneration(generation, options), generation, age, complaints };
     } catch (error) {
-      if (!isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) throw error;
-      complaints.push(error);
+      complaints.push(asComplaint(error));
     }
   }
   return { loaded: undefined, generation: undefined, age: -1, complaints };
+}
+
+export interface LoadedPart {
+  readonly loaded: LoadedCheckpoint;
+  readonly generation: Generation;
+  /** Its place in the list. */
+  readonly age: number;
+}
+
+export interface LoadedParts extends Pick<LoadOutcome, 'complaints'> {
+  readonly parts: readonly LoadedPart[];
+  /** Shards of which no generation is usable. */
+  readonly lost: readonly number[];
+}
+
+/** Each shard from the first usable file that has it: one that came to a pserver late is in its newer files only. */
+export async function loadEachNewest(
+  generations: readonly Generation[],
+  options: LoadOptions & Required<Pick<LoadOptions, 'shards'>>,
+): Promise<LoadedParts> {
+  const complaints: PaddletError[] = [];
+  const parts: LoadedPart[] = [];
+  let lost = options.shards;
+  for (const [age, generation] of generations.entries()) {
+    const shards = shardsIn(generation, lost);
+    if (shards.length === 0) continue;
+    try {
+      parts.push({ loaded: await loadGeneration(generation, { ...options, shards }), generation, age });
+      lost = lost.filter((shard) => !shards.includes(shard));
+    } catch (error) {
+      complaints.push(asComplaint(error));
+    }
+  }
+  return { parts, lost, complaints };
+}
+
+/** Throws what concerns the machine or the job, not a single file. */
+function asComplaint(error: unknown): PaddletError {
+  if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) return error;
+  throw error;
 }
 
 /**

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import type { Store } from '../../store/store.ts';
-import { coverageOf, coverageSchema } from '../file/coverage.ts';
+import { coverageOf, coverageSchema, coveredShards } from '../file/coverage.ts';
 import { type CheckpointMeta, FORMAT_VERSION } from '../file/format.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import type { CheckpointFile } from '../file/write-durable-file.ts';
@@ -77,6 +77,12 @@ export function parseEntry(key: string, found: { value: string; modRevision: big
 export function generationsOf(entry: CheckpointEntry): Generation[] {
   const { generations, ...fields } = entry;
   return [generationSchema.parse(fields), ...(generations ?? [])];
+}
+
+/** Those of the shards that the file may have: all of them, when nothing readable is published of what it has. */
+export function shardsIn({ shards: coverage }: Generation, shards: readonly number[]): readonly number[] {
+  const covered = coverage && coveredShards(coverage);
+  return covered === undefined ? shards : shards.filter((shard) => covered.has(shard));
 }
 
 /** What is published of a file just written. */

@@ -5,7 +5,12 @@ import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header.ts';
 import { digestFile } from '../../../src/checkpoint/file/scan.ts';
-import { type LoadOptions, loadGeneration, loadNewestUsable } from '../../../src/checkpoint/load/load.ts';
+import {
+  type LoadOptions,
+  loadEachNewest,
+  loadGeneration,
+  loadNewestUsable,
+} from '../../../src/checkpoint/load/load.ts';
 import {
   type CheckpointEntry,
   type Generation,
@@ -212,5 +217,43 @@ describe('the newest usable generation', () => {
     await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
     disk.failNext('open', 'EACCES');
     await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
+  });
+});
+
+describe('each shard', () => {
+  /** The newest file has only the shards that this pserver held last. */
+  async function filesOf(newest: readonly number[]) {
+    const disk = createSimulatedDisk();
+    const older = await saved(1, 1, disk);
+    const parameters = filledParameters(JOB, IDS, 2);
+    for (const shard of parameters.shards()) if (!newest.includes(shard)) parameters.dropShard(shard);
+    const generation = await save({ disk, parameters, job: JOB, meta: { uuid: uuidOf(2) } });
+    return { disk, generations: [generation, older.generation] };
+  }
+
+  it('is loaded from the newest file that has it', async () => {
+    const { disk, generations } = await filesOf([0, 3]);
+    const into = emptyParameters(JOB);
+    const { parts, ...outcome } = await loadEachNewest(generations, {
+      ...optionsOf(disk, { into }),
+      shards: [0, 2, 3],
+    });
+    expect(outcome).toEqual({ lost: [], complaints: [] });
+    const found = parts.map(({ age, loaded }) => [age, loaded.positions.map(({ shard }) => shard)]);
+    expect(found).toEqual([
+      [0, [0, 3]],
+      [1, [2]],
+    ]);
+    expect(into.shards()).toEqual([0, 2, 3]);
+  });
+
+  it('is lost when no usable file has it, and the others are loaded', async () => {
+    const { disk, generations } = await filesOf([0, 3]);
+    disk.flip(pathOf(generations[1]!), 3000);
+    const into = emptyParameters(JOB);
+    const { lost, complaints } = await loadEachNewest(generations, { ...optionsOf(disk, { into }), shards: [0, 2, 5] });
+    expect(lost).toEqual([2, 5]);
+    expect(complaints.map(({ code }) => code)).toEqual(['CheckpointCorrupt']);
+    expect(into.shards()).toEqual([0]);
   });
 });

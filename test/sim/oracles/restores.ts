@@ -4,9 +4,11 @@
  * anybody can find the shards under their next owner.
  */
 import { isPaddletError } from '../../../src/base/errors.ts';
+import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
-import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
+import { type PserverRecord, parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { plannedPrimary } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
@@ -26,6 +28,8 @@ export function restores(world: World): Oracle {
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
   const claims = new WeakMap<SimulatedProcess, Claim>();
+  /** Units that a process has said it holds: not those that it was still loading when it lost its index. */
+  const told = new WeakMap<SimulatedProcess, Set<number>>();
   /** Tasks that a process was asked to close: each new master asks again, which changes nothing. */
   const closed = new WeakMap<SimulatedProcess, Set<string>>();
 
@@ -113,11 +117,23 @@ export function restores(world: World): Oracle {
     return Number(named?.timeline);
   }
 
+  function tells(process: SimulatedProcess, { units }: PserverRecord): void {
+    const all = told.get(process) ?? new Set();
+    told.set(process, all);
+    for (const { unit } of units) all.add(unit);
+  }
+
+  /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
+  function parted(led: readonly number[], file: Generation): void {
+    const has = coveredShards(file.shards!)!;
+    for (const unit of led) if (has.has(unit)) saved.set(unit, { timeline: Number(file.timeline) });
+  }
+
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
   function ended(process: SimulatedProcess): void {
     const claim = claims.get(process);
     if (claim === undefined || updated.get(process) !== timelineNow() || world.get(keys.result) !== undefined) return;
-    const left = ledBy(claim.token).filter((unit) => !saved.has(unit));
+    const left = ledBy(claim.token).filter((unit) => told.get(process)?.has(unit) === true && !saved.has(unit));
     if (left.length === 0 || world.refusedWrites(indexOf(process))) return;
     world.violated(`${process.name} ended and left no file with the last state of its units ${left.join(', ')}`);
   }
@@ -135,9 +151,9 @@ export function restores(world: World): Oracle {
       else if (key === keys.recovery) raised(process, 'recovery number');
       else if (key === keys.cut) raised(process, 'timeline');
       else if (key.startsWith(keys.headsPrefix)) changedHead(written);
+      else if (key.startsWith(keys.pserversPrefix)) tells(process, parsePserverRecord(key, value));
       else if (key.startsWith(keys.partingPrefix)) {
-        const timeline = Number((JSON.parse(value) as CheckpointEntry).timeline);
-        for (const unit of ledBy(key.slice(keys.partingPrefix.length))) saved.set(unit, { timeline });
+        parted(ledBy(key.slice(keys.partingPrefix.length)), JSON.parse(value) as Generation);
       }
     },
     ended,

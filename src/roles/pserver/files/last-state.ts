@@ -1,5 +1,11 @@
 /** What an owner of units saved last. */
-import { type Generation, generationSchema, generationsOf, parseEntry } from '../../../checkpoint/registry/entry.ts';
+import {
+  type Generation,
+  generationSchema,
+  generationsOf,
+  parseEntry,
+  shardsIn,
+} from '../../../checkpoint/registry/entry.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import type { Head, Rest } from '../../../cluster/placement/heads.ts';
@@ -9,6 +15,8 @@ import { parseStoreValue } from '../../../core/tasks/state.ts';
 export type FormerState = Pick<Head, 'primary' | 'rest'>;
 
 export interface LastState {
+  /** Of which shards: of all that were asked for, or of some, when the parting snapshot lacks the others. */
+  readonly shards: readonly number[];
   /** Of which index the files are. */
   readonly index: number;
   /** The files, best first. */
@@ -25,26 +33,33 @@ export interface LastState {
 
 /**
  * Only heads decide what is exact: the file that they name in `rest`, or the parting snapshot of the primary that they
- * name, which it announced after it had lost its index.
+ * name, which it announced after it had lost its index. The primary may have lost it while it took some of the shards,
+ * which then are not in the snapshot: it never served them, and what it would have found is their last state still.
  */
-export async function lastState(context: RoleContext, { primary, rest }: FormerState): Promise<LastState> {
+export async function lastState(
+  context: RoleContext,
+  { primary, rest }: FormerState,
+  shards: readonly number[],
+): Promise<LastState> {
   const { keys, store } = context;
   const partingKey = keys.parting(BigInt(primary.token));
   const announced = await retryStore(context, () => store.get(partingKey));
-  const index = announced === undefined ? (rest?.index ?? primary.index) : primary.index;
+  const partedAt = announced?.modRevision ?? 0n;
+  const parting = announced && parseStoreValue(generationSchema, partingKey, announced.value);
+  const parted = parting === undefined ? [] : shardsIn(parting, shards);
+  const isParted = parted.length > 0;
+  const index = isParted ? primary.index : (rest?.index ?? primary.index);
   const key = keys.checkpoint(index);
   const published = await retryStore(context, () => store.get(key));
   const { entry, complaint } = parseEntry(key, published);
   const before = entry === undefined ? [] : generationsOf(entry);
-  // Newer than what the primary may have found in `rest` when it took the units.
-  if (announced !== undefined) {
-    const parting: Generation = parseStoreValue(generationSchema, partingKey, announced.value);
-    const partedAt = announced.modRevision;
-    return { index, complaint, generations: [parting, ...before], exact: true, parting, partedAt };
+  // Newer than what the primary may have found in `rest` when it took the shards.
+  if (parting !== undefined && isParted) {
+    return { shards: parted, index, complaint, generations: [parting, ...before], exact: true, parting, partedAt };
   }
   const { generations, exact } =
     rest === undefined ? { generations: before, exact: false } : restingFirst(before, rest);
-  return { index, complaint, generations, exact, parting: undefined, partedAt: 0n };
+  return { shards, index, complaint, generations, exact, parting: undefined, partedAt };
 }
 
 function restingFirst(published: readonly Generation[], { uuid }: Rest): Pick<LastState, 'generations' | 'exact'> {

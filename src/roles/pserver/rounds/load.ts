@@ -76,7 +76,8 @@ async function loadLastState(
   const { index, generations, exact, complaint, parting } = found;
   if (complaint !== undefined) log.error(complaint);
   const [newest] = generations;
-  if (newest?.round === undefined || !exact || newest.timeline !== String(cut.timeline)) return undefined;
+  const isAll = found.shards.length === options.shards.length;
+  if (newest?.round === undefined || !exact || !isAll || newest.timeline !== String(cut.timeline)) return undefined;
   try {
     const loaded = await loadFile(options, index, newest, newest.round);
     // A parting snapshot is in no entry, where it could be found again.
@@ -92,7 +93,7 @@ async function loadLastState(
 async function lookForAny(options: LoadRoundsOptions, former: FormerState, cut: Cut): Promise<Look<LastState>> {
   const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(context, former);
+  const state = await lastState(context, former, options.shards);
   const { index, generations } = state;
   const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
   const published = [...generations, ...ofCuts];

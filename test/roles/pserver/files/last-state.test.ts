@@ -11,6 +11,8 @@ const uuidOf = (number: number): string => `00000000-0000-4000-8000-${String(num
 const fileOf = (number: number) => ({ uuid: uuidOf(number), md5: '0'.repeat(32), timestamp: number, clean: true });
 const PRIMARY = { index: 1, token: '7' };
 
+const SHARDS = [0, 1, 2, 3];
+
 async function lookFor(former: FormerState, values: Readonly<Record<string, object>>) {
   const clock = new FakeClock();
   const store = new MemoryStore(new MemoryStoreData({ clock }));
@@ -18,7 +20,7 @@ async function lookFor(former: FormerState, values: Readonly<Record<string, obje
     await store.txn({ if: [], then: [{ put: key, value: JSON.stringify(value) }] });
   }
   const context = { store, keys, host: { clock, log: SILENT }, stop: new AbortController().signal };
-  const { generations, ...found } = await lastState(context as unknown as RoleContext, former);
+  const { generations, ...found } = await lastState(context as unknown as RoleContext, former, SHARDS);
   return { ...found, uuids: generations.map(({ uuid }) => uuid) };
 }
 
@@ -49,6 +51,18 @@ it('is the parting snapshot of the primary, which may have applied more than wha
   const rest = { index: 1, uuid: uuidOf(3) };
   const found = await lookFor({ primary: PRIMARY, rest }, { ...ENTRY, [keys.parting(7n)]: fileOf(5) });
   expect(found).toMatchObject({ exact: true, parting: { uuid: uuidOf(5) }, uuids: [uuidOf(5), uuidOf(3), uuidOf(2)] });
+});
+
+const partedWith = (shards: string) => ({ ...fileOf(5), shards: [{ epoch: 1, seq: [0, 0], shards }] });
+
+it('is the parting snapshot of only those shards that it has: the primary never held the others', async () => {
+  const entry = { [keys.checkpoint(4)]: fileOf(9) };
+  const former = { primary: PRIMARY, rest: { index: 4, uuid: uuidOf(9) } };
+  const some = await lookFor(former, { ...ENTRY, ...entry, [keys.parting(7n)]: partedWith('0,2') });
+  expect(some).toMatchObject({ shards: [0, 2], index: 1, exact: true, parting: { uuid: uuidOf(5) } });
+  const none = await lookFor(former, { ...ENTRY, ...entry, [keys.parting(7n)]: partedWith('8') });
+  expect(none).toMatchObject({ shards: SHARDS, index: 4, exact: true, parting: undefined, uuids: [uuidOf(9)] });
+  expect(none.partedAt).toBeGreaterThan(0n);
 });
 
 it('is nothing when there is no file', async () => {
