@@ -24,9 +24,13 @@ export function answerAfter<T>(lease: Lease, wait: Promise<void> | undefined, an
   });
 }
 
-/** Throws `StalePlacement` when the trainer believes this pserver to hold another set of shards. */
+/**
+ * Throws `StalePlacement` when the sender believes this pserver to hold another set of shards, and whenever it holds
+ * none: what it would answer for them, as that no task has begun, would be about nothing.
+ */
 export function checkStamp(shards: { readonly stamp: PlacementStamp }, claimed: PlacementStamp): void {
   const { stamp } = shards;
+  if (stamp.shards === 0) throw new PaddletError('StalePlacement', 'this pserver holds no shards');
   if (sameStamp(claimed, stamp)) return;
   throw new PaddletError('StalePlacement', `the placement here is ${textOf(stamp)}, not ${textOf(claimed)}`);
 }

@@ -177,6 +177,16 @@ it('refuses what is meant for another pserver, which may have had this address b
   expect(await ask(position(PLACEMENT))).toMatchObject({ type: 'position', next: [0] });
 });
 
+it('answers nothing about no shards, as while another pserver has all units', async () => {
+  for (const unit of [0, 1]) shards.remove(unit);
+  const none = { ...JOB, placement: shards.stamp };
+  expect(none.placement.shards).toBe(0);
+  const refused = { code: 'StalePlacement', action: 'refresh' };
+  await expect(ask({ type: 'account', ...none })).rejects.toMatchObject(refused);
+  await expect(ask({ type: 'position', ...none, tasks: [{ pass: 0, task: 0 }] })).rejects.toMatchObject(refused);
+  await expect(ask({ ...push(), ...none } as RequestHeader)).rejects.toMatchObject(refused);
+});
+
 it('refuses a checkpoint that means no placement: that is for the master of a job in sync mode', async () => {
   await expect(ask({ type: 'checkpoint', ...JOB, final: false })).rejects.toMatchObject({ code: 'BadMessage' });
 });
