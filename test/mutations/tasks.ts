@@ -95,6 +95,20 @@ export const TASKS: readonly Mutation[] = [
     tests: ['test/checkpoint/registry/publish.test.ts'],
   },
   {
+    rule: 'a pserver holds no shards: it answers nothing about them',
+    file: 'src/roles/pserver/checks.ts',
+    find: 'if (stamp.shards === 0)',
+    replace: 'if (Number.isNaN(stamp.shards))',
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
+    rule: 'files of units that another pserver has taken are not waited for',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: '!group.every((orphan) => orphans.isOrphan(orphan));',
+    replace: 'group.length === 0;',
+    tests: ['test/sim/sim.test.ts'],
+  },
+  {
     rule: 'an older generation is not the last state',
     file: 'src/roles/pserver/tasks/load-former.ts',
     find: 'exact && age === 0;',

@@ -24,4 +24,6 @@ export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
     why: 'units that a pserver had not yet loaded when it lost its index were repaired, all of its others too',
   },
   { seed: 70643, why: 'a pserver ended without a file of units that it had never loaded, which is not its fault' },
+  { seed: 81620, why: 'a starting pserver waited for files out of its reach after another one had taken their units' },
+  { seed: 81091, why: 'a pserver that held no shards answered that no task had begun' },
 ];

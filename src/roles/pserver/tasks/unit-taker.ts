@@ -51,7 +51,7 @@ export class UnitTaker {
     for (let failures = 0; ; failures++) {
       const due = this.#due();
       if (due.length === 0) return;
-      if (!(await this.#take(due, stopSignal))) await this.#backOff(failures);
+      if (!(await this.#takeWhileOrphans(due, stopSignal))) await this.#backOff(failures);
     }
   }
 
@@ -80,7 +80,7 @@ export class UnitTaker {
   }
 
   #begin(group: readonly OrphanHead[], onGained: () => void): void {
-    const taking = this.#takeWhileOrphans(group, onGained)
+    const taking = this.#takeOrBackOff(group, onGained)
       .catch(unlessStopped(this.#stopped.signal, this.#options.onFatal))
       .finally(() => {
         for (const { unit } of group) this.#taking.delete(unit);
@@ -89,17 +89,25 @@ export class UnitTaker {
     for (const { unit } of group) this.#taking.set(unit, taking);
   }
 
-  /** Their files may be out of reach for this pserver: they are given up when another pserver has taken them. */
-  async #takeWhileOrphans(group: readonly OrphanHead[], onGained: () => void): Promise<void> {
+  async #takeOrBackOff(group: readonly OrphanHead[], onGained: () => void): Promise<void> {
+    const isAll = await this.#takeWhileOrphans(group, this.#stopped.signal);
+    if (group.some(({ unit }) => this.#options.shards.heads.of(unit) !== undefined)) onGained();
+    if (!isAll) await this.#backOff(0);
+  }
+
+  /**
+   * Their files may be out of reach for this pserver: they are given up when another pserver has taken any of them.
+   * False when some of them were not taken.
+   */
+  async #takeWhileOrphans(group: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     const { orphans } = this.#options;
     const hasOwner = (): boolean => !group.every((orphan) => orphans.isOrphan(orphan));
-    const gone = abortOnChange(orphans.view, hasOwner, this.#stopped.signal);
+    const gone = abortOnChange(orphans.view, hasOwner, signal);
     try {
-      const isAll = await this.#take(group, AbortSignal.any([this.#stopped.signal, gone.signal]));
-      if (group.some(({ unit }) => this.#options.shards.heads.of(unit) !== undefined)) onGained();
-      if (!isAll) await this.#backOff(0);
+      return await this.#take(group, AbortSignal.any([signal, gone.signal]));
     } catch (error) {
-      if (!gone.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+      if (signal.aborted || !gone.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+      return false;
     } finally {
       gone.release();
     }
