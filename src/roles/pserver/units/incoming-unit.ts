@@ -79,7 +79,7 @@ export class IncomingUnit {
         );
         break;
       case 'close':
-        for (const { pass, task, records } of update.tasks) this.#ledgers.close(pass, task, records);
+        for (const { pass, task, records } of update.tasks) this.#close(pass, task, records);
         break;
       default:
         unreachable(update);
@@ -123,6 +123,11 @@ export class IncomingUnit {
     parameters.push(sparse, dense, actions, rateScale);
     this.#ledgers.advance(push);
     for (const shard of applying) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+  }
+
+  /** As `OwnedShards.close`: a place in the order of each shard in which the task was open. */
+  #close(pass: number, task: number, records: number): void {
+    for (const shard of this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
   }
 
   /** The ledgers came with the shards, so they want what the source has applied, and nothing else. */
