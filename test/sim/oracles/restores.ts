@@ -96,11 +96,11 @@ export function restores(world: World): Oracle {
     if (claim?.hasRaised === true) return;
     // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
     if (world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline) return;
-    const parting = world.get(keys.parting(BigInt(last.primary.token)));
+    const parting = partingWith(unit, last.primary.token);
     if (parting !== undefined) {
       // In sync mode the next owner does not publish the snapshot again.
       if (world.mode === 'sync' || last.primary.index !== indexOf(process)) saved.delete(unit);
-      else if (!names(entryOf(indexOf(process)), (JSON.parse(parting.value) as { uuid: string }).uuid)) {
+      else if (!names(entryOf(indexOf(process)), parting.uuid)) {
         world.violated(`${process.name} took ${key}, but no entry names the parting snapshot of its former owner`);
       }
     } else if (last.rest === undefined) {
@@ -125,8 +125,13 @@ export function restores(world: World): Oracle {
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
   function parted(led: readonly number[], file: Generation): void {
-    const has = coveredShards(file.shards!)!;
-    for (const unit of led) if (has.has(unit)) saved.set(unit, { timeline: Number(file.timeline) });
+    for (const unit of led) if (isIn(file, unit)) saved.set(unit, { timeline: Number(file.timeline) });
+  }
+
+  function partingWith(unit: number, token: string): Generation | undefined {
+    const found = world.get(keys.parting(BigInt(token)));
+    const file = found && (JSON.parse(found.value) as Generation);
+    return file !== undefined && isIn(file, unit) ? file : undefined;
   }
 
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
@@ -169,6 +174,9 @@ export function restores(world: World): Oracle {
     },
   };
 }
+
+/** The first shard of a unit has its number. */
+const isIn = ({ shards }: Generation, unit: number): boolean => coveredShards(shards!)!.has(unit);
 
 const names = (entry: CheckpointEntry | undefined, uuid: string): boolean =>
   entry !== undefined && generationsOf(entry).some((one) => one.uuid === uuid);
