@@ -16,7 +16,6 @@ import {
   taskRef,
 } from './fields.ts';
 import { HOT_MESSAGES } from './hot-messages.ts';
-import { moveMessages } from './unit-moves.ts';
 
 const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
 
@@ -160,11 +159,4 @@ const digests = {
   ),
 };
 
-export const pserverMessages = {
-  ...hot,
-  ...syncMode,
-  ...ledgers,
-  ...checkpointAndAccount,
-  ...digests,
-  ...moveMessages,
-};
+export const pserverMessages = { ...hot, ...syncMode, ...ledgers, ...checkpointAndAccount, ...digests };

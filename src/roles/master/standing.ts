@@ -20,8 +20,14 @@ export type Standing = {
   | { readonly kind: 'continued'; readonly record: JobRecord }
 );
 
+/** How a master asks: the number of pservers changes while masters run, and `/ps_desired` says what it is. */
+export const standingOfMaster = (context: StoreContext, job: Job): Promise<Standing> =>
+  find(context, job, [...FREE, PSERVERS]);
+
 /** Throws `JobConflict` when the job in the store has other settings than only fewer passes. */
-export async function standingOf(context: StoreContext, job: Job): Promise<Standing> {
+export const standingOf = (context: StoreContext, job: Job): Promise<Standing> => find(context, job, FREE);
+
+async function find(context: StoreContext, job: Job, free: readonly string[]): Promise<Standing> {
   const { store, keys } = context;
   const gets = [keys.job, keys.psDesired, keys.passesDesired, keys.result].map((get) => ({ get }));
   const { results } = await retryStore(context, () => store.txn({ if: [], then: gets }));
@@ -30,7 +36,7 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
   const resultRevision = entry?.modRevision ?? 0n;
   if (record === undefined) return { kind: 'new', resultRevision };
   const end = entry && parseJobEnd(entry.key, entry.value);
-  const wanted = compare(record.job, job, end);
+  const wanted = compare(record.job, job, { end, free });
   if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
   if (end !== undefined) return { kind: 'ended', end, resultRevision };
   return { kind: 'unfinished', record, resultRevision };
@@ -38,16 +44,25 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
 
 /** Throws `JobConflict` when they differ, in the number of passes too. */
 export function refuseDifferences(before: Job, now: Job): void {
-  const differences = differencesOf(before, now);
+  const differences = differencesOf(before, now, FREE);
   if (differences.length > 0) throw conflict(before, differences, undefined);
 }
 
-// How many trainers a launcher starts is not part of the job: they come and go at any time.
-const differencesOf = (before: Job, now: Job): JobDifference[] =>
-  diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
+const PSERVERS = 'cluster.pservers';
+/** How many trainers a launcher starts is not part of the job: they come and go at any time. */
+const FREE: readonly string[] = ['cluster.trainers'];
 
-function compare(before: Job, now: Job, end: JobEnd | undefined): 'same' | 'morePasses' {
-  const differences = differencesOf(before, now);
+const differencesOf = (before: Job, now: Job, free: readonly string[]): JobDifference[] =>
+  diffJobs(before, now).filter(({ field }) => !free.includes(field));
+
+interface Compared {
+  readonly end: JobEnd | undefined;
+  /** Fields that may differ. */
+  readonly free: readonly string[];
+}
+
+function compare(before: Job, now: Job, { end, free }: Compared): 'same' | 'morePasses' {
+  const differences = differencesOf(before, now, free);
   if (differences.length === 0) return 'same';
   const isRaised = now.training.passes > before.training.passes;
   const hasFailed = end !== undefined && 'failure' in end;
@@ -69,7 +84,6 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
 }
 
 const PASSES = 'training.passes';
-const PSERVERS = 'cluster.pservers';
 /** The number in the store may be that of a restore, which does not change the job file. */
 const asRestored = ({ before }: JobDifference): string =>
   `after \`paddlet restore --pservers ${before}\` add --set ${PSERVERS}=${before}; otherwise `;
