@@ -1,7 +1,7 @@
 /** What the store has of a job when a process brings the job file: nothing yet, work to go on with, or its end. */
 import { PaddletError } from '../../base/errors.ts';
 import type { StoreContext } from '../../cluster/context.ts';
-import { type JobRecord, recordIn } from '../../cluster/job/job-record.ts';
+import { type JobRecord, parseJobRecord, recordIn } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs, type JobDifference } from '../../job/diff-jobs.ts';
@@ -30,16 +30,23 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
   const resultRevision = entry?.modRevision ?? 0n;
   if (record === undefined) return { kind: 'new', resultRevision };
   const end = entry && parseJobEnd(entry.key, entry.value);
-  const wanted = compare(record.job, job, end);
+  const published = parseJobRecord(keys.job, results[0]!.value).job.cluster.pservers;
+  const wanted = compare(record.job, withPresentSizes(job, record.job, published), end);
   if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
   if (end !== undefined) return { kind: 'ended', end, resultRevision };
   return { kind: 'unfinished', record, resultRevision };
 }
 
-/** Throws `JobConflict` when they differ, in the number of passes too. */
+/** Throws `JobConflict` when they differ, in the number of passes too; not in sizes, which change while a job runs. */
 export function refuseDifferences(before: Job, now: Job): void {
-  const differences = differencesOf(before, now);
+  const differences = differencesOf(before, withPresentSizes(now, before, now.cluster.pservers));
   if (differences.length > 0) throw conflict(before, differences, undefined);
+}
+
+/** A job file need not follow `paddlet resize` and `paddlet restore`: it may have the number of the start. */
+function withPresentSizes(job: Job, present: Job, published: number): Job {
+  if (job.cluster.pservers !== published) return job;
+  return { ...job, cluster: { ...job.cluster, pservers: present.cluster.pservers } };
 }
 
 // How many trainers a launcher starts is not part of the job: they come and go at any time.
@@ -59,20 +66,20 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
   const lines = differences.map(
     ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
   );
-  const restored = differences.find(({ field }) => field === PSERVERS);
+  const resized = end === undefined ? differences.find(({ field }) => field === PSERVERS) : undefined;
   const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
   return new PaddletError('JobConflict', `${whatItIs(job, end)} with other settings:\n${lines.join('\n')}`, {
     hint: fewer
       ? tooFew(job, end)
-      : `${restored === undefined ? '' : asRestored(restored)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
+      : `${resized === undefined ? '' : asResized(resized)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
   });
 }
 
 const PASSES = 'training.passes';
 const PSERVERS = 'cluster.pservers';
-/** The number in the store may be that of a restore, which does not change the job file. */
-const asRestored = ({ before }: JobDifference): string =>
-  `after \`paddlet restore --pservers ${before}\` add --set ${PSERVERS}=${before}; otherwise `;
+/** The number of pservers is changed while the job runs, not by its file. */
+const asResized = ({ after }: JobDifference): string =>
+  `to change the number, start the job as it is and use \`paddlet resize --pservers ${after}\`; otherwise `;
 const ELSE = 'give the job another name, or start it again (run --fresh)';
 const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
 
