@@ -1,6 +1,6 @@
 /**
- * `/trainers_desired`: how many trainers `paddlet run` keeps running. The key is missing while that is the number in the
- * job file.
+ * `/trainers_desired`: how many trainers `paddlet run` keeps running. The key is missing while that is the number in
+ * the job file.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';

@@ -1,4 +1,4 @@
-/** How many pservers and trainers a run keeps: `/ps_desired` and `/trainers_desired`, which `paddlet resize` changes. */
+/** How many pservers and trainers a run keeps: `/ps_desired` and `/trainers_desired`, which a resize changes. */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
 import { parseTrainersDesired } from '../../cluster/job/trainers-desired.ts';

@@ -88,7 +88,7 @@ describe('a run that is resized', () => {
     expect(await finish('trainer 0', 'trainer 1', 'pserver 0', 'pserver 1', 'master')).toEqual({ how: 'done' });
   });
 
-  it('down asks trainers to leave; pservers leave by themselves; nobody is started again or stops the others', async () => {
+  it('down asks trainers to leave; pservers leave by themselves; none is started again', async () => {
     await resize('pserver 0', 'pserver 1', 'trainer 0', 'trainer 1');
     events.length = 0;
     await resize('pserver 0', 'trainer 0');
@@ -154,7 +154,7 @@ describe('a process that knows of a resize before its launcher', () => {
   it.each([
     ['leaves', LEFT],
     ['is refused at its start', USAGE],
-  ])('%s, and stops nobody', async (_, how) => {
+  ])('%s, and stops no other', async (_, how) => {
     await resize('pserver 0', 'pserver 1', 'trainer 0');
     inStore = ['master', 'pserver 0', 'trainer 0'];
     await end('pserver 1', how);
