@@ -20,8 +20,23 @@ export type Standing = {
   | { readonly kind: 'continued'; readonly record: JobRecord }
 );
 
-/** Throws `JobConflict` when the job in the store has other settings than only fewer passes. */
-export async function standingOf(context: StoreContext, job: Job): Promise<Standing> {
+/** How a master asks: the number of pservers changes while masters run, and `/ps_desired` says what it is. */
+export const standingOfMaster = (context: StoreContext, job: Job): Promise<Standing> =>
+  find(context, job, () => [...FREE, PSERVERS]);
+
+/**
+ * Throws `JobConflict` when the job in the store has other settings than only fewer passes. A job file need not follow
+ * `paddlet resize` and `paddlet restore`: it may have the number of pservers of the start.
+ */
+export const standingOf = (context: StoreContext, job: Job): Promise<Standing> =>
+  find(context, job, (published) => (job.cluster.pservers === published ? [...FREE, PSERVERS] : FREE));
+
+/** `freeOf`: the fields that may differ, for the number of pservers that the job was published with. */
+async function find(
+  context: StoreContext,
+  job: Job,
+  freeOf: (published: number) => readonly string[],
+): Promise<Standing> {
   const { store, keys } = context;
   const gets = [keys.job, keys.psDesired, keys.passesDesired, keys.result].map((get) => ({ get }));
   const { results } = await retryStore(context, () => store.txn({ if: [], then: gets }));
@@ -30,8 +45,8 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
   const resultRevision = entry?.modRevision ?? 0n;
   if (record === undefined) return { kind: 'new', resultRevision };
   const end = entry && parseJobEnd(entry.key, entry.value);
-  const published = parseJobRecord(keys.job, results[0]!.value).job.cluster.pservers;
-  const wanted = compare(record.job, withPresentSizes(job, record.job, published), end);
+  const { pservers: published } = parseJobRecord(keys.job, results[0]!.value).job.cluster;
+  const wanted = compare(record.job, job, { end, free: freeOf(published) });
   if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
   if (end !== undefined) return { kind: 'ended', end, resultRevision };
   return { kind: 'unfinished', record, resultRevision };
@@ -39,22 +54,25 @@ export async function standingOf(context: StoreContext, job: Job): Promise<Stand
 
 /** Throws `JobConflict` when they differ, in the number of passes too; not in sizes, which change while a job runs. */
 export function refuseDifferences(before: Job, now: Job): void {
-  const differences = differencesOf(before, withPresentSizes(now, before, now.cluster.pservers));
+  const differences = differencesOf(before, now, [...FREE, PSERVERS]);
   if (differences.length > 0) throw conflict(before, differences, undefined);
 }
 
-/** A job file need not follow `paddlet resize` and `paddlet restore`: it may have the number of the start. */
-function withPresentSizes(job: Job, present: Job, published: number): Job {
-  if (job.cluster.pservers !== published) return job;
-  return { ...job, cluster: { ...job.cluster, pservers: present.cluster.pservers } };
+const PSERVERS = 'cluster.pservers';
+/** How many trainers a launcher starts is not part of the job: they come and go at any time. */
+const FREE: readonly string[] = ['cluster.trainers'];
+
+const differencesOf = (before: Job, now: Job, free: readonly string[]): JobDifference[] =>
+  diffJobs(before, now).filter(({ field }) => !free.includes(field));
+
+interface Compared {
+  readonly end: JobEnd | undefined;
+  /** Fields that may differ. */
+  readonly free: readonly string[];
 }
 
-// How many trainers a launcher starts is not part of the job: they come and go at any time.
-const differencesOf = (before: Job, now: Job): JobDifference[] =>
-  diffJobs(before, now).filter(({ field }) => field !== 'cluster.trainers');
-
-function compare(before: Job, now: Job, end: JobEnd | undefined): 'same' | 'morePasses' {
-  const differences = differencesOf(before, now);
+function compare(before: Job, now: Job, { end, free }: Compared): 'same' | 'morePasses' {
+  const differences = differencesOf(before, now, free);
   if (differences.length === 0) return 'same';
   const isRaised = now.training.passes > before.training.passes;
   const hasFailed = end !== undefined && 'failure' in end;
@@ -76,7 +94,6 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
 }
 
 const PASSES = 'training.passes';
-const PSERVERS = 'cluster.pservers';
 /** The number of pservers is changed while the job runs, not by its file. */
 const asResized = ({ after }: JobDifference): string =>
   `to change the number, start the job as it is and use \`paddlet resize --pservers ${after}\`; otherwise `;

@@ -1,7 +1,7 @@
 /** A job file meets what is in the store: the same job, one with more passes, or another. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../../../src/job/schema.ts';
-import { standingOf } from '../../../src/roles/master/standing.ts';
+import { standingOf, standingOfMaster } from '../../../src/roles/master/standing.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Op } from '../../../src/store/store.ts';
 import { aJob, aResult, finishing, publishing, recordOf } from '../../cluster/job/stored-job.ts';
@@ -132,5 +132,18 @@ describe('the number of pservers, which `paddlet resize` and `paddlet restore` c
       message: expect.stringContaining('cluster.pservers: 3 → 5'),
       hint: expect.stringContaining('use `paddlet resize --pservers 5`'),
     });
+  });
+});
+
+describe('another number of pservers than the job has now', () => {
+  beforeEach(() => write(...publishing(keys(), recordOf(aJob({ pservers: 3 })))));
+
+  it('is nothing to a master, which may have been started before the number changed', async () => {
+    const found = await standingOfMaster(process.context, aJob({ pservers: 2 }));
+    expect(found).toMatchObject({ kind: 'unfinished', record: { job: { cluster: { pservers: 3 } } } });
+  });
+
+  it('does not make up for other settings', async () => {
+    await expect(standingOfMaster(process.context, changed)).rejects.toMatchObject({ code: 'JobConflict' });
   });
 });
