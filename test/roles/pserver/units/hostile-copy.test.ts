@@ -1,4 +1,4 @@
-/** Whatever a source sends, the copy at the target takes it or refuses it: no process ends, and the memory comes back. */
+/** Whatever a source sends, the copy at the target takes or refuses it: no process ends, and the memory is freed. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
@@ -39,8 +39,8 @@ const floats = fc
 const ids = fc.array(fc.oneof(few.map(BigInt), fc.bigInt(0n, 2n ** 64n - 1n)), { maxLength: 4 });
 const idBytes = ids.map((all) => bytesOf(BigUint64Array.from(all)));
 const words = fc.array(few, { maxLength: 4 }).map((all) => bytesOf(Uint32Array.from(all)));
-const any = fc.uint8Array({ maxLength: 9 });
-const segment = fc.oneof(floats, idBytes, words, any);
+const raw = fc.uint8Array({ maxLength: 9 });
+const segment = fc.oneof(floats, idBytes, words, raw);
 
 const ledger = fc
   .record({
