@@ -57,6 +57,13 @@ export function acknowledgedPushes(world: World): Oracle {
 export function acknowledgedVersions(world: World): Oracle {
   const highest = new Map<string, number>();
   return {
+    wrote({ process, key, before }) {
+      if (process.role !== 'pserver' || before === undefined || !key.startsWith(world.keys.headsPrefix)) return;
+      const { primary } = JSON.parse(before.value) as Head;
+      // It takes units of a pserver that was a round behind.
+      if (primary.index === indexOf(process)) return;
+      for (const name of highest.keys()) if (name.startsWith(`${indexOf(process)}/`)) highest.delete(name);
+    },
     answered(answered) {
       const named = versionIn(answered);
       if (named === undefined) return;

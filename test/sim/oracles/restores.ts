@@ -78,7 +78,8 @@ export function restores(world: World): Oracle {
     if (claim === undefined) return;
     claim.hasRaised = true;
     // What it takes later, of those that do not come back, may have been saved after it had looked.
-    const isFirst = world.mode === 'sync' ? timelineNow() <= claim.timeline + 1 : ledBy(claim.token).length === 0;
+    const isOfClaim = world.mode === 'async' || timelineNow() <= claim.timeline + 1;
+    const isFirst = isOfClaim && ledBy(claim.token).length === 0;
     if (!claim.wasSaved || !isFirst) return;
     world.violated(`${process.name} raised the ${what} although the last state of its shards was saved`);
   }

@@ -2,7 +2,7 @@
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { versionIn } from './acknowledged.ts';
-import { type Answered, indexOf, type Oracle, type World } from './oracle.ts';
+import { type Answered, indexOf, type Oracle, primaries, type World } from './oracle.ts';
 
 /** A life of a pserver in one timeline. */
 interface Stay {
@@ -14,7 +14,7 @@ interface Stay {
 }
 
 export function rounds(world: World): Oracle {
-  const { keys, pservers } = world;
+  const { keys } = world;
   /** By timeline: the round that it began at. */
   const starts = new Map<number, number>([[0, 0]]);
   /** By timeline and pserver: a version that every role can know it to have reached. */
@@ -49,7 +49,7 @@ export function rounds(world: World): Oracle {
   function tookLane({ client, server, request }: Answered): void {
     if (request.type !== 'pushLane') return;
     const { timeline, round } = request;
-    for (let index = 0; index < pservers; index++) {
+    for (const index of primaries(world)) {
       const version = reachedBy(timeline, index);
       if (version >= round) continue;
       if (client.role === 'stranger') {
