@@ -1,7 +1,7 @@
 /**
  * Sync mode: the exact last state of units, as their former owner left it on a clean stop or when it parted. All of a
  * timeline happens within one round of any unit, so a last state of the current timeline is next to where the others
- * are: nobody has to go back for it.
+ * are: no pserver has to go back for it.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { FilePlace } from '../../../checkpoint/file/paths.ts';

@@ -246,7 +246,8 @@ class RoundService implements ShardService {
   }
 
   /**
-   * The state, once nothing is being taken and the shards are at a cut. Throws `LeaseGone` when the index is lost before, or what `#broken` says.
+   * The state, once nothing is being taken and the shards are at a cut. Throws `LeaseGone` when the index is lost
+   * before, or what `#broken` says.
    */
   async #settled(): Promise<TimelineState> {
     const { lease } = this.#options;

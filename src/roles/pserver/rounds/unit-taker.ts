@@ -4,8 +4,8 @@
  * timeline, and then it joins as the cut has it.
  *
  * It also joins from a cut that all went back to for another reason, when it had no primary since before: without the
- * unit nobody has gone beyond the first round after the cut, which is next to it. So the timeline is raised once for all
- * units that are without a primary at a time, not once for each pserver that takes some.
+ * unit no other one has gone beyond the first round after the cut, which is next to it. So the timeline is raised once
+ * for all units that are without a primary at a time, not once for each pserver that takes some.
  */
 import { backoffMs, pause } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -144,7 +144,7 @@ export class RoundTaker {
     if (since < cut.timeline) return loadCut(options, cut, shards);
     if (since === cut.timeline) {
       const [former] = formerUnits(alike);
-      // Without a unit that never had a primary nobody can have gone beyond round 0.
+      // Without a unit that never had a primary none can have gone beyond round 0.
       if (former === undefined && cut.round === 0) return loadInitial(options, shards);
       const exact = former && (await loadLast(options, former, cut));
       if (exact !== undefined) return exact;

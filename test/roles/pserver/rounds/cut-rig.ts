@@ -1,4 +1,4 @@
-/** A store and a disk with the files of a cut, of two pservers with two units each, and what a third one loads of it. */
+/** A store and a disk with the files of a cut, of two pservers with two units each; a third one loads them. */
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import type { Cut, CutFile } from '../../../../src/checkpoint/registry/cut.ts';
 import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';

@@ -69,7 +69,7 @@ async function takeUntilSeen(due: readonly OrphanHead[]): Promise<void> {
   await taking;
 }
 
-it('a unit in its exact last state joins where it is, and nobody goes back', async () => {
+it('a unit in its exact last state joins where it is, and no pserver goes back', async () => {
   const { uuid } = await rig.save(1, [2, 3], ROUND + 2, TIMELINE);
   await taker.take(state, orphansOf([2, 3], { index: 1, uuid }), SIGNAL);
   expect(rig.cut().timeline).toBe(TIMELINE);
@@ -130,7 +130,7 @@ it('a timeline that rose before the unit lost its primary does not count', async
   expect([rig.cut().timeline, joined]).toEqual([TIMELINE + 2, []]);
 });
 
-it('a unit whose owner is alive after all is not taken, and nobody goes back for it', async () => {
+it('a unit whose owner is alive after all is not taken, and no pserver goes back for it', async () => {
   rig.put(rig.keys.ps(1), 'localhost:1');
   const token = String(rig.data.get(rig.keys.ps(1))!.createRevision);
   const [one] = orphansOf([2]);
@@ -142,7 +142,7 @@ it('a unit whose owner is alive after all is not taken, and nobody goes back for
   expect([rig.cut().timeline, joined]).toEqual([TIMELINE, []]);
 });
 
-it('a unit that never had a primary starts at round 0 while nobody is beyond it', async () => {
+it('a unit that never had a primary starts at round 0 while no other one is beyond it', async () => {
   rig.putCut({ timeline: TIMELINE, round: 0, files: [] });
   await taker.take(state, [{ unit: 1, modRevision: 0n, head: undefined }], SIGNAL);
   expect([rig.cut().timeline, unitsJoined()]).toEqual([TIMELINE, [1]]);
