@@ -1,4 +1,4 @@
-/** A whole move over connections that break at any time: the unit goes over with all updates, or stays, with all too. */
+/** A whole move over connections that break at any time: the unit goes over, or stays, with all its updates. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
@@ -106,7 +106,7 @@ class World {
     for (const connection of [...this.network.connections]) connection.sever(true, true);
   }
 
-  /** Of whoever leads it. */
+  /** At the pserver that leads the unit. */
   rows(): unknown {
     const shards = this.outcome === 'moved' ? this.target : this.source;
     return [1, 3].map((shard) => {
