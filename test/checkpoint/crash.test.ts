@@ -5,6 +5,7 @@ import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts
 import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
 import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
+import { keysOf } from '../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { createSimulatedDisk, DiskCrash, type SimulatedDisk } from '../simulated-disk.ts';
@@ -12,8 +13,10 @@ import { FakeClock, put } from '../store/support.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from './fixture.ts';
 
 const FOLDER = '/data/checkpoints/1';
-const KEY = '/checkpoints/1';
-const PS = '/ps/1';
+const keys = keysOf('');
+const KEY = keys.checkpoint(PLACE.index);
+const PS = keys.ps(PLACE.index);
+const readResting = async () => new Set<string>();
 const JOB = jobOf({
   parameters: {
     dense: [{ name: 'w', shape: [40], initializer: { type: 'zeros' } }],
@@ -52,7 +55,7 @@ class Machine {
   save(disk: SimulatedDisk, fence: Fence, number: number, parameters: Parameters = SAVES[number - 1]!) {
     const { store, clock } = this;
     return saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, key: KEY, keep: 1, extentBytes: 600 },
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readResting, extentBytes: 600 },
       meta: metaOf(JOB, { uuid: uuidOf(number), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(number * 100),
@@ -192,7 +195,7 @@ describe('an owner that was stopped and wakes after another took its index', () 
     const { momentOf: moment } = { momentOf: momentOf() };
     let taken: Promise<unknown> | undefined;
     const saving = saveCheckpoint({
-      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, key: KEY, keep: 1 },
+      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, keys, keep: 1, readResting },
       folder: PLACE.folder,
       meta: metaOf(JOB, { uuid: uuidOf(1), token: old.token }),
       shards: parameters.shards(),

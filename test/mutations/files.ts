@@ -67,4 +67,32 @@ export const FILES: readonly Mutation[] = [
     replace: 'savesAtOnce: Number.isNaN(taker.taken.warm.length),',
     tests: ['test/sim/warm-start.test.ts'],
   },
+  {
+    rule: 'a file stays while it has a shard that no newer file of any pserver has',
+    file: 'src/checkpoint/registry/retention.ts',
+    find: 'const isReplaced = left?.every(',
+    replace: 'const isReplaced = left?.some(',
+    tests: ['test/checkpoint/registry/publish.test.ts'],
+  },
+  {
+    rule: 'of two files at one position neither replaces the other',
+    file: 'src/checkpoint/registry/retention.ts',
+    find: 'other.low > high)',
+    replace: 'other.low >= high)',
+    tests: ['test/checkpoint/registry/publish.test.ts'],
+  },
+  {
+    rule: 'a file published later replaces no shard that it has from an earlier epoch',
+    file: 'src/checkpoint/registry/retention.ts',
+    find: '(later.get(shard) ?? -1) >= epoch)',
+    replace: '(later.get(shard) ?? -1) >= Math.min(epoch, 0))',
+    tests: ['test/checkpoint/registry/publish.test.ts'],
+  },
+  {
+    rule: 'the heads of all pservers are asked for files that must stay',
+    file: 'src/roles/pserver/files/resting-files.ts',
+    find: 'parseHead(key, value).rest?.uuid ?? []',
+    replace: '(parseHead(key, value).primary.index === 0 ? parseHead(key, value).rest?.uuid : undefined) ?? []',
+    tests: ['test/roles/pserver/files/resting-files.test.ts'],
+  },
 ];
