@@ -1,6 +1,5 @@
 /** A crash at any operation of the disk: what was published is loadable, and no orphan stays. */
 import { describe, expect, it } from 'vitest';
-import { loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts';
 import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
 import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
@@ -10,7 +9,17 @@ import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { createSimulatedDisk, DiskCrash, type SimulatedDisk } from '../simulated-disk.ts';
 import { FakeClock, put } from '../store/support.ts';
-import { contentOf, emptyParameters, filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from './fixture.ts';
+import {
+  contentOf,
+  emptyParameters,
+  filledParameters,
+  jobOf,
+  loadUsable,
+  metaOf,
+  momentOf,
+  PLACE,
+  uuidOf,
+} from './fixture.ts';
 
 const FOLDER = '/data/checkpoints/1';
 const keys = keysOf('');
@@ -76,8 +85,8 @@ class Machine {
     expect((await removeOrphans(options)).left).toEqual([]);
     expect((await disk.exists(FOLDER)) ? (await disk.list(FOLDER)).sort() : []).toEqual(published.sort());
     if (entry === undefined) return { number: 0, fence };
-    const outcome = await loadNewestUsable(generationsOf(entry), { disk, place: PLACE, expected: JOB, into: LOADED });
-    expect(outcome).toMatchObject({ age: 0, complaints: [] });
+    const outcome = await loadUsable(generationsOf(entry), { disk, place: PLACE, expected: JOB, into: LOADED });
+    expect(outcome).toMatchObject({ complaints: [], parts: [{ file: { generation: { uuid: entry.uuid } } }] });
     const number = Number(BigInt(`0x${entry.uuid.slice(-12)}`));
     expect(contentOf(LOADED, JOB)).toEqual(CONTENTS[number - 1]);
     for (const shard of LOADED.shards()) LOADED.dropShard(shard);

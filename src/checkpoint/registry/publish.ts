@@ -2,6 +2,7 @@
  * Publishes a written file, then deletes the files that it replaced: never in the other order, and never by listing a
  * folder. A writer that lost its ownership can neither publish nor, therefore, delete.
  */
+import type * as z from 'zod';
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -21,6 +22,8 @@ import {
   type ReadEntry,
   readEntry,
 } from './entry.ts';
+import type { PublishedFile } from './newest.ts';
+import type { partingSchema } from './partings.ts';
 import { retain } from './retention.ts';
 
 export interface StoreAccess {
@@ -184,11 +187,9 @@ export async function removeUnpublished(
  * Publishes a snapshot that an owner wrote after it had lost its index. The key is named by the owner's token and has
  * no other writer, so it needs no fence. Returns when the key exists.
  */
-export async function publishParting(
-  options: StoreAccess & { readonly key: string; readonly generation: Generation },
-): Promise<void> {
-  const { store, key, generation } = options;
-  const value = JSON.stringify(generation);
+export async function publishParting(options: StoreAccess & PublishedFile & { readonly key: string }): Promise<void> {
+  const { store, key, index, generation } = options;
+  const value = JSON.stringify({ ...generation, index } satisfies z.infer<typeof partingSchema>);
   const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
   const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
   const { succeeded } = await settle({ ...options, run, happened });

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import { type Generation, generationsOf, readEntry } from '../../../src/checkpoint/registry/entry.ts';
+import { parsePartings } from '../../../src/checkpoint/registry/partings.ts';
 import {
   deleteDropped,
   type PublishOptions,
@@ -294,9 +295,10 @@ describe('a parting snapshot', () => {
     const { store, clock } = world;
     const key = '/paddlet/small/parting/5';
     world.failTxn('StoreUnknownOutcome', true);
-    await world.run(publishParting({ store, clock, key, generation: generation(1) }));
-    expect((await readEntry(store, key)).entry).toMatchObject({ uuid: uuidOf(1), token: '5' });
-    const again = publishParting({ store, clock, key, generation: generation(2) });
+    await world.run(publishParting({ store, clock, key, index, generation: generation(1) }));
+    const { entries } = await store.range({ prefix: keys.partingPrefix });
+    expect(parsePartings(keys.partingPrefix, entries)).toMatchObject([{ index, token: 5n, generation: generation(1) }]);
+    const again = publishParting({ store, clock, key, index, generation: generation(2) });
     await expect(again).rejects.toMatchObject({ code: 'StoreInvalid' });
   });
 });

@@ -105,7 +105,7 @@ export class Snapshots {
    * shards. It needs no fence: it is looked for only while the heads of the shards still name this token.
    */
   async saveParting(): Promise<CheckpointFile> {
-    const { context, fence, folder, shards } = this.#options;
+    const { context, fence, index, folder, shards } = this.#options;
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const meta = this.#metaOf(true);
@@ -117,7 +117,7 @@ export class Snapshots {
     const file = await this.#trouble.save(writing, (written) => written);
     const generation = generationOf(file, meta);
     const onWaiting = storeWaitLogger({ clock, log, store });
-    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
+    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), index, generation });
     failPoint('checkpoint.parted');
     log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
     return file;

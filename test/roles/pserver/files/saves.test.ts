@@ -4,7 +4,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
-import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
 import { type Generation, generationsOf, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { publish } from '../../../../src/checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
@@ -20,6 +19,7 @@ import {
   emptyParameters,
   filledParameters,
   jobOf,
+  loadUsable,
   metaOf,
   momentOf,
   PLACE,
@@ -260,7 +260,7 @@ describe('with a store', () => {
     expect(generationsOf(entry!).map(({ uuid }) => uuid)).toEqual([snapshot.uuid, second.uuid]);
     expect(await disk.exists(`${PLACE.folder}/${PLACE.index}/${first.uuid}`)).toBe(false);
     const into = emptyParameters(JOB);
-    await loadNewestUsable(generationsOf(entry!), { disk, place: PLACE, expected: JOB, into });
+    await loadUsable(generationsOf(entry!), { disk, place: PLACE, expected: JOB, into });
     expect(contentOf(into, JOB)).toEqual(contentOf(filledParameters(JOB, undefined, 3), JOB));
 
     await adoptParting(options, snapshot);
