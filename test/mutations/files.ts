@@ -12,8 +12,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'published files that cannot be found are waited for, in async mode',
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'isForgotten: true } } : { missing };',
-    replace: 'isForgotten: true } } : { answer: { ...state, isForgotten: missing.length > 0 } };',
+    find: 'else return { missing, of: filesOfPserver(index) };',
+    replace: 'else if (filesOfPserver(index).hint.length > 0) forgotten.add(index);',
     tests: ['test/sim/files.test.ts'],
   },
   {
@@ -41,7 +41,7 @@ export const FILES: readonly Mutation[] = [
   {
     rule: "only a file in a pserver's own folder says that the folder was there",
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'files: index === me.index ? uuids : [],',
+    find: 'files: own.map(({ uuid }) => uuid),',
     replace: 'files: uuids,',
     tests: ['test/sim/sim.test.ts'],
   },
@@ -53,11 +53,10 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/files', 'test/sim/sim.test.ts'],
   },
   {
-    rule: 'a shard that the newest file lacks is looked for in those before it',
+    rule: 'a shard whose newest file is not usable is looked for in those before it',
     file: 'src/checkpoint/load/load.ts',
-    find: '    const shards = shardsIn(generation, lost);\n    if (shards.length === 0) continue;',
-    replace:
-      '    const shards = lost;\n    if (shards.length === 0 || shardsIn(generation, lost).length === 0) continue;',
+    find: 'wanted = new Map(loaded.left.map((shard) => [shard, others(shard)]));',
+    replace: 'wanted = new Map(loaded.left.map((shard) => [shard, others(shard).slice(1)]));',
     tests: ['test/checkpoint/file/damage.test.ts'],
   },
   {
@@ -94,5 +93,68 @@ export const FILES: readonly Mutation[] = [
     find: 'parseHead(key, value).rest?.uuid ?? []',
     replace: '(parseHead(key, value).primary.index === 0 ? parseHead(key, value).rest?.uuid : undefined) ?? []',
     tests: ['test/roles/pserver/files/resting-files.test.ts'],
+  },
+  {
+    rule: 'units are loaded from the files of all pservers',
+    file: 'src/roles/pserver/files/newest-files.ts',
+    find: 'const ranked = newestFirst(files, state.shards);',
+    replace: 'const ranked = newestFirst(files.filter(({ index }) => index === state.index), state.shards);',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'a parting snapshot counts for units that its owner had handed over before',
+    file: 'src/roles/pserver/files/newest-files.ts',
+    find: '[...others.sort(newestTokenFirst), ...',
+    replace: '[...others.slice(0, 0).sort(newestTokenFirst), ...',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'the copy of the highest epoch is the newest',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: '.sort((a, b) => b.epoch - a.epoch)',
+    replace: '.sort((a, b) => a.epoch - b.epoch)',
+    tests: ['test/checkpoint/registry/retention.test.ts', 'test/checkpoint/set/moved.test.ts'],
+  },
+  {
+    rule: 'the file that the head names comes before newer ones',
+    file: 'src/roles/pserver/files/newest-files.ts',
+    find: 'filesOf: exact === undefined ? ranked :',
+    replace: 'filesOf: exact === undefined || ranked.size > 0 ? ranked :',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'a parting snapshot that comes after the first look keeps the units from being taken',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: 'partedAt ??= found.partedAt;',
+    replace: 'partedAt = found.partedAt;',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'files of the newest whole round together are the model, in sync mode',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: 'knownShards(ofRound).length === all.length;',
+    replace: 'knownShards(ofRound).length <= all.length;',
+    tests: ['test/checkpoint/registry/retention.test.ts'],
+  },
+  {
+    rule: 'a starting pserver leaves parting snapshots that newer files do not replace',
+    file: 'src/roles/pserver/files/sweep.ts',
+    find: '...partings.filter((parting) => !isReplaced(parting)).map(',
+    replace: '...partings.filter((parting) => isReplaced(parting)).map(',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'a starting pserver leaves the files that heads name',
+    file: 'src/roles/pserver/files/sweep.ts',
+    find: '      ...resting,\n',
+    replace: '      ...[...resting].slice(resting.size),\n',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'the word of an operator reaches every live pserver',
+    file: 'src/checkpoint/registry/forgotten.ts',
+    find: 'for (const claim of claims) if',
+    replace: 'for (const claim of claims.filter(({ key }) => key === keys.ps(index))) if',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
 ];

@@ -4,7 +4,7 @@
  * be told again.
  */
 import * as z from 'zod';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -29,11 +29,13 @@ export async function readForgotten(store: Store, key: string): Promise<Readonly
 /**
  * Gives up all files that are published for the index: those of its entry and of parting snapshots and, in sync mode,
  * of the cuts. Tells every live pserver, since each of them may take the units that the files are of. Returns their
- * names. Throws `JobUnknown` when no pserver is alive, so that none waits for them.
+ * names. Throws `JobUnknown` when no pserver is alive, so that none waits for them, or when there has been none of that
+ * index.
  */
 export async function forgetFiles(store: Store, keys: Keys, index: number): Promise<string[]> {
   const { entries: claims } = await store.range({ prefix: keys.psPrefix });
   const files = await publishedFor(store, keys, index);
+  if (files.length === 0 && !claims.some(({ key }) => key === keys.ps(index))) throw neverLived(index);
   let told = 0;
   for (const claim of claims) if (await tell(store, keys, claim, files)) told += 1;
   if (told > 0) return files;
@@ -45,6 +47,9 @@ export async function forgetFiles(store: Store, keys: Keys, index: number): Prom
     },
   );
 }
+
+const neverLived = (index: number): PaddletError =>
+  new PaddletError('JobUnknown', `no pserver has index ${index}, and no file is published for it`);
 
 async function publishedFor(store: Store, keys: Keys, index: number): Promise<string[]> {
   const { entry } = await readEntry(store, keys.checkpoint(index));
@@ -61,9 +66,14 @@ async function tell(store: Store, keys: Keys, claim: KeyValue, files: readonly s
   const key = keys.forgotten(Number(claim.key.slice(keys.psPrefix.length)));
   const before = parseForgotten(key, await store.get(key));
   const all = [...new Set([...before.filter((uuid) => !files.includes(uuid)), ...files])].slice(-LIMITS.forgottenFiles);
-  const { succeeded } = await store.txn({
-    if: [{ key: claim.key, createRevision: claim.createRevision }],
-    then: [{ put: key, value: JSON.stringify({ files: all }), leaseId: claim.leaseId }],
-  });
-  return succeeded;
+  try {
+    const { succeeded } = await store.txn({
+      if: [{ key: claim.key, createRevision: claim.createRevision }],
+      then: [{ put: key, value: JSON.stringify({ files: all }), leaseId: claim.leaseId }],
+    });
+    return succeeded;
+  } catch (error) {
+    if (isPaddletError(error, 'LeaseGone')) return false;
+    throw error;
+  }
 }

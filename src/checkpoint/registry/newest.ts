@@ -1,7 +1,7 @@
 /**
  * Which published file has the newest copy of a shard. Shards move between pservers, so all entries are looked at
  * together: the newest file of an index may lack what it had before, and a pserver that has gone may have published
- * what nobody has published since.
+ * what no other has published since.
  */
 import { coveredShards } from '../file/coverage.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';

@@ -9,7 +9,7 @@ import { FakeClock, put } from '../../../store/support.ts';
 const keys = keysOf('/paddlet/small');
 const uuidOf = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-it('are those of all units, whoever leads them and whosever files they are', async () => {
+it('are those of all units, of any leader and in the files of any pserver', async () => {
   const store = new MemoryStore(new MemoryStoreData({ clock: new FakeClock() }));
   const heads: Head[] = [
     takenBy({ index: 0, token: '5' }, undefined, { index: 0, uuid: uuidOf(1) }),
