@@ -91,6 +91,13 @@ export const OWNERSHIP: readonly Mutation[] = [
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {
+    rule: 'units that a pserver failed to take are tried again, even when nothing changes',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: '        this.#endings += 1;\n',
+    replace: '',
+    schedules: { mode: 'async' },
+  },
+  {
     rule: 'a pserver that should take a unit is waited for',
     file: 'src/core/units/orphans.ts',
     find: 'nowMs - sinceMs >= boundMs',

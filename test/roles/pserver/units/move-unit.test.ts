@@ -90,7 +90,7 @@ class Move {
   }
 
   close(task: number): void {
-    this.source.ledgers.close(0, task, 10);
+    this.source.close(0, task, 10);
     this.#applied({ type: 'close', tasks: [{ pass: 0, task, records: 10 }] });
   }
 
