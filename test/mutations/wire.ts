@@ -56,4 +56,11 @@ export const WIRE: readonly Mutation[] = [
     replace: 'if (move.unit < 0) throw',
     tests: CODEC_TESTS,
   },
+  {
+    rule: 'a forwarded push scales a rate only where the optimizer has one',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: 'if (rateScale !== 1 && !this.#hasRate()) throw',
+    replace: 'if (rateScale !== 1 && rateScale === 0) throw',
+    tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
+  },
 ];

@@ -57,6 +57,8 @@ export class Supervisor {
   #stopRequested = false;
   #isAway: boolean;
   #isLeaving = false;
+  /** It ended because the job did not want it any more. */
+  #hasGoneByItself = false;
 
   constructor(cluster: Cluster, member: Member, options: SupervisorOptions) {
     this.#cluster = cluster;
@@ -201,7 +203,8 @@ export class Supervisor {
       }
       case 'pserver': {
         const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
-        return end === 'finished' ? EXIT.done : EXIT.interrupted;
+        this.#hasGoneByItself = end === 'left';
+        return end === 'stopped' ? EXIT.interrupted : EXIT.done;
       }
       case 'trainer': {
         const end = await runTrainer(context, { dataDir: undefined, cacheDir });
@@ -268,6 +271,15 @@ export class Supervisor {
     if (this.#isRefused(code)) {
       witness.count('pserver refused');
       this.#goAway();
+      return;
+    }
+    if (this.#hasGoneByItself) {
+      this.#hasGoneByItself = false;
+      witness.count('pserver left');
+      this.#goAway();
+      // As the launcher does, if the number was raised in the meantime.
+      if (this.#cluster.desired! > this.member.index!)
+        this.join(timeline.nowMs + this.#options.dice.between(50, 3_000));
       return;
     }
     // One that could not write its parameters down is started again like any other that was asked to stop.

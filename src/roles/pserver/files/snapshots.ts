@@ -123,6 +123,11 @@ export class Snapshots {
     return file;
   }
 
+  /** Files were loaded from the folder since. */
+  sawFolder(): void {
+    this.#trouble.sawFolder();
+  }
+
   /** From now on no save is limited to `maxBytesPerSecond`: the process waits for it in order to stop. */
   endRateLimit(): void {
     this.#unlimited.abort();
