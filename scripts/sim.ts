@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
-import { DEFAULT_MIX, DISK_MIX, type FaultMix, onlyFaults } from '../test/sim/fault-kinds.ts';
+import { type FaultMix, onlyFaults, usualDiskMix, usualMix } from '../test/sim/fault-kinds.ts';
 import type { Mode } from '../test/sim/mode.ts';
 import { runSchedule } from '../test/sim/schedule.ts';
 
@@ -127,9 +127,10 @@ if (isMainThread) {
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
-  const usual = values.disks ? DISK_MIX : DEFAULT_MIX;
+  const mode = parseMode(values.mode);
+  const usual = values.disks ? usualDiskMix(mode) : usualMix(mode);
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
-  const kind = { mode: parseMode(values.mode), mix, isContinued: values.continued };
+  const kind = { mode, mix, isContinued: values.continued };
   const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'] };
   process.exitCode =
     values.story === undefined

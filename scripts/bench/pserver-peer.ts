@@ -45,7 +45,7 @@ async function serve(spec: ParameterSpec): Promise<void> {
   });
   const serving = createServing({
     host: { clock: realClock, log: silent },
-    job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, tasks: TASKS, passes: 1, plan: ENDLESS },
+    job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, units: SHARDS, tasks: TASKS, passes: 1, plan: ENDLESS },
     shards,
     metrics: registerPserverMetrics(new Registry(), () => shards.stats()),
     staleness: { rule: undefined, patienceMs: 10_000 },

@@ -81,6 +81,7 @@ export class RequestDrawer {
 
   #value(field: string, schema: Schema): unknown {
     if (schema.const !== undefined) return schema.const;
+    if (schema.oneOf !== undefined) return this.#value(field, this.pick(schema.oneOf));
     const seen = this.#known.of(field, schema.type === 'integer' ? 'number' : (schema.type ?? 'string'));
     const how = this.#random.uniform();
     const share = NAMED_BY_ALL.includes(field) ? NAMED_RIGHT : SEEN;

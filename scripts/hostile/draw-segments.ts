@@ -15,6 +15,8 @@ export function drawSegments(drawer: RequestDrawer, spec: ParameterSpec, header:
     case 'push':
     case 'pushLane':
       return partsOf(drawer, spec, header, true);
+    case 'moveFrame':
+      return frameSegments(drawer, spec, header.content);
     default:
       return drawer.below(10) === 0 ? [anyBytes(drawer)] : [];
   }
@@ -41,6 +43,17 @@ function partsOf(drawer: RequestDrawer, spec: ParameterSpec, parts: Parts, withG
     if (withGradients) segments.push(gradients(drawer, ids.length * (spec.sparse[table]?.width ?? 1)));
   }
   return segments;
+}
+
+type FrameContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
+
+function frameSegments(drawer: RequestDrawer, spec: ParameterSpec, content: FrameContent): Uint8Array[] {
+  if (content.type === 'piece') return Array.from({ length: drawer.below(5) }, () => anyBytes(drawer));
+  if (content.type === 'seal' || content.update.type === 'close') return [];
+  const gradients = partsOf(drawer, spec, content.update, true);
+  if (content.update.type === 'round') return gradients;
+  const shards = Uint32Array.from({ length: drawer.below(5) }, () => drawer.below(64));
+  return [new Uint8Array(shards.buffer), ...gradients];
 }
 
 /** Small, so that the model stays as good as it was; sometimes not a number at all. */

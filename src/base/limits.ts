@@ -79,6 +79,10 @@ export const LIMITS = {
   timesComputed: 10_000,
   /** Attempts that a trainer may name as held, many times `tasksHeld`. */
   heldAttempts: 64,
+  /** A part of a shard on its way to another pserver: above the largest row or block with its state. */
+  movePieceBytes: 8 * MiB,
+  /** What the target of a move may answer to one message. */
+  moveAnswers: 16,
   /** Rows that one `scanRows` request may ask for. */
   scannedRows: 1_000_000,
   /** Newest passes whose metrics an `account` answer has (sync mode). */
@@ -141,6 +145,8 @@ export const LIMITS = {
   failDelayMs: 3_600_000,
   /** Files of one pserver that its key in the store may list. */
   checkpointGenerations: 10_000,
+  /** Files that a pserver may be told to continue without. */
+  forgottenFiles: 20_000,
   /** Blocks of one dense parameter in one extent of a checkpoint file. */
   denseBlocks: 2 ** 22,
   denseBlockFloats: 2 ** 26,

@@ -1,6 +1,7 @@
 /** How the bounds relate to each other. */
 import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
+import { denseBlockFloats } from '../../src/tensor/blocks.ts';
 
 it('every bound is a positive whole number', () => {
   for (const [name, value] of Object.entries(LIMITS)) {
@@ -29,4 +30,12 @@ it('a slice of repairs is at most a pass more than it wants, and fits into a Map
 
 it('a record fits into a frame', () => {
   expect(LIMITS.recordBytes).toBeLessThan(LIMITS.frameBytes);
+});
+
+it('a piece of a shard has room for the largest row and the largest block, with all that an optimizer keeps', () => {
+  const perValue = 4 * (1 + LIMITS.optimizerSlots);
+  const idAndCount = 12;
+  expect(LIMITS.movePieceBytes).toBeGreaterThanOrEqual(LIMITS.rowWidth * perValue + idAndCount);
+  expect(LIMITS.movePieceBytes).toBeGreaterThanOrEqual(denseBlockFloats * perValue + idAndCount);
+  expect(LIMITS.movePieceBytes).toBeLessThan(LIMITS.frameBytes);
 });

@@ -1,5 +1,5 @@
 /** Many schedules one after the other, with one account of all that happened in them. */
-import { DEFAULT_MIX, type FaultMix, kindsIn } from './fault-kinds.ts';
+import { type FaultMix, kindsIn, usualMix } from './fault-kinds.ts';
 import type { Mode } from './mode.ts';
 import { runSchedule } from './schedule.ts';
 
@@ -97,11 +97,11 @@ const ALWAYS: Readonly<Record<Mode, readonly string[]>> = {
 export function missingIn(
   counts: ReadonlyMap<string, number>,
   mode: Mode = 'async',
-  mix: FaultMix = DEFAULT_MIX,
+  mix: FaultMix = usualMix(mode),
 ): string[] {
   const wanted = [
     ...kindsIn(mix).map((kind) => `fault: ${kind}`),
-    ...(mix === DEFAULT_MIX ? ALWAYS[mode] : []),
+    ...(mix === usualMix(mode) ? ALWAYS[mode] : []),
     ...(mix['corrupt checkpoint'] > 0 ? ['corrupt checkpoint refused'] : []),
     ...(mix['full disk'] > 0 ? ['checkpoint not written'] : []),
   ];

@@ -1,7 +1,12 @@
 /** The kinds of faults, and how often each is drawn. */
+import type { Mode } from './mode.ts';
 
 /** How often each kind is drawn, relative to the others; 0 leaves it out. */
 export type FaultMix = Readonly<Record<FaultKind, number>>;
+
+/** Of pservers that come and go, and of what is between them. */
+export const RESIZING_KINDS = ['resize', 'join pserver', 'leave pserver', 'pserver partition', 'slow peers'] as const;
+export type ResizingKind = (typeof RESIZING_KINDS)[number];
 
 export const FAULT_KINDS = [
   'kill trainer',
@@ -34,6 +39,7 @@ export const FAULT_KINDS = [
   'corrupt at rest',
   'death before the result',
   'absent folder',
+  ...RESIZING_KINDS,
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -69,9 +75,15 @@ export const KEPT_MIX: FaultMix = {
   'corrupt at rest': 0,
   'death before the result': 0,
   'absent folder': 0,
+  resize: 0,
+  'join pserver': 0,
+  'leave pserver': 0,
+  'pserver partition': 0,
+  'slow peers': 0,
 };
 
-export const DEFAULT_MIX: FaultMix = {
+/** The number of pservers does not change. */
+export const FIXED_MIX: FaultMix = {
   ...KEPT_MIX,
   'early death': 3,
   'slow store': 2,
@@ -80,15 +92,38 @@ export const DEFAULT_MIX: FaultMix = {
   stranger: 2,
 };
 
+/** Pservers come and go. */
+export const RESIZED_MIX: FaultMix = {
+  ...FIXED_MIX,
+  resize: 6,
+  'join pserver': 3,
+  'leave pserver': 3,
+  'pserver partition': 3,
+  'slow peers': 2,
+};
+
+const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: FIXED_MIX };
+
 /** The same, and disks that fail. */
-export const DISK_MIX: FaultMix = {
-  ...DEFAULT_MIX,
+const withDisks = (mix: FaultMix): FaultMix => ({
+  ...mix,
   'corrupt checkpoint': 6,
   'full disk': 6,
   'corrupt at rest': 5,
   'death before the result': 6,
   'absent folder': 4,
+});
+
+const USUAL_WITH_DISKS: Readonly<Record<Mode, FaultMix>> = {
+  async: withDisks(USUAL.async),
+  sync: withDisks(USUAL.sync),
 };
+
+export const usualMix = (mode: Mode): FaultMix => USUAL[mode];
+export const usualDiskMix = (mode: Mode): FaultMix => USUAL_WITH_DISKS[mode];
+
+/** Pservers come and go. */
+export const isResized = (mix: FaultMix): boolean => RESIZING_KINDS.some((kind) => mix[kind] > 0);
 
 export const kindsIn = (mix: FaultMix): FaultKind[] => FAULT_KINDS.filter((kind) => mix[kind] > 0);
 

@@ -1,21 +1,13 @@
 /** What goes wrong in a schedule: planned from the seed, started at its time, ended after a while. */
-import type { Cancel } from '../../src/base/seams.ts';
-import { type Cluster, KEYS, type Supervisor } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
+import { type Action, anyone, happened, membersOf, type PlannedFault } from './fault.ts';
 import { type FaultKind, type FaultMix, kindsIn } from './fault-kinds.ts';
+import { KEYS } from './job-keys.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
+import { RESIZING } from './resizing.ts';
 import { letStrangerIn } from './stranger.ts';
-
-export interface PlannedFault {
-  readonly kind: FaultKind;
-  readonly atMs: number;
-  /** 0 for what happens at once. */
-  readonly forMs: number;
-  /** Chooses the target, and how. */
-  readonly dice: Dice;
-  /** For kills: not at the time, but at this operation of the process after it. */
-  readonly atOperation: number | undefined;
-}
+import type { Supervisor } from './supervisor.ts';
 
 const FEWEST = 5;
 const MOST = 14;
@@ -49,7 +41,7 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
 }
 
 const hasDuration = (kind: FaultKind): boolean =>
-  /^(stop|partition|one-way|swapped|slow|store|full|clock|stranger|absent)/.test(kind);
+  /^(stop|partition|one-way|pserver partition|swapped|slow|store|full|clock|stranger|absent)/.test(kind);
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
 const durationMs = (dice: Dice): number =>
@@ -61,19 +53,6 @@ export function unleash(cluster: Cluster, fault: PlannedFault): void {
     if (end !== undefined) cluster.timeline.after(fault.forMs, end);
   });
 }
-
-/** Starts the fault and counts it; the returned function ends it. */
-type Action = (cluster: Cluster, fault: PlannedFault) => Cancel | undefined;
-
-const happened = (cluster: Cluster, { kind, forMs }: PlannedFault, where: string): void => {
-  cluster.witness.count(`fault: ${kind}`);
-  cluster.witness.tell('FAULT', `${kind}: ${where}${forMs > 0 ? ` for ${Math.round(forMs)} ms` : ''}`);
-};
-
-const membersOf = (cluster: Cluster, role: string): Supervisor[] =>
-  cluster.supervisors.filter(({ member }) => member.role === role);
-
-const anyone = (cluster: Cluster, { dice }: PlannedFault): Supervisor => dice.pick(cluster.supervisors);
 
 const killing =
   (role: string): Action =>
@@ -168,6 +147,7 @@ const parting =
   };
 
 const ACTIONS: Readonly<Record<FaultKind, Action>> = {
+  ...RESIZING,
   'kill trainer': killing('trainer'),
   'kill master': killing('master'),
   'kill pserver': killing('pserver'),

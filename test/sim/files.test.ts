@@ -1,7 +1,7 @@
 /** Whole jobs whose checkpoint folders fill up or are absent. */
 import { expect, test } from 'vitest';
 import { forgetFiles } from '../../src/checkpoint/registry/forgotten.ts';
-import { KEYS } from './cluster.ts';
+import { KEYS } from './job-keys.ts';
 import { Scenario } from './scenario.ts';
 
 const OFTEN = { intervalMs: 50, everyPasses: undefined };

@@ -16,7 +16,7 @@ export const KEPT_SEEDS: readonly { readonly seed: number; readonly why: string 
   { seed: 182, why: 'a claim of the lock that landed late made a master the owner without its knowing' },
 ];
 
-/** The same, with the faults and shapes that are drawn now. */
+/** The same, with more kinds of faults, and shapes that are drawn. */
 export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
   { seed: 70405, why: 'a pserver that took units from files of another one waited for a folder that it never had' },
   {

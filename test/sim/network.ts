@@ -46,6 +46,7 @@ export class SimulatedNetwork implements Weather {
   readonly #swapped = new Set<Swapped>();
   readonly #blocked = new Map<string, number>();
   readonly #ports: number;
+  readonly #slowPeers = new Set<{ readonly factor: number }>();
 
   constructor(options: NetworkOptions) {
     this.#options = options;
@@ -84,6 +85,19 @@ export class SimulatedNetwork implements Weather {
       this.#blocked.set(way, this.#blocked.get(way)! - 1);
       if (!this.isBlocked(from, to)) for (const connection of this.connections) connection.unblock();
     };
+  }
+
+  /** Until the cancel, what pservers say to each other is so many times longer under way. */
+  slowPeers(factor: number): Cancel {
+    const slow = { factor };
+    this.#slowPeers.add(slow);
+    return () => void this.#slowPeers.delete(slow);
+  }
+
+  slowness(from: SimulatedProcess, to: SimulatedProcess): number {
+    const slowness = Math.max(from.slowness, to.slowness);
+    if (this.#slowPeers.size === 0 || from.role !== 'pserver' || to.role !== 'pserver') return slowness;
+    return Math.max(slowness, ...[...this.#slowPeers].map(({ factor }) => factor));
   }
 
   /**

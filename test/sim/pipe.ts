@@ -9,6 +9,8 @@ export interface Weather {
   readonly dice: Dice;
   /** Nothing gets through from one process to the other at present. */
   isBlocked(from: string, to: string): boolean;
+  /** How many times longer than usual what one sends to the other is under way. */
+  slowness(from: SimulatedProcess, to: SimulatedProcess): number;
 }
 
 const LATENCY_MS = [1, 15] as const;
@@ -50,8 +52,7 @@ export class Pipe {
 
   #travel(): void {
     const { timeline, dice } = this.#weather;
-    const slowness = Math.max(this.from.slowness, this.to.slowness);
-    const latencyMs = dice.between(...LATENCY_MS) * slowness;
+    const latencyMs = dice.between(...LATENCY_MS) * this.#weather.slowness(this.from, this.to);
     this.#lastArrivalMs = Math.max(this.#lastArrivalMs, timeline.nowMs + latencyMs);
     timeline.at(this.#lastArrivalMs, () => this.#arrive());
   }

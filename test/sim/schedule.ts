@@ -3,17 +3,19 @@ import { EXIT } from '../../src/base/errors.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
-import { Cluster, KEYS } from './cluster.ts';
+import { Cluster } from './cluster.ts';
 import { createDice } from './dice.ts';
-import { DEFAULT_MIX, type FaultMix } from './fault-kinds.ts';
-import { type PlannedFault, planFaults, unleash } from './faults.ts';
+import type { PlannedFault } from './fault.ts';
+import { type FaultMix, isResized, usualMix } from './fault-kinds.ts';
+import { planFaults, unleash } from './faults.ts';
+import { KEYS } from './job-keys.ts';
 import type { Mode } from './mode.ts';
 import { allOracles } from './oracles/all.ts';
 import type { World } from './oracles/oracle.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
 import type { SimulatedProcess } from './process.ts';
 import { createRoundWorkload } from './round-workload.ts';
-import { type ClusterShape, drawShape } from './shape.ts';
+import { type ClusterShape, drawFixedShape, drawShape } from './shape.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
@@ -48,7 +50,9 @@ export interface ScheduleReport {
 const LIVENESS_MS = 240_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
-  const { seed, story, mix = DEFAULT_MIX, mode = 'async', shape = drawShape(seed) } = options;
+  const { seed, story, mode = 'async' } = options;
+  const { mix = usualMix(mode) } = options;
+  const { shape = isResized(mix) ? drawShape(seed) : drawFixedShape(seed) } = options;
   const timeline = new Timeline();
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
@@ -118,12 +122,13 @@ function worldOf({ store, witness, supervisors }: Cluster, { mode, shape, worklo
     filesOf: (index) => machineOf(index).disk.names(`${CHECKPOINTS_DIR}/${index}`),
     wasDamaged: (index) => machineOf(index).wasDamaged,
     refusedWrites: (index) => machineOf(index).refusedWrites,
+    count: (what) => witness.count(what),
     violated: (what) => witness.violated(what),
   };
 }
 
 function stillWaiting({ supervisors }: Cluster, end: string): string {
-  const names = supervisors.filter(({ outcome }) => outcome === undefined).map(({ member }) => member.name);
+  const names = supervisors.filter(({ isOver }) => !isOver).map(({ member }) => member.name);
   return `the job does not end (${end}): ${names.join(', ')} still there`;
 }
 
@@ -140,8 +145,9 @@ function judge(cluster: Cluster, workload: Workload): void {
     witness.violated(`the job failed: ${end.failure.code}: ${end.failure.message}`);
     return;
   }
-  for (const { member, outcome } of supervisors) {
-    if (outcome !== EXIT.done) witness.violated(`${member.name} ended with ${outcome} though the job succeeded`);
+  for (const { member, outcome, isAway } of supervisors) {
+    if (!isAway && outcome !== EXIT.done)
+      witness.violated(`${member.name} ended with ${outcome} though the job succeeded`);
   }
   const { records, modelDigest, tasks } = end.result;
   const found: Readonly<Record<string, unknown>> = { ...records, modelDigest, discardedTasks: tasks.discarded };

@@ -2,7 +2,10 @@
 import { createDice } from './dice.ts';
 
 export interface ClusterShape {
+  /** At the beginning. */
   readonly pservers: number;
+  /** That there can be at one time. */
+  readonly mostPservers: number;
   readonly trainers: number;
   readonly shards: number;
   /** Groups that the shards move in. */
@@ -18,6 +21,7 @@ export interface ClusterShape {
 /** What the kept seeds were found with. */
 export const SMALL: ClusterShape = {
   pservers: 2,
+  mostPservers: 2,
   trainers: 3,
   shards: 6,
   units: 4,
@@ -30,13 +34,15 @@ export const SMALL: ClusterShape = {
 const PSERVERS = [1, 2, 2, 2, 2, 3, 3, 4, 5] as const;
 const TRAINERS = [1, 2, 2, 3, 3, 3, 4, 6] as const;
 
-export function drawShape(seed: number): ClusterShape {
+/** The number of pservers does not change. */
+export function drawFixedShape(seed: number): ClusterShape {
   const dice = createDice(seed, 'shape');
   const pservers = dice.pick(PSERVERS);
   const trainers = dice.pick(TRAINERS);
   const shards = pservers + dice.whole(0, 5);
   return {
     pservers,
+    mostPservers: pservers,
     trainers,
     shards,
     units: createDice(seed, 'units').whole(pservers, shards),
@@ -44,4 +50,17 @@ export function drawShape(seed: number): ClusterShape {
     isFolderShared: createDice(seed, 'folder').chance(0.6),
     isCapturedByShard: dice.chance(0.6),
   };
+}
+
+const MOST_PSERVERS = 6;
+/** So many units for each pserver that there can be; the default of a job is 4. */
+const UNITS_A_PSERVER = [1, 2, 2, 4] as const;
+
+/** Pservers come and go while the job runs. */
+export function drawShape(seed: number): ClusterShape {
+  const fixed = drawFixedShape(seed);
+  const dice = createDice(seed, 'room');
+  const mostPservers = dice.whole(Math.max(fixed.pservers, 2), MOST_PSERVERS);
+  const units = Math.max(fixed.units, mostPservers * dice.pick(UNITS_A_PSERVER));
+  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units) };
 }

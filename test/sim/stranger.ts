@@ -6,8 +6,9 @@ import { parseRoleInfo } from '../../src/cluster/info.ts';
 import { type JobRecord, parseJobRecord } from '../../src/cluster/job/job-record.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Channel, Outgoing } from '../../src/protocol/messages/channel.ts';
-import { type Cluster, KEYS } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
+import { KEYS } from './job-keys.ts';
 import { SimulatedProcess } from './process.ts';
 import { PASSES, SHARED_ID, TASKS } from './workload.ts';
 

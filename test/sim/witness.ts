@@ -1,10 +1,9 @@
 /** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
 import { isPaddletError } from '../../src/base/errors.ts';
-import type { Head } from '../../src/cluster/placement/heads.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';
-import type { Answered, Oracle, Written } from './oracles/oracle.ts';
+import type { Answered, Oracle } from './oracles/oracle.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { EntriesBefore, StoreObserver, StoreTrouble } from './store.ts';
 
@@ -98,16 +97,8 @@ export class Witness implements StoreObserver {
       this.#wrote(process, op);
       if (!('put' in op)) continue;
       const written = { process, key: op.put, value: op.value, before: before.get(op.put) };
-      if (this.#isTakenOver(written)) this.count('unit taken over');
       for (const oracle of this.#oracles) oracle.wrote?.(written);
     }
-  }
-
-  /** By another index than the one that led it last. */
-  #isTakenOver({ key, value, before }: Written): boolean {
-    if (!key.startsWith(this.#keys.headsPrefix) || before === undefined) return false;
-    const indexIn = (head: string): number => (JSON.parse(head) as Head).primary.index;
-    return indexIn(value) !== indexIn(before.value);
   }
 
   #wrote(process: SimulatedProcess, op: Exclude<Op, { readonly get: string }>): void {

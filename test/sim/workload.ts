@@ -88,7 +88,9 @@ export function createWorkload(dice: Dice, cluster: ClusterShape): Workload {
 }
 
 /** The part of the job file that says how large the cluster is. */
-export const sizesOf = ({ pservers, trainers, shards, units }: ClusterShape) => ({ pservers, trainers, shards, units });
+export function sizesOf({ pservers, mostPservers, trainers, shards, units }: ClusterShape) {
+  return { pservers, maxPservers: mostPservers, trainers, shards, units };
+}
 
 export function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {
   const lines = records.map((good, i) => (good ? `1 ${i + 1}:1 ${SHARED_ID}:1\n` : `1 ${i + 1}:x\n`));

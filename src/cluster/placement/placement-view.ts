@@ -247,7 +247,7 @@ function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): 
   const present = new Set(live.map(({ index }) => index));
   const absent = Array.from({ length: job.desired }, (_, index) => index).filter((index) => !present.has(index));
   if (absent.length === 0) return `pservers to take ${orphans} of ${job.units} units of shards`;
-  return `pserver ${absent.join(', ')} (${live.length} of ${job.desired} are running)`;
+  return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
 const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));

@@ -16,6 +16,7 @@ import {
   taskRef,
 } from './fields.ts';
 import { HOT_MESSAGES } from './hot-messages.ts';
+import { moveMessages } from './unit-moves.ts';
 
 const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
 
@@ -159,4 +160,11 @@ const digests = {
   ),
 };
 
-export const pserverMessages = { ...hot, ...syncMode, ...ledgers, ...checkpointAndAccount, ...digests };
+export const pserverMessages = {
+  ...hot,
+  ...syncMode,
+  ...ledgers,
+  ...checkpointAndAccount,
+  ...digests,
+  ...moveMessages,
+};

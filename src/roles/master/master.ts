@@ -27,7 +27,7 @@ import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { type LockClaim, takeLock } from './lock.ts';
 import { publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
-import { type Standing, standingOf } from './standing.ts';
+import { type Standing, standingOfMaster } from './standing.ts';
 import type { MasterState } from './state.ts';
 
 export interface MasterOptions {
@@ -62,7 +62,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
     };
     const secret = context.host.random.uuid();
     for (;;) {
-      const before = await standingOf(context, options.job);
+      const before = await standingOfMaster(context, options.job);
       if (before.kind === 'ended') return before.end;
       watch?.cancel();
       watch = watchJob(context, { oldStop, oldResult: before.resultRevision });
@@ -71,7 +71,7 @@ export async function runMaster(context: RoleContext, options: MasterOptions): P
       if (fence === 'stopped') return undefined;
       if (fence === 'ended') continue;
       failPoint('master.locked');
-      const standing = await standingOf(context, options.job);
+      const standing = await standingOfMaster(context, options.job);
       if (standing.kind === 'ended') return standing.end;
       // The job ended in the meantime, with fewer passes: the watch must not take that for the end of this one.
       if (standing.resultRevision !== before.resultRevision) continue;

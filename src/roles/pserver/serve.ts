@@ -1,13 +1,14 @@
 /** What a pserver answers to each message. */
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
-import type { RequestHandler, Session } from '../../protocol/messages/channel.ts';
+import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { checkHeld, checkStamp, checkTask } from './checks.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { Serving } from './serving.ts';
 import { closeTasks } from './tasks/close-tasks.ts';
 import { pull, push } from './tasks/push-pull.ts';
+import { decodeMove, encodeAnswers, type MoveRequest } from './units/move-codec.ts';
 
 type JobType = Exclude<RequestType, 'info'>;
 type Handler<T extends JobType> = (serving: Serving, request: Request<T>, session: Session) => Reply | Promise<Reply>;
@@ -34,6 +35,14 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   checkpoint: (serving, { header }) => checkpoint(serving, header),
   scanRows: ({ scanner }, { header }) => scanner.rows(header),
   scanBlock: ({ scanner }, { header }) => scanner.block(header),
+  openMove: (serving) => {
+    movesOf(serving);
+    return { header: { type: 'openMove' } };
+  },
+  offerMove: (serving, request) => fromSource(serving, request),
+  moveFrame: (serving, request) => fromSource(serving, request),
+  abandonMove: (serving, request) => fromSource(serving, request),
+  unitMoved: (serving, request) => fromSource(serving, request),
   getLanes: refuse,
   getPlan: refuse,
   getChunks: refuse,
@@ -89,6 +98,18 @@ function answer<T extends JobType>(type: T, serving: Serving, request: Request<T
 function checkMeant({ shards }: Serving, header: Header<JobType>): void {
   if ('placement' in header && header.placement !== undefined) checkStamp(shards, header.placement);
   else if (header.type === 'checkpoint') throw new PaddletError('BadMessage', 'field placement: missing');
+}
+
+/** Throws `NotReady` while this pserver takes no part in moves. */
+function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {
+  if (moves === undefined) throw new PaddletError('NotReady', 'this pserver takes no units now');
+  return moves;
+}
+
+/** No stamp is checked: the target knows a move by its whole name. */
+async function fromSource(serving: Serving, request: Received<MoveRequest>): Promise<Reply> {
+  const answers = await movesOf(serving).received(decodeMove(serving.job, request));
+  return { header: { type: request.header.type, answers: encodeAnswers(answers) } };
 }
 
 function checkJob({ job }: Serving, header: Header<JobType>): void {

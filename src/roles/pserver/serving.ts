@@ -6,18 +6,21 @@ import { pushPlanOf } from '../../cluster/job/job-plan.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PushPlan } from '../../core/shard/push-plan.ts';
+import type { MoveAnswer } from '../../core/units/move-messages.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Rounds } from './rounds/rounds.ts';
 import { createScanner, type Scanner } from './scan.ts';
 import type { OwnedShards } from './shards.ts';
 import { createStaleness, type Staleness } from './tasks/staleness.ts';
+import type { FromSource } from './units/incoming-move.ts';
 
 /** What requests must agree with. */
 export interface ServedJob {
   readonly id: string;
   readonly batchPlanId: string;
   readonly spec: ParameterSpec;
+  readonly units: number;
   /** Tasks of a pass. */
   readonly tasks: number;
   readonly passes: number;
@@ -50,6 +53,8 @@ export interface ServingOptions {
   readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
   /** In sync mode. */
   readonly rounds: Rounds | undefined;
+  /** Units that come from other pservers. Undefined while none can be taken. */
+  readonly moves?: { received(message: FromSource): Promise<readonly MoveAnswer[]> };
   /** Called after each push that was applied. */
   readonly onApplied: () => void;
 }
@@ -69,6 +74,6 @@ export function createServing({ host, staleness, ...parts }: ServingOptions): Se
 }
 
 export function servedJob(record: JobRecord, spec: ParameterSpec): ServedJob {
-  const { id, batchPlanId, train, job } = record;
-  return { id, batchPlanId, spec, tasks: train.tasks, passes: job.training.passes, plan: pushPlanOf(record) };
+  const { id, batchPlanId, units, train, job } = record;
+  return { id, batchPlanId, spec, units, tasks: train.tasks, passes: job.training.passes, plan: pushPlanOf(record) };
 }

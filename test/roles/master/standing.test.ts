@@ -1,7 +1,7 @@
 /** A job file meets what is in the store: the same job, one with more passes, or another. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../../../src/job/schema.ts';
-import { standingOf } from '../../../src/roles/master/standing.ts';
+import { standingOf, standingOfMaster } from '../../../src/roles/master/standing.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Op } from '../../../src/store/store.ts';
 import { aJob, aResult, finishing, publishing, recordOf } from '../../cluster/job/stored-job.ts';
@@ -114,10 +114,36 @@ describe('one that failed', () => {
   });
 });
 
-it('after a restore the job file has another number of pservers: the hint says how to go on', async () => {
-  write(...publishing(keys(), recordOf(aJob({ pservers: 3 }))));
-  await refused(aJob({ pservers: 2 })).toMatchObject({
-    code: 'JobConflict',
-    hint: expect.stringContaining('after `paddlet restore --pservers 3` add --set cluster.pservers=3'),
+describe('the number of pservers, which `paddlet resize` and `paddlet restore` change,', () => {
+  const three = aJob({ pservers: 3 });
+  beforeEach(() => {
+    write(...publishing(keys(), recordOf(aJob({ pservers: 2 }))));
+    write({ put: keys().psDesired, value: '3' });
+  });
+
+  it.each([aJob({ pservers: 2 }), three])('may be in the job file as it was at the start, or as it is', async (now) => {
+    expect(await standing(now)).toMatchObject({ kind: 'unfinished', record: { job: three } });
+    expect(await standing({ ...now, training: { ...now.training, passes: 9 } })).toMatchObject({ kind: 'continued' });
+  });
+
+  it('cannot be changed there: the hint says how', async () => {
+    await refused(aJob({ pservers: 5 })).toMatchObject({
+      code: 'JobConflict',
+      message: expect.stringContaining('cluster.pservers: 3 → 5'),
+      hint: expect.stringContaining('use `paddlet resize --pservers 5`'),
+    });
+  });
+});
+
+describe('another number of pservers than the job has now', () => {
+  beforeEach(() => write(...publishing(keys(), recordOf(aJob({ pservers: 3 })))));
+
+  it('is nothing to a master, which may have been started before the number changed', async () => {
+    const found = await standingOfMaster(process.context, aJob({ pservers: 2 }));
+    expect(found).toMatchObject({ kind: 'unfinished', record: { job: { cluster: { pservers: 3 } } } });
+  });
+
+  it('does not make up for other settings', async () => {
+    await expect(standingOfMaster(process.context, changed)).rejects.toMatchObject({ code: 'JobConflict' });
   });
 });

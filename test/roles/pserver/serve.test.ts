@@ -1,16 +1,18 @@
 /** What a pserver refuses before it looks at the content of a request, and again after a wait. */
 import { Registry } from 'prom-client';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { stampOf } from '../../../src/core/placement.ts';
 import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
+import type { MoveAnswer } from '../../../src/core/units/move-messages.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
 import { ownedHeads } from './owned-heads.ts';
@@ -39,7 +41,7 @@ beforeEach(() => {
 const serving = (other: Partial<ServingOptions> = {}): Serving =>
   createServing({
     host: { clock: new FakeClock(), log: SILENT },
-    job: { id: 'job', batchPlanId: 'plan', spec: SPEC, tasks: 3, passes: 1, plan: PLAN },
+    job: { id: 'job', batchPlanId: 'plan', spec: SPEC, units: 2, tasks: 3, passes: 1, plan: PLAN },
     shards,
     metrics: registerPserverMetrics(new Registry(), () => undefined),
     staleness: { rule: undefined, patienceMs: 1_000 },
@@ -197,4 +199,48 @@ it('does not send an answer for units that have moved while it was made', async 
   shards.remove(1);
   saving.resolve({ uuid: 'a', md5: 'b', bytes: 1, rows: 0, positions: [] });
   await expect(answer).rejects.toMatchObject({ code: 'StalePlacement', action: 'refresh' });
+});
+
+describe('a message of a move', () => {
+  const owners = { source: { index: 1, token: '8' }, target: { index: 0, token: '7' } };
+  const move = { unit: 1, epoch: 1, ...owners, attempt: 1 };
+  const frame: RequestHeader = { type: 'moveFrame', ...JOB, move, number: 0, content: { type: 'seal', position: 4 } };
+  const from = (header: RequestHeader, answers: readonly MoveAnswer[], seen: FromSource[] = []) => {
+    const received = async (message: FromSource): Promise<readonly MoveAnswer[]> => {
+      seen.push(message);
+      return answers;
+    };
+    return ask(header, serving({ moves: { received } }));
+  };
+
+  it('needs no placement, and gets what the target says', async () => {
+    const seen: FromSource[] = [];
+    expect(await from({ type: 'openMove', ...JOB }, [])).toEqual({ type: 'openMove' });
+    expect(await from({ type: 'offerMove', ...JOB, move }, [{ type: 'accepted', name: move }], seen)).toEqual({
+      type: 'offerMove',
+      answers: [{ type: 'accepted', move }],
+    });
+    expect(await from(frame, [{ type: 'sealed', name: move, position: 4 }], seen)).toEqual({
+      type: 'moveFrame',
+      answers: [{ type: 'sealed', move, position: 4 }],
+    });
+    expect(await from({ type: 'abandonMove', ...JOB, move }, [], seen)).toEqual({ type: 'abandonMove', answers: [] });
+    expect(await from({ type: 'unitMoved', ...JOB, move }, [], seen)).toEqual({ type: 'unitMoved', answers: [] });
+    expect(seen.map(({ type }) => type)).toEqual(['offer', 'frame', 'abandon', 'moved']);
+  });
+
+  it.each<[string, RequestHeader]>([
+    ['WrongJob', { ...frame, job: 'another' } as RequestHeader],
+    ['WrongBatchPlan', { ...frame, batchPlanId: 'another' } as RequestHeader],
+    ['BadMessage', { ...frame, move: { ...move, unit: 2 } } as RequestHeader],
+  ])('%s', async (code, header) => {
+    await expect(from(header, [])).rejects.toMatchObject({ code });
+  });
+
+  it('is refused while no unit can be taken, or the lease is not certainly held', async () => {
+    await expect(ask({ type: 'openMove', ...JOB })).rejects.toMatchObject({ code: 'NotReady' });
+    await expect(ask(frame)).rejects.toMatchObject({ code: 'NotReady' });
+    state.held = false;
+    await expect(from(frame, [])).rejects.toMatchObject({ code: 'Suspended' });
+  });
 });

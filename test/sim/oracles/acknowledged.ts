@@ -1,75 +1,79 @@
 /** What a pserver acknowledged is in every later state of its shards, unless it said that they were restored. */
 import { isPaddletError } from '../../../src/base/errors.ts';
-import type { Head } from '../../../src/cluster/placement/heads.ts';
-import { type Answered, indexOf, type Oracle, type World } from './oracle.ts';
+import type { LedUnits } from './led-units.ts';
+import type { Answered, Oracle, World } from './oracle.ts';
 
 /** Async mode. A push is acknowledged under a recovery number; only under a higher one it may be wanted again. */
-export function acknowledgedPushes(world: World): Oracle {
-  /** By pserver, pass and task: the next push, and the recovery number it was acknowledged under. */
+export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
+  /** By unit, pass and task: the next push, and the recovery number it was acknowledged under. */
   const acknowledged = new Map<string, { readonly next: number; readonly recovery: number }>();
-  const nameOf = (server: Answered['server'], pass: number, task: number): string =>
-    `${indexOf(server)}/${pass}/${task}`;
+  const nameOf = (unit: number, { pass, task }: { pass: number; task: number }): string => `${unit}/${pass}/${task}`;
 
-  function wanted(
-    server: Answered['server'],
-    at: { pass: number; task: number; push: number; recovery: number },
-  ): void {
-    const before = acknowledged.get(nameOf(server, at.pass, at.task));
-    if (before === undefined || at.push >= before.next || at.recovery > before.recovery) return;
+  /** Some of the units may want it still; not all of them have acknowledged it. */
+  function wanted(answered: Answered, at: { pass: number; task: number; push: number; recovery: number }): void {
+    let before = Number.POSITIVE_INFINITY;
+    for (const unit of led.meant(answered) ?? []) {
+      const known = acknowledged.get(nameOf(unit, at));
+      before = Math.min(before, known === undefined || known.recovery < at.recovery ? 0 : known.next);
+    }
+    if (at.push >= before || before === Number.POSITIVE_INFINITY) return;
     world.violated(
-      `${server.name} wanted push ${at.push} of task ${at.task}, pass ${at.pass}, again under recovery ${at.recovery}: ` +
-        `it had acknowledged those before ${before.next} under ${before.recovery}`,
+      `${answered.server.name} wanted push ${at.push} of task ${at.task}, pass ${at.pass}, again under recovery ` +
+        `${at.recovery}: all of its units had acknowledged those before ${before}`,
     );
   }
 
+  function acknowledge(unit: number, at: { pass: number; task: number; next: number; recovery: number }): void {
+    const { next, recovery } = at;
+    const before = acknowledged.get(nameOf(unit, at));
+    if (before === undefined || recovery > before.recovery || next > before.next) {
+      acknowledged.set(nameOf(unit, at), { next, recovery });
+    }
+  }
+
   return {
-    wrote({ process, key, before }) {
-      if (process.role !== 'pserver' || before === undefined || !key.startsWith(world.keys.headsPrefix)) return;
-      const { primary } = JSON.parse(before.value) as Head;
-      // It takes units of a pserver that had acknowledged less.
-      if (primary.index === indexOf(process)) return;
-      for (const name of acknowledged.keys()) if (name.startsWith(`${indexOf(process)}/`)) acknowledged.delete(name);
-    },
-    answered({ server, request, outcome }) {
+    answered(answered) {
+      const { server, request, outcome } = answered;
       if (isPaddletError(outcome) || server.role !== 'pserver') return;
       if (request.type === 'push' && outcome.type === 'push') {
         const { pass, task, push, last } = request;
         const { recovery } = outcome;
-        if (outcome.outcome === 'applied') wanted(server, { pass, task, push, recovery });
-        const name = nameOf(server, pass, task);
-        const before = acknowledged.get(name);
+        if (outcome.outcome === 'applied') wanted(answered, { pass, task, push, recovery });
         const next = last ? Number.POSITIVE_INFINITY : push + 1;
-        if (before === undefined || recovery > before.recovery || next > before.next) {
-          acknowledged.set(name, { next, recovery });
-        }
+        for (const unit of led.meant(answered) ?? []) acknowledge(unit, { pass, task, next, recovery });
       } else if (request.type === 'position' && outcome.type === 'position') {
         const { recovery } = outcome;
         for (const [at, { pass, task }] of request.tasks.entries()) {
           const next = outcome.next[at]!;
-          wanted(server, { pass, task, push: next < 0 ? Number.POSITIVE_INFINITY : next, recovery });
+          wanted(answered, { pass, task, push: next < 0 ? Number.POSITIVE_INFINITY : next, recovery });
         }
       }
     },
   };
 }
 
-/** Sync mode: within a timeline no version of a pserver is lower than one that it named before. */
-export function acknowledgedVersions(world: World): Oracle {
+/** Sync mode: within a timeline no unit is at a lower version than one that was named before. */
+export function acknowledgedVersions(world: World, led: LedUnits): Oracle {
   const highest = new Map<string, number>();
   return {
     answered(answered) {
       const named = versionIn(answered);
-      if (named === undefined) return;
-      const { server } = answered;
-      const name = `${indexOf(server)}/${named.timeline}`;
-      const before = highest.get(name) ?? 0;
+      const units = led.meant(answered) ?? [];
+      if (named === undefined || units.length === 0) return;
+      const { timeline, version } = named;
+      // A pserver names the lowest version of its units. One that has just come may be a round behind the others.
+      const reached = Math.min(...units.map((unit) => highest.get(`${unit}/${timeline}`) ?? 0));
       // A refusal is made a few turns before it is seen here: another answer may overtake it.
-      if (named.version < before && !isPaddletError(answered.outcome)) {
+      if (version < reached && !isPaddletError(answered.outcome)) {
         world.violated(
-          `${server.name} is at version ${named.version} of timeline ${named.timeline}: it had reached ${before}`,
+          `${answered.server.name} is at version ${version} of timeline ${timeline}: all of its units had reached ` +
+            `${reached}`,
         );
       }
-      highest.set(name, Math.max(before, named.version));
+      for (const unit of units) {
+        const name = `${unit}/${timeline}`;
+        highest.set(name, Math.max(highest.get(name) ?? 0, version));
+      }
     },
   };
 }

@@ -1,13 +1,16 @@
 import { acknowledgedPushes, acknowledgedVersions } from './acknowledged.ts';
 import { conclusion } from './conclusion.ts';
 import { files } from './files.ts';
+import { leading } from './leading.ts';
+import { LedUnits } from './led-units.ts';
 import type { Oracle, World } from './oracle.ts';
 import { ownership } from './ownership.ts';
 import { restores } from './restores.ts';
 import { rounds } from './rounds.ts';
 
 export function allOracles(world: World): Oracle[] {
-  const common = [ownership, restores, files, conclusion];
+  const led = new LedUnits(world);
+  const common = [ownership, leading, restores, files, conclusion];
   const ofMode = world.mode === 'async' ? [acknowledgedPushes] : [acknowledgedVersions, rounds];
-  return [...common, ...ofMode].map((make) => make(world));
+  return [led, ...[...common, ...ofMode].map((make) => make(world, led))];
 }

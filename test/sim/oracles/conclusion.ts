@@ -2,23 +2,24 @@
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import type { SimulatedProcess } from '../process.ts';
-import { indexOf, type Oracle, primaries, type World } from './oracle.ts';
+import type { LedUnits } from './led-units.ts';
+import type { Oracle, World } from './oracle.ts';
 
 interface ResultValue {
   readonly checkpoints?: readonly { readonly uuid: string }[];
 }
 
-export function conclusion(world: World): Oracle {
+export function conclusion(world: World, led: LedUnits): Oracle {
   const { keys } = world;
-  /** By pserver: the highest recovery number under which it said which tasks are closed. */
+  /** By unit: the highest recovery number under which its primary said which tasks are closed. */
   const asked = new Map<number, number>();
   const raised = new WeakMap<SimulatedProcess, number>();
   const numberIn = (value: string): number => (JSON.parse(value) as { number: number }).number;
 
   function checkReconciled(number: number): void {
-    for (const index of primaries(world)) {
-      if ((asked.get(index) ?? 0) >= number) continue;
-      world.violated(`recovery ${number} is repaired by answers of pserver ${index} from before it had seen it`);
+    for (const unit of led.all) {
+      if ((asked.get(unit) ?? 0) >= number) continue;
+      world.violated(`recovery ${number} is repaired by answers about unit ${unit} from before it was seen there`);
     }
   }
 
@@ -41,10 +42,13 @@ export function conclusion(world: World): Oracle {
       else if (key === keys.tasksReconciled) checkReconciled(numberIn(value));
       else if (key === keys.result) checkResult(value);
     },
-    answered({ server, request, outcome }) {
+    answered(answered) {
+      const { server, request, outcome } = answered;
       if (isPaddletError(outcome) || server.role !== 'pserver') return;
       if (outcome.type === 'closed') {
-        asked.set(indexOf(server), Math.max(asked.get(indexOf(server)) ?? 0, outcome.recovery));
+        for (const unit of led.meant(answered) ?? []) {
+          asked.set(unit, Math.max(asked.get(unit) ?? 0, outcome.recovery));
+        }
       }
       if (request.type === 'checkpoint' && request.final && (request.recovery ?? 0) < (raised.get(server) ?? 0)) {
         world.violated(

@@ -1,6 +1,5 @@
 /** What must hold at every moment of a schedule, whatever comes out of it at the end. */
 import type { PaddletError } from '../../../src/base/errors.ts';
-import type { Head } from '../../../src/cluster/placement/heads.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Keys } from '../../../src/store/keys.ts';
 import type { KeyValue } from '../../../src/store/store.ts';
@@ -26,6 +25,7 @@ export interface World {
   wasDamaged(index: number): boolean;
   /** True once the disk of that pserver was full, or its folder absent. */
   refusedWrites(index: number): boolean;
+  count(what: string): void;
   violated(what: string): void;
 }
 
@@ -58,9 +58,3 @@ export interface Oracle {
 
 /** The index of a pserver's process. */
 export const indexOf = (process: SimulatedProcess): number => Number(process.name.slice('pserver '.length));
-
-/** Indexes that heads name as primaries. */
-export function primaries({ keys, units, get }: World): Set<number> {
-  const heads = Array.from({ length: units }, (_, unit) => get(keys.head(unit)));
-  return new Set(heads.flatMap((head) => (head === undefined ? [] : (JSON.parse(head.value) as Head).primary.index)));
-}

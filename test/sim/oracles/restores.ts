@@ -11,20 +11,31 @@ import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { type PserverRecord, parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { plannedPrimary } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
+import type { LedUnits } from './led-units.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
 
 interface Claim {
   readonly token: string;
-  /** When the index was claimed, the last state of the units that it had led was in a file. */
+  readonly at: Moment;
+  /** Sync mode: when the index was claimed, the last state of the units that it had led was in a file. */
   readonly wasSaved: boolean;
   readonly timeline: number;
-  hasRaised: boolean;
+  /** When it last raised the number. */
+  raisedAt: Moment | undefined;
 }
 
-export function restores(world: World): Oracle {
+/** What is seen is counted: two things happen at the same millisecond. */
+type Moment = number;
+
+export function restores(world: World, led: LedUnits): Oracle {
   const { keys } = world;
   /** Units that have their last state in a file; in sync mode with the timeline of it. */
-  const saved = new Map<number, { readonly timeline: number }>();
+  const saved = new Map<number, { readonly timeline: number; readonly at: Moment }>();
+  /** By unit: when an update was last acknowledged. */
+  const acknowledged = new Map<number, Moment>();
+  /** By unit: when it last got another primary because the one before was gone. */
+  const taken = new Map<number, Moment>();
+  let now: Moment = 0;
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
   const claims = new WeakMap<SimulatedProcess, Claim>();
@@ -46,29 +57,20 @@ export function restores(world: World): Oracle {
     return cut === undefined ? 0 : (JSON.parse(cut.value) as Cut).timeline;
   };
 
-  const headOf = (unit: number): Head | undefined => {
-    const entry = world.get(keys.head(unit));
-    return entry && (JSON.parse(entry.value) as Head);
-  };
-
-  const allUnits = (): number[] => Array.from({ length: world.units }, (_, unit) => unit);
-
-  const ledBy = (token: string): number[] => allUnits().filter((unit) => headOf(unit)?.primary.token === token);
-
   function claimed({ process }: Written): void {
     const index = indexOf(process);
     const timeline = timelineNow();
-    const heads = allUnits()
-      .map((unit) => ({ unit, head: headOf(unit) }))
+    const heads = led.all
+      .map((unit) => ({ unit, head: led.head(unit) }))
       .filter(({ unit, head }) => (head?.primary.index ?? plannedPrimary(unit, world.pservers)) === index);
     const owned = heads.filter(({ head }) => head !== undefined);
     const states = owned.map(({ unit }) => saved.get(unit));
     const isOne = new Set(heads.map(({ head }) => JSON.stringify([head?.primary, head?.rest]))).size === 1;
-    const isUsable = world.mode === 'async' || (isOne && states.every((state) => state?.timeline === timeline));
+    const isUsable = isOne && states.every((state) => state?.timeline === timeline);
     const isSaved = owned.length > 0 && states.every((state) => state !== undefined);
     const token = world.get(keys.ps(index))!.createRevision.toString();
     claims.set(process, {
-      ...{ token, timeline, hasRaised: false },
+      ...{ token, timeline, at: now, raisedAt: undefined },
       wasSaved: isSaved && isUsable && !world.wasDamaged(index),
     });
   }
@@ -76,24 +78,51 @@ export function restores(world: World): Oracle {
   function raised(process: SimulatedProcess, what: string): void {
     const claim = claims.get(process);
     if (claim === undefined) return;
-    claim.hasRaised = true;
-    // What it takes later, of those that do not come back, may have been saved after it had looked.
-    const isFirst = world.mode === 'sync' ? timelineNow() <= claim.timeline + 1 : ledBy(claim.token).length === 0;
-    if (!claim.wasSaved || !isFirst) return;
-    world.violated(`${process.name} raised the ${what} although the last state of its shards was saved`);
+    claim.raisedAt = now;
+    if (world.mode === 'async' ? led.all.some((unit) => mayHaveLost(unit, claim)) : mayGoBack(claim)) return;
+    world.violated(`${process.name} raised the ${what} although the last state of all shards was saved`);
   }
 
-  function changedHead({ process, key, value, before }: Written): void {
+  /**
+   * The unit has no primary, and its last state was in no file at some time since the process came: it may have looked
+   * then. Or another one was quicker to take it. A unit that was handed over has lost nothing.
+   */
+  function mayHaveLost(unit: number, { at }: Claim): boolean {
+    const head = led.head(unit);
+    if (head === undefined) return false;
+    if ((taken.get(unit) ?? 0) > at) return true;
+    if (led.isLive(head.primary)) return false;
+    const file = saved.get(unit);
+    return file === undefined || file.at > at || world.wasDamaged(head.rest?.index ?? head.primary.index);
+  }
+
+  /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
+  const mayGoBack = ({ timeline, wasSaved, token }: Claim): boolean =>
+    !wasSaved || timelineNow() > timeline + 1 || led.ledBy(token).length > 0;
+
+  function changedHead(written: Written): void {
+    const change = led.changed(written);
+    if (change?.before === undefined) rested(written);
+    else if (change.isMove) saved.delete(change.unit);
+    else {
+      took(written.process, change.unit, { head: change.head, last: change.before });
+      taken.set(change.unit, now);
+    }
+  }
+
+  function rested({ key, value }: Written): void {
     const unit = Number(key.slice(keys.headsPrefix.length));
-    const head = JSON.parse(value) as Head;
-    const last = before && (JSON.parse(before.value) as Head);
-    if (last === undefined || last.primary.token === head.primary.token) {
-      if (head.rest === undefined) saved.delete(unit);
-      else saved.set(unit, { timeline: timelineOf(head.rest) });
+    const { rest } = JSON.parse(value) as Head;
+    if (rest === undefined) saved.delete(unit);
+    else saved.set(unit, { timeline: timelineOf(rest), at: now });
+  }
+
+  function took(process: SimulatedProcess, unit: number, { head, last }: { head: Head; last: Head }): void {
+    const claim = claims.get(process);
+    if ((claim?.raisedAt ?? -1) > (acknowledged.get(unit) ?? 0)) {
+      if (last.rest === undefined || head.rest?.uuid !== last.rest.uuid) saved.delete(unit);
       return;
     }
-    const claim = claims.get(process);
-    if (claim?.hasRaised === true) return;
     // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
     if (world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline) return;
     const parting = partingWith(unit, last.primary.token);
@@ -101,12 +130,14 @@ export function restores(world: World): Oracle {
       // In sync mode the next owner does not publish the snapshot again.
       if (world.mode === 'sync' || last.primary.index !== indexOf(process)) saved.delete(unit);
       else if (!names(entryOf(indexOf(process)), parting.uuid)) {
-        world.violated(`${process.name} took ${key}, but no entry names the parting snapshot of its former owner`);
+        world.violated(
+          `${process.name} took unit ${unit}, but no entry names the parting snapshot of its former owner`,
+        );
       }
     } else if (last.rest === undefined) {
-      world.violated(`${process.name} took ${key}, whose last state is lost, before it raised anything`);
+      world.violated(`${process.name} took unit ${unit}, whose last state is lost, before it raised anything`);
     } else if (head.rest?.uuid !== last.rest.uuid) {
-      world.violated(`${process.name} took ${key}, and nothing names the file that it loaded as the last state`);
+      world.violated(`${process.name} took unit ${unit}, and nothing names the file that it loaded as the last state`);
     }
   }
 
@@ -124,8 +155,8 @@ export function restores(world: World): Oracle {
   }
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
-  function parted(led: readonly number[], file: Generation): void {
-    for (const unit of led) if (isIn(file, unit)) saved.set(unit, { timeline: Number(file.timeline) });
+  function parted(units: readonly number[], file: Generation): void {
+    for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: Number(file.timeline), at: now });
   }
 
   function partingWith(unit: number, token: string): Generation | undefined {
@@ -138,7 +169,7 @@ export function restores(world: World): Oracle {
   function ended(process: SimulatedProcess): void {
     const claim = claims.get(process);
     if (claim === undefined || updated.get(process) !== timelineNow() || world.get(keys.result) !== undefined) return;
-    const left = ledBy(claim.token).filter((unit) => told.get(process)?.has(unit) === true && !saved.has(unit));
+    const left = led.ledBy(claim.token).filter((unit) => told.get(process)?.has(unit) === true && !saved.has(unit));
     if (left.length === 0 || world.refusedWrites(indexOf(process))) return;
     world.violated(`${process.name} ended and left no file with the last state of its units ${left.join(', ')}`);
   }
@@ -150,6 +181,7 @@ export function restores(world: World): Oracle {
 
   return {
     wrote(written) {
+      now += 1;
       const { process, key, value } = written;
       if (process.role !== 'pserver') return;
       if (key === keys.ps(indexOf(process))) claimed(written);
@@ -158,19 +190,24 @@ export function restores(world: World): Oracle {
       else if (key.startsWith(keys.headsPrefix)) changedHead(written);
       else if (key.startsWith(keys.pserversPrefix)) tells(process, parsePserverRecord(key, value));
       else if (key.startsWith(keys.partingPrefix)) {
-        parted(ledBy(key.slice(keys.partingPrefix.length)), JSON.parse(value) as Generation);
+        parted(led.ledBy(key.slice(keys.partingPrefix.length)), JSON.parse(value) as Generation);
       }
     },
     ended,
-    answered({ server, request, outcome }) {
+    answered(answered) {
+      const { server, request, outcome } = answered;
       if (server.role !== 'pserver' || isPaddletError(outcome)) return;
       const isUpdate =
         (outcome.type === 'push' && outcome.outcome === 'applied') ||
         (outcome.type === 'pushLane' && outcome.outcome === 'taken') ||
         (request.type === 'closeTasks' && closesMore(server, request.tasks));
       if (!isUpdate) return;
+      now += 1;
       updated.set(server, timelineNow());
-      for (const unit of ledBy(claims.get(server)?.token ?? '')) saved.delete(unit);
+      for (const unit of led.meant(answered) ?? []) {
+        saved.delete(unit);
+        acknowledged.set(unit, now);
+      }
     },
   };
 }

@@ -28,6 +28,7 @@ import type { SnapshotSource } from '../files/snapshots.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { OldValues, UnitRounds } from '../unit-rounds.ts';
 import { CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
@@ -37,12 +38,11 @@ import {
   mergeKept,
   restrictKept,
   type UnitGroup,
-  type UnitRounds,
 } from './kept-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
-import { keepPreImage, type OldValues, PreImage, withOldValues } from './pre-image.ts';
+import { keepPreImage, PreImage, withOldValues } from './pre-image.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -53,8 +53,8 @@ export interface RoundsOptions {
   readonly grouping: Grouping;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
-  /** Where the units are, as they were loaded. */
-  readonly loaded: RoundsMeta;
+  /** Where each unit is, as it was loaded. */
+  readonly loaded: ReadonlyMap<number, RoundsMeta>;
   /** What lanes may say of their records. */
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isHeld: () => boolean;
@@ -87,8 +87,10 @@ export class Rounds {
     this.#parts = { spec, router, shards: grouping.shards };
     this.#cuts = new CutSaves(options);
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
-    const at = { version: loaded.round, keepsPrevious: false };
-    for (const unit of shards.heads.units()) this.gates.add(unit, at, keptAt(lanes, loaded.metrics));
+    for (const unit of shards.heads.units()) {
+      const { round, metrics } = loaded.get(unit)!;
+      this.gates.add(unit, { version: round, keepsPrevious: false }, keptAt(lanes, metrics));
+    }
   }
 
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */

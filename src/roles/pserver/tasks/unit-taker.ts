@@ -33,6 +33,8 @@ export class UnitTaker {
   readonly #options: UnitTakerOptions;
   readonly #stopped = new AbortController();
   readonly #ended = createSignal();
+  /** Attempts that have ended. */
+  #endings = 0;
   /** Units that are being taken. */
   readonly #taking = new Map<number, Promise<void>>();
   #taken: Taken = { raised: 0, warm: [], files: [] };
@@ -69,12 +71,13 @@ export class UnitTaker {
   async #run(onGained: () => void): Promise<never> {
     const { orphans } = this.#options;
     for (;;) {
+      const seen = this.#endings;
       for (const group of groupsOf(this.#due())) {
         if (!group.some(({ unit }) => this.#taking.has(unit))) this.#begin(group, onGained);
       }
       const again = new AbortController();
       const signal = AbortSignal.any([this.#stopped.signal, again.signal]);
-      const ended = this.#ended.until(() => undefined, signal);
+      const ended = this.#ended.until(() => this.#endings !== seen || undefined, signal);
       await Promise.race([orphans.changed(signal), ended]).finally(() => again.abort());
     }
   }
@@ -84,6 +87,7 @@ export class UnitTaker {
       .catch(unlessStopped(this.#stopped.signal, this.#options.onFatal))
       .finally(() => {
         for (const { unit } of group) this.#taking.delete(unit);
+        this.#endings += 1;
         this.#ended.notify();
       });
     for (const { unit } of group) this.#taking.set(unit, taking);

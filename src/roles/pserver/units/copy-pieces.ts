@@ -4,6 +4,7 @@
  * that belong to the copy.
  */
 import { PaddletError } from '../../../base/errors.ts';
+import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import { optimizerLayout, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { DenseBlock, Parameters, ShardRows } from '../../../tensor/parameters.ts';
 import type { OwnedShards } from '../shards.ts';
@@ -13,6 +14,21 @@ export type PieceHeader =
   | { readonly part: 'rows'; readonly table: number }
   /** Segments: values and each slot (f32), and the update count (one u32). */
   | { readonly part: 'block'; readonly parameter: number; readonly block: number }
+  /**
+   * Sync mode: at which version the unit is, and whether the version before can be read: its values are in the pieces
+   * `oldRows` and `oldBlocks`. No segments.
+   */
+  | {
+      readonly part: 'rounds';
+      readonly timeline: number;
+      readonly version: number;
+      readonly keepsPrevious: boolean;
+      readonly metrics: readonly PassMetrics[];
+    }
+  /** Sync mode: rows that the last round changed, as they were before. Segments: ids (u64) and values (f32). */
+  | { readonly part: 'oldRows'; readonly table: number }
+  /** Sync mode: blocks that the last round changed, as they were before. Segments: blocks (u32) and values (f32). */
+  | { readonly part: 'oldBlocks'; readonly parameter: number }
   /** Segment: the next bytes of the encoded ledger. `seq`: updates applied to the shard. The last pieces. */
   | { readonly part: 'ledger'; readonly seq: number };
 
@@ -66,6 +82,8 @@ export function putPiece(into: Parameters, shard: number, spec: TrainedSpec, { h
     const { optimizer } = known(spec.dense[parameter], 'dense parameter', parameter);
     const state = stateOf(segments, wholeOf(segments[0], 4), optimizerLayout(optimizer), 1);
     into.importBlock(shard, { parameter, block, ...state, step: state.steps?.[0] });
+  } else {
+    throw new PaddletError('BadMessage', `a piece '${header.part}' has no rows and no block of the model`);
   }
 }
 

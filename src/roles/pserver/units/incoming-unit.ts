@@ -7,7 +7,9 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
-import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { MetricSums } from '../../../model/model.ts';
+import type { RoundGradients } from '../../../tensor/lane-fold.ts';
+import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../../tensor/parameters.ts';
 import type { ShardPositions } from '../shards.ts';
 import { type CopyPiece, putPiece } from './copy-pieces.ts';
@@ -27,7 +29,18 @@ export type ForwardedUpdate =
   | {
       readonly type: 'close';
       readonly tasks: readonly { readonly pass: number; readonly task: number; readonly records: number }[];
-    };
+    }
+  | ForwardedRound;
+
+/** Sync mode: a round that all shards of the unit have applied. */
+export interface ForwardedRound extends RoundGradients {
+  readonly type: 'round';
+  readonly timeline: number;
+  /** The unit is at the version above it now. */
+  readonly round: number;
+  /** In the order of their lanes. Lanes without a mini-batch are left out. */
+  readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
+}
 
 export interface IncomingUnitOptions {
   /** Where the copy goes; the shards of the unit are not present there. */
@@ -81,6 +94,8 @@ export class IncomingUnit {
       case 'close':
         for (const { pass, task, records } of update.tasks) this.#close(pass, task, records);
         break;
+      case 'round':
+        throw unfit('a round comes to a job that has none');
       default:
         unreachable(update);
     }
@@ -113,9 +128,14 @@ export class IncomingUnit {
     this.#seqs.set(shard, seq);
   }
 
+  #close(pass: number, task: number, records: number): void {
+    for (const shard of this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+  }
+
   #push(applying: readonly number[], update: Extract<ForwardedUpdate, { type: 'push' }>): void {
     const { parameters, shards } = this.#options;
     const { push, dense, sparse, rateScale } = update;
+    if (rateScale !== 1 && !this.#hasRate()) throw unfit('a rate is scaled that the optimizer does not have');
     this.#checkWanted(applying, push);
     if (applying.length === 0) return;
     const actions = new Uint8Array(shards).fill(SHARD_ACTION.skip);
@@ -125,9 +145,9 @@ export class IncomingUnit {
     for (const shard of applying) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
   }
 
-  /** As `OwnedShards.close`: a place in the order of each shard in which the task was open. */
-  #close(pass: number, task: number, records: number): void {
-    for (const shard of this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+  #hasRate(): boolean {
+    const { dense, sparse } = this.#options.spec;
+    return [...dense, ...sparse].every(({ optimizer }) => hasLearningRate(optimizer));
   }
 
   /** The ledgers came with the shards, so they want what the source has applied, and nothing else. */

@@ -40,10 +40,9 @@ export interface Moves {
   keepAll(reason: string): void;
   /** The units that this pserver leads may change now, or may not any more. */
   lookAgain(): void;
-  readonly isLeaving: boolean;
   /**
-   * Hands over all units. True when none is left; false when no pserver takes them before the signal aborts. Throws
-   * `LeaseGone`.
+   * Hands over all units and takes none. True when none is left; false when no pserver takes them before the signal
+   * aborts: then it stays.
    */
   leave(signal: AbortSignal): Promise<boolean>;
   /** Abandons what is not decided, and begins nothing more; resolves when nothing is under way. */
@@ -65,8 +64,6 @@ export interface MovesOptions {
   readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
   readonly connect: ConnectMove;
   readonly metrics: Pick<PserverMetrics, 'moved'>;
-  /** Writes in the record of this pserver that it is leaving. */
-  readonly announceLeaving: () => Promise<void>;
   readonly withoutSaves: () => Promise<() => void>;
   /** Nothing is applied any more: the last checkpoint is being taken or has been. */
   readonly isFrozen: () => boolean;
@@ -137,10 +134,6 @@ export class PserverMoves implements Moves {
     this.#inBackground(this.#planner.run(this.#stopped.signal));
   }
 
-  get isLeaving(): boolean {
-    return this.#isLeaving;
-  }
-
   received(message: FromSource): Promise<readonly MoveAnswer[]> {
     return this.#incoming.received(message);
   }
@@ -167,21 +160,18 @@ export class PserverMoves implements Moves {
   }
 
   async leave(signal: AbortSignal): Promise<boolean> {
-    const { owned, lease, announceLeaving, isFrozen } = this.#options;
+    const { owned, lease, isFrozen } = this.#options;
     this.#isLeaving = true;
     this.#incoming.giveUp('it is leaving');
-    await announceLeaving();
     this.lookAgain();
     const look = (): boolean | undefined => {
       if (owned.heads.units().length === 0 && this.#incoming.count === 0) return true;
       return isFrozen() || !this.#planner.hasTaker() ? false : undefined;
     };
-    try {
-      return await this.#changed.until(look, AbortSignal.any([signal, lease.lost, this.#stopped.signal]));
-    } catch (error) {
-      if (isPaddletError(error, 'Interrupted')) return false;
-      throw error;
-    }
+    const ending = AbortSignal.any([signal, lease.lost, this.#stopped.signal]);
+    const hasLeft = await this.#changed.until(look, ending).catch(falseIfInterrupted);
+    this.#isLeaving = hasLeft;
+    return hasLeft;
   }
 
   async stop(): Promise<void> {
@@ -190,12 +180,8 @@ export class PserverMoves implements Moves {
     this.#outgoing.abandon('this pserver stops');
     this.#incoming.giveUp('it is stopping');
     const isOver = (): boolean => this.#outgoing.moving().size === 0 && this.#incoming.count === 0;
-    try {
-      await this.#changed.until(() => isOver() || undefined, lost);
-    } catch (error) {
-      // What is not decided is for the next owner of the index.
-      if (!isPaddletError(error, 'Interrupted')) throw error;
-    }
+    // Where the index is lost, what is not decided concerns the next owner of it.
+    await this.#changed.until(() => isOver() || undefined, lost).catch(falseIfInterrupted);
     this.#stopped.abort();
     this.#outgoing.close();
   }
@@ -237,4 +223,9 @@ export class PserverMoves implements Moves {
   #inBackground(work: Promise<unknown>): void {
     work.catch(this.#onFatal);
   }
+}
+
+function falseIfInterrupted(error: unknown): false {
+  if (isPaddletError(error, 'Interrupted')) return false;
+  throw error;
 }

@@ -2,21 +2,15 @@
 import type { Clock, Log } from '../../../base/seams.ts';
 import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { orAborted } from '../../../cluster/waiting.ts';
-import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedUpdate } from './incoming-unit.ts';
-import { type MovePayload, OutgoingMove } from './outgoing-move.ts';
+import type { MoveConnection } from './move-connection.ts';
+import { OutgoingMove } from './outgoing-move.ts';
 import { updateOfUnit } from './unit-update.ts';
-
-/** A connection to the target of a move. */
-export interface MoveLink {
-  /** In order; lost while there is no connection. */
-  send(message: MoveMessage<MovePayload>): void;
-  close(): void;
-}
 
 export interface MoveLinkOptions {
   readonly target: LivePserver;
@@ -26,7 +20,7 @@ export interface MoveLinkOptions {
 }
 
 /** Connects, and connects again until it is closed. */
-export type ConnectMove = (options: MoveLinkOptions) => MoveLink;
+export type ConnectMove = (options: MoveLinkOptions) => MoveConnection;
 
 export interface OutgoingMovesOptions {
   readonly clock: Clock;
@@ -57,11 +51,8 @@ export interface PlannedTarget {
 
 interface Running {
   readonly move: OutgoingMove;
-  readonly link: MoveLink;
+  readonly link: MoveConnection;
 }
-
-/** How long a connection stays after the end of its move, so that the last message is sent. */
-const LINGER_MS = 1_000;
 
 export class OutgoingMoves {
   readonly #options: OutgoingMovesOptions;
@@ -95,7 +86,7 @@ export class OutgoingMoves {
     this.#running.set(unit, running);
     void move.ended.then(() => {
       if (this.#running.get(unit) === running) this.#running.delete(unit);
-      this.#options.clock.after(LINGER_MS, () => link.close());
+      link.close();
     });
   }
 

@@ -1,0 +1,102 @@
+/**
+ * Messages from the pserver that leads a unit to the one that is to lead it (DESIGN §7, `core/units/move-messages.ts`).
+ * They carry no placement stamp: the whole name of the move is in each, and its target checks that by the store.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../../base/limits.ts';
+import { count, decimal, message, metricSums, ofJob, roundRef, taskRef } from './fields.ts';
+
+const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
+
+const moveName = z.strictObject({
+  unit: count.max(LIMITS.units - 1),
+  epoch: z.int().min(1),
+  source: owner,
+  target: owner,
+  attempt: z.int().min(1),
+});
+
+const table = count.max(LIMITS.parameters - 1);
+const parameter = count.max(LIMITS.parameters - 1);
+const parts = {
+  dense: z.array(z.strictObject({ parameter })).max(LIMITS.parameters),
+  sparse: z.array(z.strictObject({ table })).max(LIMITS.parameters),
+};
+const passMetrics = z.strictObject({ pass: count, ...metricSums.shape });
+
+/** A part of the copy of a shard. Segments: as `roles/pserver/units/copy-pieces.ts` says. */
+const pieceHeader = z.discriminatedUnion('part', [
+  z.strictObject({ part: z.literal('rows'), table }),
+  z.strictObject({ part: z.literal('block'), parameter, block: count.max(LIMITS.denseBlocks - 1) }),
+  z.strictObject({ part: z.literal('oldRows'), table }),
+  z.strictObject({ part: z.literal('oldBlocks'), parameter }),
+  z.strictObject({
+    part: z.literal('rounds'),
+    timeline: count,
+    version: count,
+    keepsPrevious: z.boolean(),
+    metrics: z.array(passMetrics).max(LIMITS.accountedPasses),
+  }),
+  z.strictObject({ part: z.literal('ledger'), seq: count }),
+]);
+
+/** What the learning rate is multiplied by: a rate is only made smaller. */
+const rateScale = z.number().refine((scale) => scale > 0 && scale <= 1, 'above 0, at most 1');
+const position = { ...taskRef, push: count, last: z.boolean(), good: count };
+
+/**
+ * Segments: of a push the shards that applied it (u32); then, as of a round, for each dense part blocks (u32) and
+ * gradients (f32), and for each sparse part ids (u64) and gradients.
+ */
+const updateHeader = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('push'), ...position, rateScale, ...parts }),
+  z.strictObject({
+    type: z.literal('close'),
+    tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce),
+  }),
+  /** Sync mode. The mini-batches in the order of their lanes; lanes without one are left out. */
+  z.strictObject({
+    type: z.literal('round'),
+    ...roundRef,
+    batches: z.array(z.strictObject({ ...position, metrics: metricSums })).max(LIMITS.lanes),
+    ...parts,
+  }),
+]);
+
+/** `position`: updates of the unit since the move began. */
+const content = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('piece'),
+    shard: count.max(LIMITS.shards - 1),
+    last: z.boolean(),
+    position: count,
+    piece: pieceHeader,
+  }),
+  z.strictObject({ type: z.literal('update'), position: count, update: updateHeader }),
+  z.strictObject({ type: z.literal('seal'), position: count }),
+]);
+
+const answer = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('accepted'), move: moveName }),
+  z.strictObject({ type: z.literal('refused'), move: moveName, reason: z.string().max(LIMITS.errorCharacters) }),
+  z.strictObject({ type: z.literal('taken'), move: moveName, next: count }),
+  z.strictObject({ type: z.literal('sealed'), move: moveName, position: count }),
+  z.strictObject({ type: z.literal('discarded'), move: moveName }),
+]);
+export type AnswerHeader = z.infer<typeof answer>;
+
+const answers = { answers: z.array(answer).max(LIMITS.moveAnswers) };
+const ofMove = { ...ofJob, move: moveName };
+
+export const moveMessages = {
+  /** First on each connection that carries a move: whether this process takes part in moves now. */
+  openMove: message('openMove', ofJob, {}),
+  /** Asks the target to take the unit. */
+  offerMove: message('offerMove', ofMove, answers),
+  /** Frame `number` of the move, counted from 0: a part of the copy, or an update that came after it. */
+  moveFrame: message('moveFrame', { ...ofMove, number: count, content }, answers),
+  /** The source keeps the unit. */
+  abandonMove: message('abandonMove', ofMove, answers),
+  /** The head names the target. */
+  unitMoved: message('unitMoved', ofMove, answers),
+};

@@ -1,0 +1,88 @@
+/** Pservers that come and go while the job runs, and what comes between them. */
+import type { Cluster } from './cluster.ts';
+import { type Action, happened, membersOf, type PlannedFault } from './fault.ts';
+import type { ResizingKind } from './fault-kinds.ts';
+import { KEYS } from './job-keys.ts';
+import type { Supervisor } from './supervisor.ts';
+
+/** How long after another number is asked for a process is started or asked to go. */
+const LATER_MS = [0, 2_000] as const;
+/** How much longer what pservers say to each other may be under way. */
+const SLOWER = [20, 150] as const;
+
+const isStaying = ({ isLeaving }: Supervisor): boolean => !isLeaving;
+
+/** One of them stays. */
+function mayLeave(cluster: Cluster, target: Supervisor): boolean {
+  return isStaying(target) && membersOf(cluster, 'pserver').filter(isStaying).length > 1;
+}
+
+function setDesired({ store }: Cluster, desired: number): void {
+  store.data.txn({ if: [], then: [{ put: KEYS.psDesired, value: String(desired) }] });
+}
+
+/** As a launcher does it: processes come and go by their indexes. */
+function resize(cluster: Cluster, { dice }: PlannedFault, desired: number): void {
+  setDesired(cluster, desired);
+  for (const one of cluster.supervisors) {
+    const { index } = one.member;
+    if (index === undefined) continue;
+    const later = dice.between(...LATER_MS);
+    if (index < desired) one.join(cluster.timeline.nowMs + later);
+    else {
+      cluster.timeline.after(later, () => {
+        if (!one.isAway && (cluster.desired ?? 0) <= index && mayLeave(cluster, one)) one.leave();
+      });
+    }
+  }
+}
+
+const twoPservers = (cluster: Cluster, { dice }: PlannedFault): [string, string] | undefined => {
+  const names = membersOf(cluster, 'pserver').map(({ member }) => member.name);
+  const from = dice.pick(names);
+  const others = names.filter((name) => name !== from);
+  return others.length === 0 ? undefined : [from, dice.pick(others)];
+};
+
+export const RESIZING: Readonly<Record<ResizingKind, Action>> = {
+  resize: (cluster, fault) => {
+    const before = cluster.desired;
+    if (before === undefined) return undefined;
+    const fewest = cluster.shape.isFolderShared ? 1 : before;
+    const desired = fault.dice.whole(fewest, cluster.shape.mostPservers);
+    if (desired === before) return undefined;
+    happened(cluster, fault, `from ${before} to ${desired} pservers`);
+    resize(cluster, fault, desired);
+    return undefined;
+  },
+  'join pserver': (cluster, fault) => {
+    const { desired } = cluster;
+    const away = cluster.supervisors.filter(({ isAway, member }) => isAway && member.index! < (desired ?? 0));
+    if (away.length === 0) return undefined;
+    const target = fault.dice.pick(away);
+    happened(cluster, fault, target.member.name);
+    target.join(cluster.timeline.nowMs);
+    return undefined;
+  },
+  'leave pserver': (cluster, fault) => {
+    const target = fault.dice.pick(membersOf(cluster, 'pserver'));
+    if (!mayLeave(cluster, target)) return undefined;
+    happened(cluster, fault, target.member.name);
+    target.leave();
+    return undefined;
+  },
+  'pserver partition': (cluster, fault) => {
+    const [from, to] = twoPservers(cluster, fault) ?? [];
+    if (from === undefined || to === undefined) return undefined;
+    const bothWays = fault.dice.chance(0.6);
+    happened(cluster, fault, bothWays ? `${from} and ${to}` : `from ${from} to ${to}`);
+    const ways = [cluster.network.block(from, to), ...(bothWays ? [cluster.network.block(to, from)] : [])];
+    return () => {
+      for (const open of ways) open();
+    };
+  },
+  'slow peers': (cluster, fault) => {
+    happened(cluster, fault, 'what pservers say to each other is long under way');
+    return cluster.network.slowPeers(fault.dice.between(...SLOWER));
+  },
+};
