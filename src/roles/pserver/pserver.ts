@@ -98,7 +98,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       records = followPserverRecords(context, () => placed.changed.notify(), onFatal);
       const orphans = await watchOwnOrphans(owned, { view: placed, records }, stopSignal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
+      const followed = { view: placed, records, recoveries, cuts, master, orphans };
+      const start = { ...followed, folder, metrics, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
       return await serveUntilStopped({ owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs });
     } catch (error) {
@@ -153,7 +154,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */

@@ -63,8 +63,8 @@ export class IncomingMove {
   received(message: FromSource): MoveAnswer[] {
     const [wasComing, wasSealed] = [this.isComing, this.isSealed];
     const answers = this.#submit(message);
-    if (this.isComing && !wasComing) failPoint('move.offered');
-    if (this.isSealed && !wasSealed) failPoint('move.sealed');
+    if (this.isComing && !wasComing) failPoint('move.accepted');
+    if (this.isSealed && !wasSealed) failPoint('move.confirmed');
     return answers;
   }
 
@@ -116,7 +116,7 @@ export class IncomingMove {
         const { shard, payload, isFirst, isLast } = effect;
         this.#copy ??= new IncomingUnit({ ...this.#options, parameters: this.#options.owned.parameters });
         this.#copy.put(shard, asPiece(payload), isFirst, isLast);
-        if (isLast && shard === this.#options.owned.shardsOf(this.#options.unit).at(-1)) failPoint('move.copied');
+        if (isLast && shard === this.#options.owned.shardsOf(this.#options.unit).at(-1)) failPoint('move.filled');
         break;
       }
       case 'apply':

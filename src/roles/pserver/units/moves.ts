@@ -36,7 +36,7 @@ export interface Moves {
   applied(make: () => ForwardedUpdate): Promise<void> | undefined;
   /** A unit that is coming and not led yet: it must not be loaded from a file. */
   isComing(unit: number): boolean;
-  /** Nothing that is handed over now goes on, if it can still stay: the last checkpoint is about to be taken. */
+  /** What can still stay where it is does: the last checkpoint is about to be taken. */
   keepAll(reason: string): void;
   /** The units that this pserver leads may change now, or may not any more. */
   lookAgain(): void;
@@ -47,6 +47,8 @@ export interface Moves {
   leave(signal: AbortSignal): Promise<boolean>;
   /** Abandons what is not decided, and begins nothing more; resolves when nothing is under way. */
   stop(): Promise<void>;
+  /** Ends at once, whatever is under way: this process ends without a last save. */
+  close(): void;
 }
 
 export interface MovesOptions {
@@ -152,6 +154,7 @@ export class PserverMoves implements Moves {
 
   keepAll(reason: string): void {
     this.#outgoing.abandon(reason);
+    this.#incoming.giveUp(reason);
   }
 
   lookAgain(): void {
@@ -177,11 +180,15 @@ export class PserverMoves implements Moves {
   async stop(): Promise<void> {
     const { lost } = this.#options.lease;
     this.#isStopping = true;
-    this.#outgoing.abandon('this pserver stops');
-    this.#incoming.giveUp('it is stopping');
+    this.keepAll('this pserver stops');
     const isOver = (): boolean => this.#outgoing.moving().size === 0 && this.#incoming.count === 0;
     // Where the index is lost, what is not decided concerns the next owner of it.
     await this.#changed.until(() => isOver() || undefined, lost).catch(falseIfInterrupted);
+    this.close();
+  }
+
+  close(): void {
+    this.#isStopping = true;
     this.#stopped.abort();
     this.#outgoing.close();
   }
