@@ -10,6 +10,8 @@ export interface ClusterShape {
   readonly shards: number;
   /** Groups that the shards move in. */
   readonly units: number;
+  /** Trainers take so many times longer, so that the job does. */
+  readonly trainerSlowness: number;
   /** Every operation of a pserver's disk takes so many times longer. */
   readonly diskSlowness: number;
   /** Every pserver sees the files of all. */
@@ -25,6 +27,7 @@ export const SMALL: ClusterShape = {
   trainers: 3,
   shards: 6,
   units: 4,
+  trainerSlowness: 1,
   diskSlowness: 1,
   isFolderShared: false,
   isCapturedByShard: false,
@@ -46,6 +49,7 @@ export function drawFixedShape(seed: number): ClusterShape {
     trainers,
     shards,
     units: createDice(seed, 'units').whole(pservers, shards),
+    trainerSlowness: 1,
     diskSlowness: dice.pick([1, 1, 8, 40]),
     isFolderShared: createDice(seed, 'folder').chance(0.6),
     isCapturedByShard: dice.chance(0.6),
@@ -55,6 +59,8 @@ export function drawFixedShape(seed: number): ClusterShape {
 const MOST_PSERVERS = 6;
 /** So many units for each pserver that there can be; the default of a job is 4. */
 const UNITS_A_PSERVER = [1, 2, 2, 4] as const;
+/** Slow ones leave time to spread the units after the last fault. */
+const TRAINER_SLOWNESS = [1, 1, 1, 1, 1, 25] as const;
 
 /** Pservers come and go while the job runs. */
 export function drawShape(seed: number): ClusterShape {
@@ -62,5 +68,6 @@ export function drawShape(seed: number): ClusterShape {
   const dice = createDice(seed, 'room');
   const mostPservers = dice.whole(Math.max(fixed.pservers, 2), MOST_PSERVERS);
   const units = Math.max(fixed.units, mostPservers * dice.pick(UNITS_A_PSERVER));
-  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units) };
+  const trainerSlowness = dice.pick(TRAINER_SLOWNESS);
+  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units), trainerSlowness };
 }

@@ -124,7 +124,11 @@ export class Supervisor {
 
   setSlowness(factor: number): void {
     this.slowness = factor;
-    if (this.running !== undefined) this.running.slowness = factor;
+    if (this.running !== undefined) this.running.slowness = factor * this.#usualSlowness;
+  }
+
+  get #usualSlowness(): number {
+    return this.member.role === 'trainer' ? this.#options.shape.trainerSlowness : 1;
   }
 
   #start(): void {
@@ -134,7 +138,7 @@ export class Supervisor {
     this.#startedMs = timeline.nowMs;
     const { name, role } = this.member;
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
-    process.slowness = this.slowness;
+    process.slowness = this.slowness * this.#usualSlowness;
     this.running = process;
     this.#planEarlyDeath(process);
     this.#stop = new AbortController();
