@@ -31,6 +31,11 @@ export interface StoreContext extends Pick<ClusterContext, 'host' | 'store' | 'k
 }
 
 export interface RoleContext extends ClusterContext, StoreContext {
+  /**
+   * Aborts with `stop`, or after it, when the whole job stops and not this process alone: then no other process takes
+   * over what it has. A stop of the job by the store is seen by the job's watch.
+   */
+  readonly jobStop?: AbortSignal;
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */
@@ -51,5 +56,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly makeModel?: (record: JobRecord) => Model;
 }
 
-/** How a role ended well. Failures are thrown as PaddletErrors. */
-export type RoleEnd = 'finished' | 'stopped';
+/**
+ * How a role ended well: with the job, because it was asked to stop, or because the job wants fewer pservers. Failures
+ * are thrown as PaddletErrors.
+ */
+export type RoleEnd = 'finished' | 'stopped' | 'left';

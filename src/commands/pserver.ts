@@ -1,20 +1,29 @@
 import { Flags } from '@oclif/core';
 import type { ExitCode } from '../base/errors.ts';
 import { runPserver } from '../roles/pserver/pserver.ts';
+import { durationFlag, milliseconds } from './base/duration-flag.ts';
+import { labelFlag } from './base/label-flag.ts';
 import { checkpointFolder, exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { jobFlags } from './base-command.ts';
 
 export default class PserverCommand extends RoleCommand<typeof PserverCommand> {
   static override summary = 'Hold and serve a part of the parameters';
   static override description =
-    `Claims an index, holds the shards that belong to it, applies pushes and answers pulls. On Ctrl-C it saves its
-parameters; run it again to resume from there.`;
+    `Claims an index, takes units of shards, applies pushes and answers pulls. On Ctrl-C it saves its parameters; run it
+again to resume from there. On SIGTERM it hands its units over to the other pservers, if they can take them, and saves
+what is left. When the job is resized to fewer pservers, those with the highest indexes hand over their units and exit
+with 0. --host-label and --zone only describe the pserver: while each unit has one copy, they do not change where it
+is.`;
   static override examples = [
     {
       command: '<%= config.bin %> pserver --index 0 --store etcd://127.0.0.1:2379',
       description: 'The parameter server with index 0.',
     },
     { command: '<%= config.bin %> pserver', description: 'The first free index; the store comes from PADDLET_STORE.' },
+    {
+      command: '<%= config.bin %> pserver --index 3 --host-label rack2-7 --zone rack2',
+      description: 'Shown by `paddlet status -o wide`.',
+    },
   ];
   static override flags = {
     ...jobFlags,
@@ -24,6 +33,9 @@ parameters; run it again to resume from there.`;
       helpValue: 'N',
       description: 'Index to claim. Default: the first free one.',
     }),
+    'host-label': labelFlag('Name of the machine that it runs on, for status. Does not change the placement of units.'),
+    zone: labelFlag('Name of what fails together: rack, zone. For status; does not change the placement of units.'),
+    'leave-timeout': durationFlag('20s', 'How long SIGTERM may hand over units before what is left is saved.'),
   };
 
   override async execute(): Promise<ExitCode> {
@@ -31,7 +43,12 @@ parameters; run it again to resume from there.`;
     const name = flags.index === undefined ? 'pserver' : `pserver ${flags.index}`;
     const end = await this.withRole(name, { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) => {
       const jobName = context.keys.chroot.slice(context.keys.chroot.lastIndexOf('/') + 1);
-      return runPserver(context, { index: flags.index, checkpointDir: checkpointFolder(flags, jobName) });
+      const { index, zone, 'host-label': hostLabel } = flags;
+      return runPserver(context, {
+        ...{ index, checkpointDir: checkpointFolder(flags, jobName) },
+        labels: { ...(hostLabel === undefined ? {} : { hostLabel }), ...(zone === undefined ? {} : { zone }) },
+        leaveLimitMs: milliseconds(flags['leave-timeout']),
+      });
     });
     return exitOf(end);
   }

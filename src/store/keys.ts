@@ -43,6 +43,8 @@ export interface Keys {
   /** The number of passes: raised when a job is continued. */
   readonly passesDesired: string;
   readonly psDesired: string;
+  /** How many trainers a launcher keeps running, if that is another number than the job file's. */
+  readonly trainersDesired: string;
   readonly psPrefix: string;
   ps(index: number): string;
   readonly pserversPrefix: string;
@@ -96,6 +98,7 @@ export function keysOf(chroot: string): Keys {
     modelSave: at('model/save'),
     passesDesired: at('passes_desired'),
     psDesired: at('ps_desired'),
+    trainersDesired: at('trainers_desired'),
     psPrefix: at('ps/'),
     ps: (index) => at(`ps/${index}`),
     pserversPrefix: at('pservers/'),

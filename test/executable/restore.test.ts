@@ -45,7 +45,7 @@ test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the 
   }
   expect((await store.get('/ps_desired'))?.value).toBe('3');
 
-  const result = await resultOf(place.start('run again', [...args, '--set', 'cluster.pservers=3']));
+  const result = await resultOf(place.start('run again', args));
   expect(result.checkpoints.map(({ index }) => index)).toEqual([0, 1, 2]);
   await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'));
 });

@@ -106,7 +106,9 @@ function pservers({ pservers: wanted }: JobNeeds, processes: readonly SeenProces
   const known = new Set(live.map(({ id }) => Number(id)));
   const missing = Array.from({ length: wanted }, (_, index) => index).filter((index) => !known.has(index));
   if (missing.length > 0) {
-    all.push({ kind: 'pservers', text: `pserver ${missing.join(', ')} (${known.size} of ${wanted} are running)` });
+    // One that is to leave may still be there.
+    const running = wanted - missing.length;
+    all.push({ kind: 'pservers', text: `pserver ${missing.join(', ')} (${running} of ${wanted} are running)` });
   }
   for (const process of live) {
     const waits = waitsFor(process);

@@ -35,6 +35,8 @@ export interface JobWatch {
    * cannot be followed, or the job is no longer the one that was read (`JobChanged`).
    */
   readonly stopSignal: AbortSignal;
+  /** The same without the stop of this process: aborts even after that, when it is about the job. */
+  readonly jobSignal: AbortSignal;
   /** Resolves when it is known whether the job has ended; rejects when interrupted. */
   readonly known: Promise<void>;
   /** How the job ended, once it has. */
@@ -65,28 +67,30 @@ export interface JobWatchOptions {
 export function watchJob(context: RoleContext, { oldStop, oldResult = 0n, record }: JobWatchOptions = {}): JobWatch {
   const { keys } = context;
   let old = oldStop;
-  const stopping = new AbortController();
+  const ofProcess = new AbortController();
+  const ofJob = new AbortController();
+  const stopSignal = AbortSignal.any([ofProcess.signal, ofJob.signal]);
   let end: JobEnd | undefined;
   let isStopRequested = false;
   const known = Promise.withResolvers<void>();
   // A caller that does not await it learns of the interruption elsewhere.
   known.promise.catch(() => {});
-  stopping.signal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
-  const onStop = (): void => stopping.abort();
-  if (context.stop.aborted) stopping.abort();
+  stopSignal.addEventListener('abort', () => known.reject(interrupted()), { once: true });
+  const onStop = (): void => ofProcess.abort();
+  if (context.stop.aborted) onStop();
   context.stop.addEventListener('abort', onStop, { once: true });
-  const onFatal = (error: Error): void => stopping.abort(error);
+  const onFatal = (error: Error): void => ofJob.abort(error);
 
   const observeResult = ({ key, value, modRevision }: KeyValue): void => {
     if (key !== keys.result || modRevision <= oldResult) return;
     end = parseJobEnd(key, value);
-    stopping.abort();
+    ofJob.abort();
   };
   const observeStop = (entry: KeyValue | undefined): void => {
     if (entry === undefined || entry.key !== keys.stop || entry.modRevision <= old! || isStopRequested) return;
     isStopRequested = true;
     context.host.log.info('the job was asked to stop');
-    stopping.abort();
+    ofJob.abort();
   };
   const cancels = [
     ...(record === undefined ? [] : [followRecord(context, record, { onChanged: onFatal, onEnd: onFatal })]),
@@ -126,7 +130,8 @@ export function watchJob(context: RoleContext, { oldStop, oldResult = 0n, record
   ];
   return {
     known: known.promise,
-    stopSignal: stopping.signal,
+    stopSignal,
+    jobSignal: ofJob.signal,
     end: () => end,
     stopRequested: () => isStopRequested,
     cancel: () => {

@@ -214,7 +214,7 @@ export async function readPlacement(store: Store, keys: Keys, job: Grouping): Pr
 function missingIn(job: Wanted, live: readonly number[], orphans: number): string {
   const absent = Array.from({ length: job.desired }, (_, index) => index).filter((index) => !live.includes(index));
   if (absent.length === 0) return `pservers to take ${orphans} of ${job.units} units of shards`;
-  return `pserver ${absent.join(', ')} (${live.length} of ${job.desired} are running)`;
+  return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
 const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));

@@ -9,6 +9,11 @@ const unitSchema = z.strictObject({ unit: count, bytes: count });
 /** How much memory the shards of a unit take. */
 export type UnitBytes = z.infer<typeof unitSchema>;
 
+const label = z.string().min(1).max(LIMITS.nameCharacters);
+/** Where the pserver is, in the words of who started it: its machine, and what fails together with it. */
+const labelFields = { hostLabel: label.optional(), zone: label.optional() };
+export type PlaceLabels = Readonly<Pick<PserverRecord, keyof typeof labelFields>>;
+
 const schema = z.strictObject({
   id: count,
   /** Host and address. */
@@ -20,6 +25,7 @@ const schema = z.strictObject({
   sync: z.boolean(),
   /** Those that it leads. A little old: units come and go, and grow. */
   units: z.array(unitSchema).max(LIMITS.units),
+  ...labelFields,
 });
 export type PserverRecord = z.infer<typeof schema>;
 

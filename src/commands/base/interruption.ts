@@ -1,12 +1,15 @@
 import { EXIT, PaddletError } from '../../base/errors.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type StopSignal = (typeof SIGNALS)[number];
 
 /** The parts of `process` that this needs. */
 export interface SignalSource {
-  on(signal: (typeof SIGNALS)[number], run: () => void): unknown;
+  on(signal: StopSignal, run: () => void): unknown;
   exit(code: number): never;
 }
+
+const stoppedBy = (signal: StopSignal): PaddletError => new PaddletError('Interrupted', `stopped by ${signal}`);
 
 /**
  * The first signal asks to stop cleanly (the abort reason is an `Interrupted` error that names it); the second one ends
@@ -20,8 +23,33 @@ export function abortOnSignals(source: SignalSource, atOnce: () => void = () => 
         atOnce();
         source.exit(EXIT.interrupted);
       }
-      controller.abort(new PaddletError('Interrupted', `stopped by ${signal}`));
+      controller.abort(stoppedBy(signal));
     });
   }
   return controller.signal;
+}
+
+export interface RoleSignals {
+  /** This process is to stop cleanly. */
+  readonly stop: AbortSignal;
+  /** The whole job stops with it. */
+  readonly jobStop: AbortSignal;
+}
+
+/**
+ * For a role. SIGTERM is about this process alone: others take over what it has, if they can. SIGINT and SIGHUP say
+ * that the whole job stops; after a SIGTERM they end the handing over. Any further signal ends the process at once.
+ */
+export function roleSignals(source: SignalSource): RoleSignals {
+  const stop = new AbortController();
+  const jobStop = new AbortController();
+  for (const signal of SIGNALS) {
+    source.on(signal, () => {
+      const isNews = signal === 'SIGTERM' ? !stop.signal.aborted : !jobStop.signal.aborted;
+      if (!isNews) source.exit(EXIT.interrupted);
+      if (signal !== 'SIGTERM') jobStop.abort(stoppedBy(signal));
+      stop.abort(stoppedBy(signal));
+    });
+  }
+  return { stop: stop.signal, jobStop: jobStop.signal };
 }

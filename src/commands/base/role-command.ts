@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { type Command, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
-import type { RoleContext } from '../../cluster/context.ts';
+import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
@@ -19,6 +19,7 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/store.ts';
 import { VERSION } from '../version.ts';
 import { findStore, HOME, type WhereFlags, waitForChroot } from './find-store.ts';
+import { type RoleSignals, roleSignals } from './interruption.ts';
 import { PaddletCommand } from './paddlet-command.ts';
 import { type CredentialFlags, storeCredentials } from './store-credentials.ts';
 
@@ -76,7 +77,8 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
   ): Promise<R | undefined> {
     const plain = this.host(role);
     const host = { ...plain, log: reportingLog(plain.log) };
-    const stop = this.stopSignal(host);
+    const signals = stopSignals(host);
+    const { stop } = signals;
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
     try {
@@ -86,7 +88,7 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
       const keys = keysOf(chroot);
       const joinToken = new StoredJoinToken({ ...host, store, keys });
       stopFollowing = joinToken.follow();
-      return await run(makeContext(role, options.flags, { host, store, keys, joinToken, stop }));
+      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken }));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
@@ -95,28 +97,29 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
       await store?.close();
     }
   }
+}
 
-  /** Aborts on a signal, and when the launcher that started this process has exited. */
-  private stopSignal(host: Host): AbortSignal {
-    const orphaned = new AbortController();
-    onTetherLost((stopLimitMs) => {
-      host.log.warn('the launcher has exited; stopping');
-      orphaned.abort();
-      host.clock.after(stopLimitMs, () => {
-        host.log.error(`not stopped within ${stopLimitMs / 1000} s after the launcher has exited; ending at once`);
-        process.exit(EXIT.interrupted);
-      });
+/** They abort when the launcher that started this process has exited, too. */
+function stopSignals(host: Host): RoleSignals {
+  const orphaned = new AbortController();
+  onTetherLost((stopLimitMs) => {
+    host.log.warn('the launcher has exited; stopping');
+    orphaned.abort();
+    host.clock.after(stopLimitMs, () => {
+      host.log.error(`not stopped within ${stopLimitMs / 1000} s after the launcher has exited; ending at once`);
+      process.exit(EXIT.interrupted);
     });
-    return AbortSignal.any([this.interruption(), orphaned.signal]);
-  }
+  });
+  const { stop, jobStop } = roleSignals(process);
+  return { stop: AbortSignal.any([stop, orphaned.signal]), jobStop: AbortSignal.any([jobStop, orphaned.signal]) };
 }
 
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: { host: Host; store: Store; keys: Keys; joinToken: JoinToken; stop: AbortSignal },
+  parts: RoleSignals & { host: Host; store: Store; keys: Keys; joinToken: JoinToken },
 ): RoleContext {
-  const { host, store, keys, joinToken, stop } = parts;
+  const { host, store, keys, joinToken, stop, jobStop } = parts;
   const registry = createMetricsRegistry({ role });
   return {
     host,
@@ -129,6 +132,7 @@ function makeContext(
     registry,
     health: (isReady) => createHealth({ role, isReady, registry, exposeMetrics: flags['expose-metrics'] }),
     stop,
+    jobStop,
     troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,
@@ -161,5 +165,5 @@ export const storeUrl = (flags: WhereFlags): string => findStore(flags).url;
 export const checkpointFolder = (flags: WhereFlags, jobName: string): string =>
   resolve(flags.dir ?? `${HOME}/${jobName}`, 'checkpoints');
 
-export const exitOf = (end: 'finished' | 'stopped' | undefined): ExitCode =>
-  end === 'finished' ? EXIT.done : EXIT.interrupted;
+export const exitOf = (end: RoleEnd | undefined): ExitCode =>
+  end === 'finished' || end === 'left' ? EXIT.done : EXIT.interrupted;

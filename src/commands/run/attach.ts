@@ -4,6 +4,7 @@ import { pause } from '../../base/backoff.ts';
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { type Holder, isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
+import { WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import type { Progress } from '../base/waiting.ts';
 import { type ClusterRun, showProgress } from './cluster-run.ts';
 import { runLog } from './working-folder.ts';
@@ -41,7 +42,8 @@ const otherJob = (folder: string, holder: Holder, job: string): PaddletError =>
 /** Shows progress and log until the run ends or `stop` aborts. `write` takes the text of the run's log. */
 export async function attach(run: ClusterRun, progress: Progress, write: (text: string) => void): Promise<AttachEnd> {
   const { host, folder, stop } = run;
-  const showing = showProgress(run, progress, () => {});
+  const sizes = new WantedSizes({ ...run, ...host }, run.loaded.job.cluster);
+  const showing = showProgress(run, sizes, progress, () => {});
   const first = lastHolder(folder);
   const log = new GrowingText(host.disk, runLog(folder), first?.logFrom ?? 0);
   try {
@@ -55,6 +57,7 @@ export async function attach(run: ClusterRun, progress: Progress, write: (text: 
     }
   } finally {
     showing.cancel();
+    sizes.cancel();
   }
 }
 

@@ -7,8 +7,9 @@ import type { PaddletError } from '../../base/errors.ts';
 import type { Cancel, Host } from '../../base/seams.ts';
 import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
-import { launch } from '../../roles/launcher/launcher.ts';
+import { launch, type WantedProcesses } from '../../roles/launcher/launcher.ts';
 import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
+import { type Sizes, WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
@@ -41,23 +42,36 @@ export type ClusterEnd =
   | { readonly how: 'done' | 'stopped' }
   | { readonly how: 'failed'; readonly failure: PaddletError };
 
+export interface ClusterProcesses {
+  /** How many there are to be at first; `paddlet resize` changes that. */
+  readonly sizes: Sizes;
+  readonly planned: (sizes: Sizes) => readonly ChildSpec[];
+}
+
 /** Starts the processes, shows progress and what they report, and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
-  children: readonly ChildSpec[],
+  { sizes, planned }: ClusterProcesses,
   progress: Progress,
 ): Promise<ClusterEnd> {
   const { host, folder, loaded } = run;
-  const names = children.map(({ name }) => name).join(', ');
-  host.log.info(`job ${loaded.job.name}: starting ${names}; logs in ${logFolder(folder)}`);
+  const names = planned(sizes).map(({ name }) => name);
+  host.log.info(`job ${loaded.job.name}: starting ${names.join(', ')}; logs in ${logFolder(folder)}`);
   const reports = new ChildReports(host.clock, host.log);
-  const showing = showProgress(run, progress, (line) => host.log.info(line));
+  const wantedSizes = new WantedSizes({ ...run, ...host }, sizes);
+  const showing = showProgress(run, wantedSizes, progress, (line) => host.log.info(line));
+  const wanted: WantedProcesses = {
+    specs: () => planned(wantedSizes.current()),
+    onChange: (react) => wantedSizes.onChange(react),
+    look: () => wantedSizes.look(),
+  };
   try {
-    const end = await launch({ ...run, ...host, children, spawn: (spec) => spawnChild(run, spec, reports) });
+    const end = await launch({ ...run, ...host, wanted, spawn: (spec) => spawnChild(run, spec, reports) });
     if (end.how !== 'failed') return end;
     return { how: 'failed', failure: reports.failureOf(end.by, end.code, logFile(folder, end.by)) };
   } finally {
     showing.cancel();
+    wantedSizes.cancel();
   }
 }
 
@@ -84,7 +98,12 @@ async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: C
  * Moves the bar by what the master says, and shows what the job waits for. `onLine` gets a line for each pass that
  * ends, and for each wait that lasts.
  */
-export function showProgress(run: ClusterRun, progress: Progress, onLine: (line: string) => void): { cancel: Cancel } {
+export function showProgress(
+  run: ClusterRun,
+  sizes: Pick<WantedSizes, 'current'>,
+  progress: Progress,
+  onLine: (line: string) => void,
+): { cancel: Cancel } {
   const { host, store, keys, loaded } = run;
   const shown = new RunProgress({ ...host, progress, onLine });
   const watched = { ...host, store, keys };
@@ -94,7 +113,7 @@ export function showProgress(run: ClusterRun, progress: Progress, onLine: (line:
       ...watched,
       // That a process does not answer is shown: failed connections need no log lines.
       network: jobNetwork({ ...host, log: QUIET_LOG }, store, keys),
-      needs: loaded.job.cluster,
+      needs: () => ({ ...loaded.job.cluster, ...sizes.current() }),
       hasAdvanced: () => shown.hasAdvanced(),
       onWaiting: (waitingFor) => shown.waits(waitingFor),
     }),

@@ -2,10 +2,11 @@ import { join, resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { readJobRecord } from '../../cluster/job/job-record.ts';
+import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { onTetherLost } from '../../host/processes.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
+import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
 import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
 import { refuseChangedData } from '../../roles/master/publish-job.ts';
 import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
@@ -29,6 +30,7 @@ import { continueJob } from './continue-job.ts';
 import { readJobBefore } from './job-before.ts';
 import { checkMayDelete } from './may-delete.ts';
 import { type ResetOptions, resetJob, untilAllHaveExited } from './reset-job.ts';
+import { startingSizes } from './starting-sizes.ts';
 import { checkWritable, WorkingFolder } from './working-folder.ts';
 
 export default class RunCommand extends PaddletCommand<typeof RunCommand> {
@@ -136,7 +138,8 @@ the result; with a higher training.passes it continues the job. One run works in
       await untilAllHaveExited(resetOptions(run));
       await continueJob(run, loaded.job, data);
     }
-    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) });
+    const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
+    return this.train({ ...run, host: await working.startLog(host, this.flags['log-level']) }, record);
   }
 
   private async attach(run: ClusterRun): Promise<ExitCode> {
@@ -188,10 +191,13 @@ the result; with a higher training.passes it continues the job. One run works in
     }
   }
 
-  private async train(run: ClusterRun): Promise<ExitCode> {
-    const { host, loaded } = run;
-    const children = clusterPlan(loaded.job.cluster, this.childFlags(run));
-    const end = await runCluster(run, children, this.progress('training'));
+  /** `record` of a job that exists already. */
+  private async train(run: ClusterRun, record: JobRecord | undefined): Promise<ExitCode> {
+    const { host } = run;
+    const sizes = await startingSizes(run, record);
+    const flags = this.childFlags(run);
+    const processes = { sizes, planned: (now: Sizes) => clusterPlan(now, flags) };
+    const end = await runCluster(run, processes, this.progress('training'));
     const result = await readResult(run);
     if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
     if (end.how === 'failed') throw end.failure;

@@ -1,20 +1,32 @@
 /**
- * `paddlet run`: every role of the cluster as a process of its own, restarted when it dies, stopped in an order that
- * loses nothing: trainers first, then pservers, which save their parameters, then the master.
+ * `paddlet run`: every role of the cluster as a process of its own, restarted when it dies. The processes that are
+ * wanted may change while the job runs. They are stopped in an order that loses nothing: trainers first, then pservers,
+ * which save their parameters, then the master.
  */
+import type { Clock, Log } from '../../base/seams.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
 import {
+  type ChildEnd,
   type ChildOptions,
   type ChildSpec,
   type LaunchEnd,
-  type SupervisedChild,
-  superviseChild,
+  SupervisedChild,
 } from './supervised-child.ts';
 
 const SAY_AFTER_MS = 2_000;
 
+/** The processes that the job should have. */
+export interface WantedProcesses {
+  /** As they are known now; the master is always one of them. */
+  specs(): readonly ChildSpec[];
+  /** `run` is called when they may have changed. */
+  onChange(run: () => void): void;
+  /** Brings `specs` up to date. Returns whether the job has ended, undefined when that cannot be known. */
+  look(): Promise<boolean | undefined>;
+}
+
 export interface LauncherOptions extends Omit<ChildOptions, 'stopping'> {
-  readonly children: readonly ChildSpec[];
+  readonly wanted: WantedProcesses;
   /** Aborts when the user wants to stop. */
   readonly stop: AbortSignal;
   /** How long a stop may take; a process that takes longer is killed. */
@@ -33,39 +45,100 @@ const STOP_ORDER = [
 
 /** Resolves when every process has ended. The first one that is stopped or fails for good stops the others. */
 export async function launch(options: LauncherOptions): Promise<LaunchEnd> {
-  const { stop, clock, log, stopLimitMs } = options;
-  if (stop.aborted) return { how: 'stopped' };
-  let stopping: LaunchEnd | undefined;
-  const children = options.children.map((spec) => superviseChild({ ...options, stopping: () => stopping }, spec));
+  if (options.stop.aborted) return { how: 'stopped' };
+  return new Launcher(options).run();
+}
 
-  /** Asks all to leave, group by group; each group has gone before the next is asked. */
-  async function stopAll(how: LaunchEnd): Promise<void> {
-    if (stopping !== undefined) return;
-    stopping = how;
-    const startedMs = clock.monotonicMs();
-    for (const { role, untilPart } of STOP_ORDER) {
-      const group = children.filter((child) => child.role === role);
-      for (const child of group) child.stop();
-      await endedWithin(options, group, startedMs + stopLimitMs * untilPart - clock.monotonicMs());
+class Launcher {
+  readonly #options: LauncherOptions;
+  /** By name: those that run, are restarted, or have ended with the job. */
+  readonly #children = new Map<string, SupervisedChild>();
+  readonly #ended = new Set<SupervisedChild>();
+  readonly #allEnded = Promise.withResolvers<LaunchEnd>();
+  #stopping: LaunchEnd | undefined;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<LaunchEnd> {
+    const { stop, log, stopLimitMs, wanted } = this.#options;
+    const onStop = (): void => {
+      log.info(`stopping, for at most ${stopLimitMs / 1000} s: trainers return their work, then pservers save`);
+      void this.#stopAll({ how: 'stopped' });
+    };
+    stop.addEventListener('abort', onStop, { once: true });
+    for (const spec of wanted.specs()) this.#start(spec);
+    wanted.onChange(() => this.#follow());
+    try {
+      return await this.#allEnded.promise;
+    } finally {
+      stop.removeEventListener('abort', onStop);
     }
   }
 
-  const onStop = (): void => {
-    log.info(`stopping, for at most ${stopLimitMs / 1000} s: trainers return their work, then pservers save`);
-    void stopAll({ how: 'stopped' });
-  };
-  stop.addEventListener('abort', onStop, { once: true });
-  for (const { ended } of children) {
-    void ended.then((end) => (end.how === 'done' ? undefined : stopAll(end)));
+  #start(spec: ChildSpec): void {
+    const child = new SupervisedChild({ ...this.#options, stopping: () => this.#stopping }, spec);
+    this.#children.set(spec.name, child);
+    void child.ended.then((end) => this.#onEnd(child, end));
   }
-  await Promise.all(children.map(({ ended }) => ended));
-  stop.removeEventListener('abort', onStop);
-  return stopping ?? { how: 'done' };
+
+  /** Starts what is missing, and lets go of what is not wanted any more. */
+  #follow(): void {
+    if (this.#stopping !== undefined) return;
+    const { wanted, log } = this.#options;
+    const specs = new Map(wanted.specs().map((spec) => [spec.name, spec]));
+    const missing = [...specs.values()].filter(({ name }) => !this.#children.has(name));
+    if (missing.length > 0) log.info(`starting ${missing.map(({ name }) => name).join(', ')}`);
+    for (const spec of missing) this.#start(spec);
+    for (const [name, child] of this.#children) if (specs.has(name)) child.keep();
+    const leaving = [...this.#children.values()].filter(({ name, isWanted }) => isWanted && !specs.has(name));
+    if (leaving.length > 0) log.info(`${leaving.map(({ name }) => name).join(', ')} to leave: not wanted any more`);
+    for (const child of leaving) child.retire();
+  }
+
+  async #onEnd(child: SupervisedChild, end: ChildEnd): Promise<void> {
+    if (this.#stopping === undefined && (end.how === 'left' || (await this.#hasLeft(child, end)))) {
+      this.#options.log.info(`${child.name} has left`);
+      this.#children.delete(child.name);
+      this.#follow();
+      return;
+    }
+    this.#ended.add(child);
+    if (end.how !== 'done' && end.how !== 'left') void this.#stopAll(end);
+    if (this.#ended.size === this.#children.size) this.#allEnded.resolve(this.#stopping ?? { how: 'done' });
+  }
+
+  /**
+   * What is wanted may be known to the child before it is known here. A pserver that ends well although the job has not
+   * ended was not wanted when it left.
+   */
+  async #hasLeft({ name, role }: SupervisedChild, end: ChildEnd): Promise<boolean> {
+    if (role === 'master') return false;
+    const { wanted } = this.#options;
+    const hasJobEnded = await wanted.look();
+    if (this.#stopping !== undefined) return false;
+    if (end.how === 'done') return hasJobEnded === false;
+    return hasJobEnded !== true && !wanted.specs().some((spec) => spec.name === name);
+  }
+
+  /** Asks all to leave, group by group; each group has gone before the next is asked. */
+  async #stopAll(how: LaunchEnd): Promise<void> {
+    if (this.#stopping !== undefined) return;
+    this.#stopping = how;
+    const { clock, stopLimitMs } = this.#options;
+    const startedMs = clock.monotonicMs();
+    for (const { role, untilPart } of STOP_ORDER) {
+      const group = [...this.#children.values()].filter((child) => child.role === role);
+      for (const child of group) child.stop();
+      await endedWithin(this.#options, group, startedMs + stopLimitMs * untilPart - clock.monotonicMs());
+    }
+  }
 }
 
 /** Waits until all have ended, and logs whom for; kills those that take longer than `limitMs`. */
 async function endedWithin(
-  { clock, log }: Pick<LauncherOptions, 'clock' | 'log'>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
   group: readonly SupervisedChild[],
   limitMs: number,
 ): Promise<void> {

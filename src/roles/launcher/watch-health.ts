@@ -19,7 +19,8 @@ export interface WatchHealthOptions {
   readonly keys: Keys;
   readonly network: Network;
   readonly clock: Clock;
-  readonly needs: JobNeeds;
+  /** As it is wanted now. */
+  readonly needs: () => JobNeeds;
   /** Whether the job has advanced since this was asked last. */
   readonly hasAdvanced: () => boolean;
   /** Called after each look; with nothing when the job advances, or when all that it needs is there. */
@@ -54,7 +55,7 @@ async function lookAt(options: WatchHealthOptions, silence: Silence): Promise<re
   try {
     const askedMs = clock.monotonicMs();
     const processes = await askProcesses(store, keys, network, ANSWER_WITHIN_MS);
-    const { waitingFor } = healthOf(needs, silence(processes, askedMs));
+    const { waitingFor } = healthOf(needs(), silence(processes, askedMs));
     return [...ofStore, ...waitingFor.filter(({ text }) => text !== ofStore[0]?.text)];
   } catch (error) {
     if (!isPaddletError(error)) throw error;

@@ -1,7 +1,7 @@
 /** What the store has of a job when a process brings the job file: nothing yet, work to go on with, or its end. */
 import { PaddletError } from '../../base/errors.ts';
 import type { StoreContext } from '../../cluster/context.ts';
-import { type JobRecord, recordIn } from '../../cluster/job/job-record.ts';
+import { type JobRecord, parseJobRecord, recordIn } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs, type JobDifference } from '../../job/diff-jobs.ts';
@@ -22,12 +22,21 @@ export type Standing = {
 
 /** How a master asks: the number of pservers changes while masters run, and `/ps_desired` says what it is. */
 export const standingOfMaster = (context: StoreContext, job: Job): Promise<Standing> =>
-  find(context, job, [...FREE, PSERVERS]);
+  find(context, job, () => [...FREE, PSERVERS]);
 
-/** Throws `JobConflict` when the job in the store has other settings than only fewer passes. */
-export const standingOf = (context: StoreContext, job: Job): Promise<Standing> => find(context, job, FREE);
+/**
+ * Throws `JobConflict` when the job in the store has other settings than only fewer passes. A job file need not follow
+ * `paddlet resize` and `paddlet restore`: it may have the number of pservers of the start.
+ */
+export const standingOf = (context: StoreContext, job: Job): Promise<Standing> =>
+  find(context, job, (published) => (job.cluster.pservers === published ? [...FREE, PSERVERS] : FREE));
 
-async function find(context: StoreContext, job: Job, free: readonly string[]): Promise<Standing> {
+/** `freeOf`: the fields that may differ, for the number of pservers that the job was published with. */
+async function find(
+  context: StoreContext,
+  job: Job,
+  freeOf: (published: number) => readonly string[],
+): Promise<Standing> {
   const { store, keys } = context;
   const gets = [keys.job, keys.psDesired, keys.passesDesired, keys.result].map((get) => ({ get }));
   const { results } = await retryStore(context, () => store.txn({ if: [], then: gets }));
@@ -36,15 +45,16 @@ async function find(context: StoreContext, job: Job, free: readonly string[]): P
   const resultRevision = entry?.modRevision ?? 0n;
   if (record === undefined) return { kind: 'new', resultRevision };
   const end = entry && parseJobEnd(entry.key, entry.value);
-  const wanted = compare(record.job, job, { end, free });
+  const { pservers: published } = parseJobRecord(keys.job, results[0]!.value).job.cluster;
+  const wanted = compare(record.job, job, { end, free: freeOf(published) });
   if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
   if (end !== undefined) return { kind: 'ended', end, resultRevision };
   return { kind: 'unfinished', record, resultRevision };
 }
 
-/** Throws `JobConflict` when they differ, in the number of passes too. */
+/** Throws `JobConflict` when they differ, in the number of passes too; not in sizes, which change while a job runs. */
 export function refuseDifferences(before: Job, now: Job): void {
-  const differences = differencesOf(before, now, FREE);
+  const differences = differencesOf(before, now, [...FREE, PSERVERS]);
   if (differences.length > 0) throw conflict(before, differences, undefined);
 }
 
@@ -74,19 +84,19 @@ function conflict(job: Job, differences: readonly JobDifference[], end: JobEnd |
   const lines = differences.map(
     ({ field, before, after }) => `  ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
   );
-  const restored = differences.find(({ field }) => field === PSERVERS);
+  const resized = end === undefined ? differences.find(({ field }) => field === PSERVERS) : undefined;
   const fewer = differences.some(({ field, before, after }) => field === PASSES && Number(after) < Number(before));
   return new PaddletError('JobConflict', `${whatItIs(job, end)} with other settings:\n${lines.join('\n')}`, {
     hint: fewer
       ? tooFew(job, end)
-      : `${restored === undefined ? '' : asRestored(restored)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
+      : `${resized === undefined ? '' : asResized(resized)}undo the change, ${ELSE}${isFailed(end) ? '' : MORE_PASSES}`,
   });
 }
 
 const PASSES = 'training.passes';
-/** The number in the store may be that of a restore, which does not change the job file. */
-const asRestored = ({ before }: JobDifference): string =>
-  `after \`paddlet restore --pservers ${before}\` add --set ${PSERVERS}=${before}; otherwise `;
+/** The number of pservers is changed while the job runs, not by its file. */
+const asResized = ({ after }: JobDifference): string =>
+  `to change the number, start the job as it is and use \`paddlet resize --pservers ${after}\`; otherwise `;
 const ELSE = 'give the job another name, or start it again (run --fresh)';
 const MORE_PASSES = `; only ${PASSES} can be raised, without other changes: then the job continues`;
 

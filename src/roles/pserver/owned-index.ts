@@ -3,7 +3,7 @@ import type { RoleContext } from '../../cluster/context.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Listening } from '../../cluster/listen.ts';
 import { type HeldLease, retryStore } from '../../cluster/ownership.ts';
-import type { PserverRecord, UnitBytes } from '../../cluster/placement/pserver-record.ts';
+import type { PlaceLabels, PserverRecord, UnitBytes } from '../../cluster/placement/pserver-record.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 
 export interface OwnedIndex {
@@ -15,6 +15,7 @@ export interface OwnedIndex {
   readonly lease: HeldLease;
   /** When this process started, in seconds since 1970. */
   readonly started: number;
+  readonly labels: PlaceLabels;
 }
 
 /** Writes `/pservers/<index>`, as the seed has it. */
@@ -32,6 +33,7 @@ export async function announce(
     start_time: owned.started,
     sync: status === 'up',
     units: [...units],
+    ...owned.labels,
   };
   const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
   await retryStore(context, () => fencedTxn(context.store, fence, { then }), signal);

@@ -16,6 +16,7 @@ import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
+import type { PlaceLabels } from '../../cluster/placement/pserver-record.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
@@ -35,7 +36,12 @@ export interface PserverOptions {
   readonly index: number | undefined;
   /** Where checkpoints go when the job does not say. */
   readonly checkpointDir: string;
+  readonly labels?: PlaceLabels;
+  /** How long a process that is stopped alone hands over its units before it saves what is left. */
+  readonly leaveLimitMs?: number;
 }
+
+const USUAL_LEAVE_LIMIT_MS = 20_000;
 
 export async function runPserver(context: RoleContext, options: PserverOptions): Promise<RoleEnd> {
   let service: ShardService | undefined;
@@ -80,7 +86,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       recoveries = followRecovery(context, onFatal);
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
-      const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started };
+      const { labels = {}, leaveLimitMs = USUAL_LEAVE_LIMIT_MS } = options;
+      const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
       const onWaiting = (what = 'its shards'): void => {
@@ -90,14 +97,9 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
-      return await serveUntilStopped(owned, service, watch, fatal.signal);
+      return await serveUntilStopped({ owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs });
     } catch (error) {
-      if (!isPaddletError(error, 'Interrupted')) throw error;
-      // The job ended before this pserver served anything.
-      const end = watch.end();
-      if (end === undefined) throw interruptionOf({ watch, lease, fatal: fatal.signal }) ?? error;
-      if ('failure' in end) throw end.failure;
-      return 'finished';
+      return endOf(error, { watch, lease, fatal: fatal.signal });
     } finally {
       watch.cancel();
     }
@@ -166,8 +168,23 @@ async function startService(owned: OwnedIndex, options: StartOptions): Promise<S
   }
 }
 
+interface Interruption {
+  readonly watch: JobWatch;
+  readonly lease: HeldLease | undefined;
+  readonly fatal: AbortSignal;
+}
+
+/** Of a pserver that was interrupted before it served anything: the job may have ended. Throws other errors. */
+function endOf(error: unknown, by: Interruption): RoleEnd {
+  if (!isPaddletError(error, 'Interrupted')) throw error;
+  const end = by.watch.end();
+  if (end === undefined) throw interruptionOf(by) ?? error;
+  if ('failure' in end) throw end.failure;
+  return 'finished';
+}
+
 /** Why the pserver was interrupted, if it was not asked to stop. */
-function interruptionOf(by: { watch: JobWatch; lease: HeldLease | undefined; fatal: AbortSignal }): unknown {
+function interruptionOf(by: Interruption): unknown {
   if (by.fatal.aborted) return by.fatal.reason;
   if (by.lease?.lost.aborted === true) return lossOf(by.lease);
   // The store cannot be followed any more.

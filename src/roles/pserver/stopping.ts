@@ -1,31 +1,47 @@
-/** Serves until the job ends, this process is asked to stop, or the index is lost; then saves what has to be saved. */
+/**
+ * Serves until the job ends, this process is asked to stop, or its index is lost or not wanted any more; then hands
+ * over or saves what it has.
+ */
 import { type Backoff, backoffMs, pause } from '../../base/backoff.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { parseHead, sameOwner } from '../../cluster/placement/heads.ts';
+import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import { abortOnChange } from '../../cluster/waiting.ts';
+import { isWanted, leaveUnwanted, leaveWithin } from './leaving.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
-import type { ShardService } from './shard-service.ts';
+import { canLeave, type ShardService } from './shard-service.ts';
 import { keepUnitsTold } from './tell-units.ts';
 
-/** `fatal` aborts with the error that ends this process. */
-export async function serveUntilStopped(
-  owned: OwnedIndex,
-  service: ShardService,
-  watch: JobWatch,
-  fatal: AbortSignal,
-): Promise<RoleEnd> {
+export interface ServedUntilStopped {
+  readonly owned: OwnedIndex;
+  readonly service: ShardService;
+  readonly watch: JobWatch;
+  readonly view: Pick<PlacementView, 'changed' | 'desired'>;
+  /** Aborts with the error that ends this process. */
+  readonly fatal: AbortSignal;
+  /** How long this process hands over its units when it is stopped alone. */
+  readonly leaveLimitMs: number;
+}
+
+export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd> {
+  const { owned, service, watch, fatal } = by;
   const { context, lease } = owned;
-  const ending = AbortSignal.any([watch.stopSignal, lease.lost, fatal]);
+  let role: RoleEnd | undefined;
   // Requests are served already: what they changed is saved even if the index turns out to be lost here.
   let taken: PaddletError | undefined;
   try {
-    await keepUnitsTold(owned, service, ending);
+    role = await serveUntilLeft(by);
   } catch (error) {
-    if (isPaddletError(error, 'LeaseGone')) taken = error;
-    else if (!isPaddletError(error, 'Interrupted')) throw error;
+    if (!isPaddletError(error, 'LeaseGone')) throw error;
+    taken = error;
+  }
+  if (role !== undefined) {
+    await announce(owned, 'down', [], lease.lost);
+    return role;
   }
   const end = watch.end();
   if (end !== undefined) {
@@ -43,11 +59,42 @@ export async function serveUntilStopped(
   context.host.log.info('draining: saving the parameters');
   try {
     await drain(owned, service);
-    return 'stopped';
+    return isWanted(owned, by.view) ? 'stopped' : 'left';
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
     if (lost === undefined) throw error;
     return part(owned, service, lost, watch.stopSignal);
+  }
+}
+
+/**
+ * How the role ends when others have taken all units. Undefined when it has to save what it leads: everything stops, or
+ * no other pserver could take it. Throws `LeaseGone` when the index is another's by now.
+ */
+async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefined> {
+  const { owned, service, watch, view, fatal } = by;
+  const { context, lease } = owned;
+  const ending = AbortSignal.any([watch.stopSignal, lease.lost, fatal]);
+  while (!ending.aborted) {
+    await serveWhileWanted(by, ending);
+    if (ending.aborted) break;
+    if (!canLeave(service)) return undefined;
+    if (await leaveUnwanted({ owned, service }, view, ending)) return 'left';
+  }
+  const jobStop = context.jobStop === undefined ? [] : [context.jobStop];
+  const giveUp = AbortSignal.any([watch.jobSignal, ...jobStop, lease.lost, fatal]);
+  if (!canLeave(service) || giveUp.aborted) return undefined;
+  return (await leaveWithin({ owned, service }, by.leaveLimitMs, giveUp)) ? 'stopped' : undefined;
+}
+
+async function serveWhileWanted({ owned, service, view }: ServedUntilStopped, ending: AbortSignal): Promise<void> {
+  const unwanted = abortOnChange(view.changed, () => !isWanted(owned, view), ending);
+  try {
+    await keepUnitsTold(owned, service, 'up', AbortSignal.any([ending, unwanted.signal]));
+  } catch (error) {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+  } finally {
+    unwanted.release();
   }
 }
 

@@ -13,16 +13,17 @@ const NOTABLE = 0.02;
 export async function keepUnitsTold(
   owned: OwnedIndex,
   service: Pick<ShardService, 'unitBytes'>,
+  status: 'up' | 'draining',
   signal: AbortSignal,
 ): Promise<never> {
   let told = service.unitBytes();
-  await announce(owned, 'up', told, signal);
+  await announce(owned, status, told, signal);
   for (;;) {
     await pauseOrAborted(owned.context.host.clock, LOOK_MS, signal);
     const now = service.unitBytes();
     if (!isNotable(told, now)) continue;
     told = now;
-    await announce(owned, 'up', told, signal);
+    await announce(owned, status, told, signal);
   }
 }
 

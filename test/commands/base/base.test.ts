@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import { errorJson, errorText, exitCodeOf } from '../../../src/commands/base/errors.ts';
-import { abortOnSignals, type SignalSource } from '../../../src/commands/base/interruption.ts';
+import { abortOnSignals, roleSignals, type SignalSource } from '../../../src/commands/base/interruption.ts';
+import { checkedLabel } from '../../../src/commands/base/label-flag.ts';
 import { renderTable } from '../../../src/commands/base/table.ts';
 import { bar } from '../../../src/commands/base/waiting.ts';
 import { nearest } from '../../../src/job/complaints.ts';
@@ -27,6 +28,42 @@ describe('interruption', () => {
     send('SIGINT');
     send('SIGTERM');
     expect(exit).toHaveBeenCalledWith(130);
+  });
+});
+
+describe('signals to a role', () => {
+  /** What has happened after these signals. */
+  function after(...names: readonly string[]) {
+    const handlers = new Map<string, () => void>();
+    const exit = vi.fn();
+    const source = { on: (name: string, run: () => void) => handlers.set(name, run), exit } as unknown as SignalSource;
+    const { stop, jobStop } = roleSignals(source);
+    for (const name of names) handlers.get(name)?.();
+    return { stop: stop.aborted, jobStop: jobStop.aborted, exits: exit.mock.calls.length };
+  }
+
+  test.each([
+    [[], { stop: false, jobStop: false, exits: 0 }],
+    [['SIGTERM'], { stop: true, jobStop: false, exits: 0 }],
+    [['SIGINT'], { stop: true, jobStop: true, exits: 0 }],
+    [['SIGHUP'], { stop: true, jobStop: true, exits: 0 }],
+    [['SIGTERM', 'SIGINT'], { stop: true, jobStop: true, exits: 0 }],
+    [['SIGTERM', 'SIGTERM'], { stop: true, jobStop: false, exits: 1 }],
+    [['SIGINT', 'SIGINT'], { stop: true, jobStop: true, exits: 1 }],
+    [['SIGINT', 'SIGTERM'], { stop: true, jobStop: true, exits: 1 }],
+    [['SIGTERM', 'SIGINT', 'SIGHUP'], { stop: true, jobStop: true, exits: 1 }],
+  ])('%j', (names, what) => {
+    expect(after(...names)).toEqual(what);
+  });
+});
+
+describe('labels', () => {
+  test.each(['rack2-7', 'eu-west-1a', '7', 'Zürich'])('%s', (text) => {
+    expect(checkedLabel(text)).toBe(text);
+  });
+
+  test.each(['', 'a b', 'a\n', '\u001b[2J', 'x'.repeat(257)])('%j is none', (text) => {
+    expect(() => checkedLabel(text)).toThrow(expect.objectContaining({ code: 'Usage' }));
   });
 });
 

@@ -1,7 +1,7 @@
-/** Stopping a run while one of its processes is still being started. */
+/** The processes of a run: started, restarted, stopped, and no longer wanted. */
 import { expect, it } from 'vitest';
 import type { ProcessEnd } from '../../../src/core/restart-policy.ts';
-import { launch } from '../../../src/roles/launcher/launcher.ts';
+import { launch, type WantedProcesses } from '../../../src/roles/launcher/launcher.ts';
 import type { ChildProcess, ChildSpec } from '../../../src/roles/launcher/supervised-child.ts';
 import { FakeClock } from '../../store/support.ts';
 
@@ -10,6 +10,11 @@ const CHILDREN: ChildSpec[] = [
   { name: 'pserver 0', role: 'pserver', args: [] },
   { name: 'master', role: 'master', args: [] },
 ];
+
+/** These, for ever. */
+const always = (specs: readonly ChildSpec[]): WantedProcesses => {
+  return { specs: () => specs, onChange: () => {}, look: async () => true };
+};
 
 it('asks a process to leave that was being started when the run was stopped, and waits for it', async () => {
   const stop = new AbortController();
@@ -28,7 +33,7 @@ it('asks a process to leave that was being started when the run was stopped, and
     clock: new FakeClock(),
     log: SILENT,
     stopLimitMs: 60_000,
-    children: CHILDREN,
+    wanted: always(CHILDREN),
     spawn: async ({ name }) => (name === 'master' ? process(name) : spawning.promise),
     stop: stop.signal,
   });
@@ -46,7 +51,7 @@ it('ends even when that process cannot be started after all', async () => {
     clock: new FakeClock(),
     log: SILENT,
     stopLimitMs: 60_000,
-    children: CHILDREN.slice(0, 1),
+    wanted: always(CHILDREN.slice(0, 1)),
     spawn: () => spawning.promise,
     stop: stop.signal,
   });
@@ -63,7 +68,7 @@ it('starts again what dies, and stops everything when one process fails for good
     clock,
     log: { ...SILENT, warn: (message: string) => void events.push(message) },
     stopLimitMs: 60_000,
-    children: CHILDREN,
+    wanted: always(CHILDREN),
     spawn: async ({ name }) => {
       events.push(`start ${name}`);
       const end = Promise.withResolvers<ProcessEnd>();
@@ -100,7 +105,7 @@ it('says at once that it stops, and kills each group that does not end within it
     clock,
     log: { ...SILENT, info: say, error: say },
     stopLimitMs: 8_000,
-    children: [...CHILDREN, { name: 'trainer 0', role: 'trainer', args: [] }],
+    wanted: always([...CHILDREN, { name: 'trainer 0', role: 'trainer', args: [] }]),
     spawn: async ({ name }) => {
       const end = Promise.withResolvers<ProcessEnd>();
       const kill = (signal: string): boolean => {
@@ -118,16 +123,16 @@ it('says at once that it stops, and kills each group that does not end within it
   stop.abort();
   expect(events).toEqual([
     'stopping, for at most 8 s: trainers return their work, then pservers save',
-    '0 SIGTERM trainer 0',
+    '0 SIGINT trainer 0',
   ]);
   await clock.advance(10_000);
   expect(await ended).toEqual({ how: 'stopped' });
   expect(events.filter((event) => /^\d/.test(event))).toEqual([
-    '0 SIGTERM trainer 0',
+    '0 SIGINT trainer 0',
     '2000 SIGKILL trainer 0',
-    '2000 SIGTERM pserver 0',
+    '2000 SIGINT pserver 0',
     '6000 SIGKILL pserver 0',
-    '6000 SIGTERM master',
+    '6000 SIGINT master',
   ]);
   expect(events).toContain('waiting for pserver 0 to stop; Ctrl-C again kills all processes');
   expect(events).toContain('pserver 0 did not stop in time, killed: what is not in a checkpoint is computed again');
@@ -135,7 +140,7 @@ it('says at once that it stops, and kills each group that does not end within it
 
 it('tries again when a process that has run cannot be started, and gives up one that never ran', async () => {
   const clock = new FakeClock();
-  const options = { clock, log: SILENT, stopLimitMs: 60_000, children: CHILDREN.slice(0, 1) };
+  const options = { clock, log: SILENT, stopLimitMs: 60_000, wanted: always(CHILDREN.slice(0, 1)) };
   const stop = new AbortController().signal;
   const child = (end: ProcessEnd): ChildProcess => ({ pid: 1, ended: Promise.resolve(end), kill: () => false });
   let attempts = 0;
@@ -167,13 +172,13 @@ it('says that a process could not stop cleanly only when it ends otherwise than 
     clock: new FakeClock(),
     log: { ...SILENT, warn: (message: string) => void said.push(message) },
     stopLimitMs: 60_000,
-    children: [...CHILDREN, ...LATER],
+    wanted: always([...CHILDREN, ...LATER]),
     spawn: async ({ name }) => {
       const end = Promise.withResolvers<ProcessEnd>();
       ends.set(name, end.resolve);
       const kill = (): boolean => {
         // The job has failed: a role that learns it ends with the same code. One cannot save, one had just started.
-        if (name === 'pserver 2') end.resolve({ code: null, signal: 'SIGTERM' });
+        if (name === 'pserver 2') end.resolve({ code: null, signal: 'SIGINT' });
         else end.resolve({ code: name === 'pserver 1' ? 7 : 3, signal: null });
         return true;
       };

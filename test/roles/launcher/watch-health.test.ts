@@ -48,7 +48,7 @@ beforeEach(() => {
     ...master.context,
     clock,
     network,
-    needs: { pservers: 1, minTrainers: 1, leaseTtlMs: 5_000 },
+    needs: () => ({ pservers: 1, minTrainers: 1, leaseTtlMs: 5_000 }),
     hasAdvanced: () => isAdvancing,
     onWaiting: (waiting: readonly Waiting[]) => {
       waitingFor = waiting.map(waitingText);

@@ -114,11 +114,24 @@ describe('one that failed', () => {
   });
 });
 
-it('after a restore the job file has another number of pservers: the hint says how to go on', async () => {
-  write(...publishing(keys(), recordOf(aJob({ pservers: 3 }))));
-  await refused(aJob({ pservers: 2 })).toMatchObject({
-    code: 'JobConflict',
-    hint: expect.stringContaining('after `paddlet restore --pservers 3` add --set cluster.pservers=3'),
+describe('the number of pservers, which `paddlet resize` and `paddlet restore` change,', () => {
+  const three = aJob({ pservers: 3 });
+  beforeEach(() => {
+    write(...publishing(keys(), recordOf(aJob({ pservers: 2 }))));
+    write({ put: keys().psDesired, value: '3' });
+  });
+
+  it.each([aJob({ pservers: 2 }), three])('may be in the job file as it was at the start, or as it is', async (now) => {
+    expect(await standing(now)).toMatchObject({ kind: 'unfinished', record: { job: three } });
+    expect(await standing({ ...now, training: { ...now.training, passes: 9 } })).toMatchObject({ kind: 'continued' });
+  });
+
+  it('cannot be changed there: the hint says how', async () => {
+    await refused(aJob({ pservers: 5 })).toMatchObject({
+      code: 'JobConflict',
+      message: expect.stringContaining('cluster.pservers: 3 → 5'),
+      hint: expect.stringContaining('use `paddlet resize --pservers 5`'),
+    });
   });
 });
 

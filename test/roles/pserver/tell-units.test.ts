@@ -22,7 +22,7 @@ const ended = new AbortController();
 const keep = () => {
   const { context, fence } = process;
   const owned = { context, fence, index: 3, started: 7, listening: { address: 'here:1' } } as unknown as OwnedIndex;
-  const told = keepUnitsTold(owned, { unitBytes: () => units }, ended.signal);
+  const told = keepUnitsTold(owned, { unitBytes: () => units }, 'up', ended.signal);
   told.catch(() => {});
   return told;
 };

@@ -6,7 +6,7 @@ import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { GateGroup } from '../../../core/rounds/gates.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 import type { Lane } from './lanes.ts';
-import type { OldValues, PreImage } from './pre-image.ts';
+import type { PreImage } from './pre-image.ts';
 
 export interface KeptRounds {
   /** By lane number: of the current round, with the parts of the group's shards. */
@@ -21,14 +21,6 @@ export interface KeptRounds {
 }
 
 export type UnitGroup = GateGroup<KeptRounds>;
-
-/** What a unit takes to another pserver beside the state of its shards. Lanes are not: their trainers have them. */
-export interface UnitRounds {
-  readonly version: number;
-  /** Undefined when the version before cannot be read any more. */
-  readonly previous: OldValues | undefined;
-  readonly metrics: readonly PassMetrics[];
-}
 
 export const keptAt = (
   lanes: number,

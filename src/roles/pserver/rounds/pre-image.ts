@@ -7,27 +7,7 @@ import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ValueSource } from '../request-parts.ts';
-
-interface OldBlocks {
-  readonly parameter: number;
-  readonly blocks: Uint32Array;
-  /** One after the other, f32. */
-  readonly values: Uint8Array;
-}
-
-interface OldRows {
-  readonly table: number;
-  /** Each once, u64 little-endian. */
-  readonly ids: Uint8Array;
-  /** One row for each id; a row that did not exist has its initial value, as in the answer to a pull. */
-  readonly values: Uint8Array;
-}
-
-/** A parameter or table comes once. */
-export interface OldValues {
-  readonly dense: readonly OldBlocks[];
-  readonly sparse: readonly OldRows[];
-}
+import type { OldValues } from '../unit-rounds.ts';
 
 export class PreImage {
   readonly old: OldValues;

@@ -28,6 +28,7 @@ import type { SnapshotSource } from '../files/snapshots.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { OldValues, UnitRounds } from '../unit-rounds.ts';
 import { CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
@@ -37,12 +38,11 @@ import {
   mergeKept,
   restrictKept,
   type UnitGroup,
-  type UnitRounds,
 } from './kept-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
-import { keepPreImage, type OldValues, PreImage, withOldValues } from './pre-image.ts';
+import { keepPreImage, PreImage, withOldValues } from './pre-image.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;

@@ -5,8 +5,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import type { UnitRounds } from '../rounds/kept-rounds.ts';
-import type { OldValues } from '../rounds/pre-image.ts';
+import type { OldValues, UnitRounds } from '../unit-rounds.ts';
 import type { CopyPiece } from './copy-pieces.ts';
 
 /** On the timeline that the unit is on. */

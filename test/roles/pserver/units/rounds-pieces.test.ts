@@ -1,7 +1,7 @@
-/** What a unit keeps of rounds is the same after it has travelled in pieces. */
+/** What a unit keeps of rounds is the same after it has gone in pieces. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { OldValues } from '../../../../src/roles/pserver/rounds/pre-image.ts';
+import type { OldValues } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingRounds, roundsPieces, type TimedRounds } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
@@ -34,7 +34,7 @@ const oldBlocks = (blocks: readonly number[]) => {
 };
 const NONE: OldValues = { dense: [], sparse: [] };
 
-function travelled(maxBytes: number, ...parts: readonly TimedRounds[]): TimedRounds | undefined {
+function carried(maxBytes: number, ...parts: readonly TimedRounds[]): TimedRounds | undefined {
   const incoming = new IncomingRounds(SPEC);
   for (const part of parts) for (const piece of roundsPieces(SPEC, part, maxBytes)) incoming.put(piece);
   return incoming.state();
@@ -53,7 +53,7 @@ describe('what a unit keeps of rounds', () => {
         (a, b, c, max) => {
           const sparse = [a, b].flatMap((of, table) => (of === null ? [] : [oldRows(table, of)]));
           const rounds = { ...AT, previous: { dense: c === null ? [] : [oldBlocks(c)], sparse } };
-          expect(travelled(max, rounds)).toEqual(rounds);
+          expect(carried(max, rounds)).toEqual(rounds);
           for (const piece of roundsPieces(SPEC, rounds, max)) {
             const count = piece.segments[0]?.byteLength ?? 0;
             const isOne = count === (piece.header.part === 'oldRows' ? 8 : 4);
@@ -66,15 +66,15 @@ describe('what a unit keeps of rounds', () => {
   });
 
   it('tells a version before that changed nothing from one that cannot be read', () => {
-    expect(travelled(100, { ...AT, previous: NONE })).toEqual({ ...AT, previous: NONE });
-    expect(travelled(100, { ...AT, previous: undefined })).toEqual({ ...AT, previous: undefined });
+    expect(carried(100, { ...AT, previous: NONE })).toEqual({ ...AT, previous: NONE });
+    expect(carried(100, { ...AT, previous: undefined })).toEqual({ ...AT, previous: undefined });
     expect(new IncomingRounds(SPEC).state()).toBeUndefined();
   });
 
   it('adds up over the shards of the unit', () => {
     const first = { ...AT, previous: { dense: [oldBlocks([0])], sparse: [oldRows(0, [1n])] } };
     const second = { ...AT, previous: { dense: [oldBlocks([4])], sparse: [oldRows(0, [5n, 6n])] } };
-    const both = travelled(1000, first, second)!;
+    const both = carried(1000, first, second)!;
     expect([...both.previous!.dense[0]!.blocks]).toEqual([0, 4]);
     expect(both.previous!.dense[0]!.values.byteLength).toBe(4 * (denseBlockFloats + REST));
     expect([...new BigUint64Array(both.previous!.sparse[0]!.ids.buffer)]).toEqual([1n, 5n, 6n]);
