@@ -57,6 +57,8 @@ export class Supervisor {
   #stopRequested = false;
   #isAway: boolean;
   #isLeaving = false;
+  /** The process has said so itself. */
+  #isUnwanted = false;
 
   constructor(cluster: Cluster, member: Member, options: SupervisorOptions) {
     this.#cluster = cluster;
@@ -133,7 +135,11 @@ export class Supervisor {
 
   #start(): void {
     const { timeline, witness } = this.#cluster;
-    if (this.#hasLeft()) return;
+    if (this.#hasLeft()) {
+      this.#goAway();
+      return;
+    }
+    this.#isUnwanted = false;
     this.#lives += 1;
     this.#startedMs = timeline.nowMs;
     const { name, role } = this.member;
@@ -154,6 +160,8 @@ export class Supervisor {
       (error: unknown) => {
         if (!isPaddletError(error)) witness.bug(process, error);
         else witness.tell(name, `fails: ${error.code}: ${error.message}`);
+        // Started with an index that the job did not want at that moment.
+        if (isPaddletError(error, 'Usage')) this.#isUnwanted = true;
         this.#end(process, isPaddletError(error) ? error.exitCode : EXIT.bug, false);
       },
     );
@@ -168,28 +176,22 @@ export class Supervisor {
     };
   }
 
-  /** True when it was to leave and nothing that others cannot reach is at its index. */
+  /**
+   * Whether it is to be started no more: the job does not want it, or it was asked to leave. Not so while what it has
+   * can be had from nobody else.
+   */
   #hasLeft(): boolean {
     const { index } = this.member;
-    if (!this.#isLeaving || index === undefined) return false;
-    const { primaries, shape, witness } = this.#cluster;
-    if (!shape.isFolderShared && primaries.has(index)) return false;
-    witness.count('pserver left');
-    this.#goAway();
-    return true;
+    if (index === undefined) return false;
+    const { primaries, shape, desired = index + 1 } = this.#cluster;
+    return (this.#isLeaving || index >= desired) && (shape.isFolderShared || !primaries.has(index));
   }
 
   #goAway(): void {
     this.#isLeaving = false;
     this.#isAway = true;
+    this.#cluster.witness.count('pserver left');
     this.#cluster.witness.tell(this.member.name, 'is no member any more');
-  }
-
-  /** It came when the job did not want it any more, and has never led anything. */
-  #isRefused(code: number | null): boolean {
-    const { desired = 0, primaries } = this.#cluster;
-    const { index } = this.member;
-    return code === EXIT.usage && index !== undefined && index >= desired && !primaries.has(index);
   }
 
   async #run(process: SimulatedProcess): Promise<number> {
@@ -204,8 +206,11 @@ export class Supervisor {
         return EXIT.done;
       }
       case 'pserver': {
-        const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
-        return end === 'finished' ? EXIT.done : EXIT.interrupted;
+        const { leaveLimitMs } = this.#options.shape;
+        const options = { index: this.member.index, checkpointDir: CHECKPOINTS_DIR, leaveLimitMs };
+        const end = await runPserver(context, options);
+        this.#isUnwanted ||= end === 'left';
+        return end === 'stopped' ? EXIT.interrupted : EXIT.done;
       }
       case 'trainer': {
         const end = await runTrainer(context, { dataDir: undefined, cacheDir });
@@ -267,17 +272,17 @@ export class Supervisor {
     const livedMs = timeline.nowMs - this.#startedMs;
     const verdict = this.#policy.ended({ code, signal: code === null ? 'SIGKILL' : null }, livedMs);
     const how = code === null ? 'is dead' : `ends with ${code}`;
-    const mayLeave = code === null ? this.#options.dice.chance(0.5) : code !== EXIT.done;
-    if (this.#isLeaving && mayLeave && this.#hasLeft()) return;
-    if (this.#isRefused(code)) {
-      witness.count('pserver refused');
+    const isEndOfJob = code === EXIT.done && !this.#isUnwanted;
+    // A launcher does not start one again that nobody wants; other supervisors do, unless it ends by itself.
+    const isGone = code !== null || this.#options.dice.chance(0.5);
+    if (!isEndOfJob && isGone && this.#hasLeft()) {
       this.#goAway();
       return;
     }
     // One that could not write its parameters down is started again like any other that was asked to stop.
     const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
     const early = verdict.act === 'done' && this.member.role !== 'master' && this.#cluster.isEarly;
-    if (verdict.act === 'restart' || early || (stopped && this.#stopRequested)) {
+    if (verdict.act === 'restart' || early || this.#isUnwanted || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());
