@@ -1,6 +1,11 @@
 /** Rules of the wire. */
 import type { Mutation } from './mutation.ts';
 
+const CONNECTION = 'src/roles/pserver/units/move-connection.ts';
+const CONNECTION_TESTS = ['test/roles/pserver/units/move-connection.test.ts'];
+const PAYLOADS = 'src/roles/pserver/units/payload-codec.ts';
+const CODEC_TESTS = ['test/roles/pserver/units/move-codec.test.ts'];
+
 export const WIRE: readonly Mutation[] = [
   {
     rule: 'before joining, a message that is announced as larger than joining needs is refused',
@@ -8,5 +13,54 @@ export const WIRE: readonly Mutation[] = [
     find: 'maxMessageBytes: JOIN_LIMITS.frameBytes,',
     replace: 'maxMessageBytes: options.limits.frameBytes,',
     tests: ['test/protocol/join'],
+  },
+  {
+    rule: 'a move counts as connected only once its target has answered a request that passes the checks of all others',
+    file: CONNECTION,
+    find: "const header = { type: 'openMove' as const, ...this.#options.job };",
+    replace: "const header = { type: 'info' as const };",
+    tests: CONNECTION_TESTS,
+  },
+  {
+    rule: 'an error that may pass ends the connection of a move, and the source sends again',
+    file: CONNECTION,
+    find: 'this.#lose(open);\n      return [];',
+    replace: 'return [];',
+    tests: CONNECTION_TESTS,
+  },
+  {
+    rule: 'an error that a repeat of a message of a move cannot help is a refusal',
+    file: CONNECTION,
+    find: "if (expected.action === 'fatal') return [refusedFor(message, expected)];",
+    replace: '',
+    tests: CONNECTION_TESTS,
+  },
+  {
+    rule: 'what a move carries stays valid when its request is gone',
+    file: PAYLOADS,
+    find: 'const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);',
+    replace: 'const copyOf = (bytes: Uint8Array): Uint8Array => bytes;',
+    tests: CODEC_TESTS,
+  },
+  {
+    rule: 'a pass or task of a forwarded push is one of the job',
+    file: PAYLOADS,
+    find: 'checkTask(job, header.pass, header.task);',
+    replace: '',
+    tests: CODEC_TESTS,
+  },
+  {
+    rule: 'a message of a move names a unit of the job',
+    file: 'src/roles/pserver/units/move-codec.ts',
+    find: 'if (move.unit >= job.units) throw',
+    replace: 'if (move.unit < 0) throw',
+    tests: CODEC_TESTS,
+  },
+  {
+    rule: 'a forwarded push scales a rate only where the optimizer has one',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: 'if (rateScale !== 1 && !this.#hasRate()) throw',
+    replace: 'if (rateScale !== 1 && rateScale === 0) throw',
+    tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
   },
 ];

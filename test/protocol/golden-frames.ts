@@ -3,6 +3,14 @@ import type { Frame } from '../../src/protocol/frames/frame.ts';
 
 const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
+const MOVE = {
+  unit: 1,
+  epoch: 3,
+  source: { index: 0, token: '7' },
+  target: { index: 2, token: '41' },
+  attempt: 1,
+};
+
 export const goldenFrames: Readonly<Record<string, Frame>> = {
   'v3-info-request': { kind: 'request', requestId: 1, header: { type: 'info' }, segments: [] },
   'v3-push-request': {
@@ -34,6 +42,52 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     requestId: 4_294_967_295,
     header: { type: 'pull', version: 24 },
     segments: [bytes(new Float32Array([1, 2, 3])), new Uint8Array(0), bytes(new Float32Array([-4]))],
+  },
+  'v3-move-piece-request': {
+    kind: 'request',
+    requestId: 259,
+    header: {
+      type: 'moveFrame',
+      job: 'j',
+      batchPlanId: 'c',
+      move: MOVE,
+      number: 0,
+      content: { type: 'piece', shard: 5, last: false, position: 12, piece: { part: 'rows', table: 0 } },
+    },
+    segments: [bytes(new BigUint64Array([7n, 2n ** 63n])), bytes(new Float32Array([0.5, -0.25]))],
+  },
+  'v3-move-push-request': {
+    kind: 'request',
+    requestId: 260,
+    header: {
+      type: 'moveFrame',
+      job: 'j',
+      batchPlanId: 'c',
+      move: MOVE,
+      number: 1,
+      content: {
+        type: 'update',
+        position: 13,
+        update: {
+          type: 'push',
+          pass: 0,
+          task: 5,
+          push: 2,
+          last: true,
+          good: 384,
+          rateScale: 0.5,
+          dense: [],
+          sparse: [{ table: 0 }],
+        },
+      },
+    },
+    segments: [bytes(new Uint32Array([1, 5])), bytes(new BigUint64Array([7n])), bytes(new Float32Array([0.5]))],
+  },
+  'v3-move-reply': {
+    kind: 'reply',
+    requestId: 260,
+    header: { type: 'moveFrame', answers: [{ type: 'taken', move: MOVE, next: 2 }] },
+    segments: [],
   },
   'v3-error': {
     kind: 'error',

@@ -17,10 +17,11 @@ import {
 } from '../../../../src/roles/pserver/units/move-codec.ts';
 import type { MovePayload } from '../../../../src/roles/pserver/units/outgoing-move.ts';
 import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
+import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 
 const FIELDS = { job: 'job', batchPlanId: 'plan' };
-const JOB = { units: 8, tasks: 5, passes: 3 };
+const JOB = { units: 8, tasks: 6, passes: 3 };
 const NAME = {
   unit: 1,
   epoch: 4,
@@ -208,6 +209,32 @@ describe('a move on the wire', () => {
     expect([part!.ids.byteOffset % 8, part!.gradients.byteOffset % 4]).toEqual([0, 0]);
   });
 
+  it('is what the golden frames show', () => {
+    const came = (file: 'v3-move-piece-request' | 'v3-move-push-request') => {
+      const { header, segments } = goldenFrames[file]!;
+      const decoded = carried({ header: parseRequest(header) as MoveRequest, segments });
+      return decoded.type === 'frame' ? decoded.frame : undefined;
+    };
+    const name = { ...NAME, epoch: 3, target: { index: 2, token: '41' } };
+    const ids = bytesOf(BigUint64Array.of(7n, 2n ** 63n));
+    const piece = { header: { part: 'rows', table: 0 }, segments: [ids, bytesOf(Float32Array.of(0.5, -0.25))] };
+    expect(came('v3-move-piece-request')).toEqual({
+      ...{ name, number: 0 },
+      content: { type: 'piece', shard: 5, isLast: false, position: 12, payload: piece },
+    });
+    const sparse = [{ table: 0, ids: bytesOf(BigUint64Array.of(7n)), gradients: bytesOf(Float32Array.of(0.5)) }];
+    const push = { pass: 0, task: 5, push: 2, last: true, good: 384 };
+    expect(came('v3-move-push-request')).toEqual({
+      ...{ name, number: 1 },
+      content: {
+        ...{ type: 'update', position: 13 },
+        payload: { type: 'push', push, shards: [1, 5], rateScale: 0.5, dense: [], sparse },
+      },
+    });
+    const reply = parseReply(goldenFrames['v3-move-reply']!.header);
+    expect('answers' in reply && decodeAnswers(reply.answers)).toEqual([{ type: 'taken', name, next: 2 }]);
+  });
+
   it('has room in a header for the largest round and the largest closure', () => {
     const most = Number.MAX_SAFE_INTEGER;
     const metrics = { records: most, loss: 0.1, correct: most, squaredError: 0.1 };
@@ -273,7 +300,7 @@ it.each<[string, ReturnType<typeof request>]>([
   ['a push without its shards', ofUpdate(push())],
   ['a push of shards in odd bytes', ofUpdate(push(), [new Uint8Array(3)])],
   ['a push of more shards than there are', ofUpdate(push(), [new Uint8Array(4 * (LIMITS.shards + 1))])],
-  ['a push of a task that the job does not have', ofUpdate(push({ task: 5 }), [none])],
+  ['a push of a task that the job does not have', ofUpdate(push({ task: 6 }), [none])],
   ['a push of a pass that the job does not have', ofUpdate(push({ pass: 3 }), [none])],
   ['a rate that grows', ofUpdate(push({ rateScale: 1.5 }), [none])],
   ['a rate of nothing', ofUpdate(push({ rateScale: 0 }), [none])],
@@ -282,12 +309,12 @@ it.each<[string, ReturnType<typeof request>]>([
   ['blocks in odd bytes', ofUpdate({ ...ROUND, batches: [], dense: [{ parameter: 0 }] }, [new Uint8Array(7), none])],
   [
     'a closure of a task that the job does not have',
-    ofUpdate({ type: 'close', tasks: [{ pass: 0, task: 5, records: 1 }] }),
+    ofUpdate({ type: 'close', tasks: [{ pass: 0, task: 6, records: 1 }] }),
   ],
   ['a closure with a payload', ofUpdate({ type: 'close', tasks: [] }, [none])],
   [
     'a round of a task that the job does not have',
-    ofUpdate({ ...ROUND, batches: [{ ...PUSH, task: 5, metrics: METRICS }] }),
+    ofUpdate({ ...ROUND, batches: [{ ...PUSH, task: 6, metrics: METRICS }] }),
   ],
 ])('refuses %s', (_, { header, segments }) => {
   expect(() => decodeMove(JOB, arrived(header, segments))).toThrow(expect.objectContaining({ code: 'BadMessage' }));
