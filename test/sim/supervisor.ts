@@ -35,6 +35,7 @@ interface SupervisorOptions {
 
 /** After how long a process that is to leave, and had to be started once more, is asked again. */
 const ASKED_AGAIN_MS = [0, 4_000] as const;
+const MOST_LIVES_OF_LEAVING = 3;
 
 export class Supervisor {
   readonly member: Member;
@@ -57,6 +58,8 @@ export class Supervisor {
   #stopRequested = false;
   #isAway: boolean;
   #isLeaving = false;
+  /** How often it was started since it was to leave. */
+  #lifeOfLeaving = 0;
   /** The process has said so itself. */
   #isUnwanted = false;
 
@@ -98,6 +101,7 @@ export class Supervisor {
   /** SIGTERM, and it is not started again once it is not needed. */
   leave(): void {
     this.#isLeaving = true;
+    this.#lifeOfLeaving = 0;
     this.terminate();
   }
 
@@ -150,6 +154,9 @@ export class Supervisor {
     this.#stop = new AbortController();
     this.#stopRequested = false;
     witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
+    this.#lifeOfLeaving += 1;
+    // An operator does not try for ever.
+    if (this.#lifeOfLeaving > MOST_LIVES_OF_LEAVING) this.#isLeaving = false;
     if (this.#isLeaving) {
       timeline.after(this.#options.dice.between(...ASKED_AGAIN_MS), () => {
         if (this.running === process && this.#isLeaving) this.terminate();
@@ -178,7 +185,7 @@ export class Supervisor {
 
   /**
    * Whether it is to be started no more: the job does not want it, or it was asked to leave. Not so while what it has
-   * can be had from nobody else.
+   * cannot be had elsewhere.
    */
   #hasLeft(): boolean {
     const { index } = this.member;
@@ -273,7 +280,7 @@ export class Supervisor {
     const verdict = this.#policy.ended({ code, signal: code === null ? 'SIGKILL' : null }, livedMs);
     const how = code === null ? 'is dead' : `ends with ${code}`;
     const isEndOfJob = code === EXIT.done && !this.#isUnwanted;
-    // A launcher does not start one again that nobody wants; other supervisors do, unless it ends by itself.
+    // A launcher does not start one again that is not wanted; other supervisors do, unless it ends by itself.
     const isGone = code !== null || this.#options.dice.chance(0.5);
     if (!isEndOfJob && isGone && this.#hasLeft()) {
       this.#goAway();

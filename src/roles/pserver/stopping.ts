@@ -59,7 +59,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
   context.host.log.info('draining: saving the parameters');
   try {
     await drain(owned, service);
-    // One that was not wanted may be wanted again by now; nobody has asked it to stop.
+    // One that was not wanted may be wanted again by now: it was not asked to stop.
     return watch.stopSignal.aborted && isWanted(owned, by.view) ? 'stopped' : 'left';
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
