@@ -53,10 +53,13 @@ export const RESIZING: Readonly<Record<ResizingKind, Action>> = {
   },
   'join pserver': (cluster, fault) => {
     const { desired } = cluster;
-    const away = cluster.supervisors.filter(({ isAway, member }) => isAway && member.index! < (desired ?? 0));
-    if (away.length === 0) return undefined;
+    const away = cluster.supervisors.filter(({ isAway }) => isAway);
+    if (away.length === 0 || desired === undefined) return undefined;
     const target = fault.dice.pick(away);
+    const index = target.member.index!;
     happened(cluster, fault, target.member.name);
+    // Those below it come later, or never.
+    if (index >= desired) setDesired(cluster, index + 1);
     target.join(cluster.timeline.nowMs);
     return undefined;
   },
