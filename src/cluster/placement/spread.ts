@@ -112,13 +112,13 @@ function unitsOf(
     heads.map((entry) => [indexAfter(keys.headsPrefix, entry), parseHead(entry.key, entry.value).primary]),
   );
   const told = new Map([...records].map(([index, record]) => [index, bytesByUnit(record)]));
+  const known = new Map([...told.values()].flatMap((ofOne) => [...ofOne]));
   return Array.from({ length: count }, (_, unit) => {
     const primary = primaries.get(unit);
     const isLive = primary !== undefined && owners.get(primary.index)?.createRevision.toString() === primary.token;
     const leader = isLive ? primary.index : undefined;
     const own = leader === undefined ? undefined : told.get(leader)?.get(unit);
-    const others = [...told.values()].map((units) => units.get(unit) ?? 0);
-    return { unit, leader, bytes: own ?? Math.max(0, ...others), isTold: own !== undefined, last: primary?.index };
+    return { unit, leader, bytes: own ?? known.get(unit) ?? 0, isTold: own !== undefined, last: primary?.index };
   });
 }
 

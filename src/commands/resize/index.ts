@@ -11,6 +11,7 @@ import { credentialArguments } from '../base/store-credentials.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { byHand } from './by-hand.ts';
+import { counted } from './counted.ts';
 import { requestSizes, type Sizes, type SizesAsked } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 import { type Resized, resizeJson, resizeText } from './resize-text.ts';
@@ -92,7 +93,7 @@ it, and another resize, back too, is possible at any time.`;
         signal: AbortSignal.any([signal, limit]),
         onState: (state, { moved, total }) => {
           waitingFor = state.waitingFor.join('; ');
-          say(state.waitingFor);
+          if (state.over === undefined) say(state.waitingFor);
           progress.update(moved, total, waitingFor === '' ? undefined : `waiting for ${waitingFor}`);
         },
         onLate: (state) => this.sayByHand(host, state, asked, keys.chroot),
@@ -146,9 +147,13 @@ function onceEach(say: (what: string) => void): (waitingFor: readonly string[]) 
 const GOES_ON = 'the job goes on to these numbers without this command';
 
 const abandoned = ({ pservers, trainers }: Sizes): PaddletError =>
-  new PaddletError('Interrupted', `interrupted: ${GOES_ON} (${pservers} pservers, ${trainers} trainers)`, {
-    hint: 'to watch it, give the same command again; to take it back, resize to the numbers before',
-  });
+  new PaddletError(
+    'Interrupted',
+    `interrupted: ${GOES_ON} (${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')})`,
+    {
+      hint: 'to watch it, give the same command again; to take it back, resize to the numbers before',
+    },
+  );
 
 const tooLate = (waitingFor: string, timeout: string): PaddletError =>
   new PaddletError('RequestTimeout', `not in place within ${timeout}: waiting for ${waitingFor}`, {

@@ -36,7 +36,7 @@ export async function requestSizes(job: ResizableJob, asked: SizesAsked): Promis
     const before = await readSizes(job);
     checkBounds(before.published, asked);
     const puts = putsFor(job, before, asked);
-    if (puts.length === 0) return before;
+    if (puts.length === 0) return sizesOf(before);
     const { succeeded } = await settle({
       ...{ clock: job.host.clock, signal: job.signal, limitMs: job.limitMs },
       run: () => job.store.txn({ if: before.unchanged, then: puts }),
@@ -45,10 +45,12 @@ export async function requestSizes(job: ResizableJob, asked: SizesAsked): Promis
         isDoubtful ||= isPaddletError(error, 'StoreUnknownOutcome');
       },
     });
-    if (succeeded) return before;
+    if (succeeded) return sizesOf(before);
     if (isDoubtful) throw unknownOutcome(job);
   }
 }
+
+const sizesOf = ({ pservers, trainers }: Sizes): Sizes => ({ pservers, trainers });
 
 interface SizesRead extends Sizes {
   readonly published: Job['cluster'];

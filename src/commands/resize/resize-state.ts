@@ -4,6 +4,7 @@ import { parseDesired } from '../../cluster/placement/ps-desired.ts';
 import { type PserverShare, type Spread, spreadOf } from '../../cluster/placement/spread.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
+import { counted } from './counted.ts';
 import type { SizesAsked } from './request-sizes.ts';
 
 export interface ResizeState {
@@ -64,8 +65,8 @@ function pserversWaitedFor({ pservers, missing, orphans, toMove, isTold }: Sprea
   if (missing.length > 0) waits.push(`pserver ${missing.join(', ')} to start`);
   const loading = indexes(pservers.filter((one) => !one.isLeaving && one.status !== 'up'));
   if (loading !== '') waits.push(`pserver ${loading} to take part`);
-  if (orphans > 0) waits.push(`pservers to take ${orphans} units`);
-  if (toMove > 0) waits.push(`${toMove} units to move`);
+  if (orphans > 0) waits.push(`pservers to take ${counted(orphans, 'unit')}`);
+  if (toMove > 0) waits.push(`${counted(toMove, 'unit')} to move`);
   else if (!isTold) waits.push('the sizes of all units');
   const leaving = indexes(pservers.filter(({ isLeaving }) => isLeaving));
   if (leaving !== '') waits.push(`pserver ${leaving} to leave`);
@@ -76,5 +77,5 @@ const indexes = (pservers: readonly PserverShare[]): string => pservers.map(({ i
 
 function trainersWaitedFor(wanted: number, live: number): string[] {
   if (live === wanted) return [];
-  return [live < wanted ? `${wanted - live} trainers to start` : `${live - wanted} trainers to leave`];
+  return [`${counted(Math.abs(wanted - live), 'trainer')} to ${live < wanted ? 'start' : 'leave'}`];
 }

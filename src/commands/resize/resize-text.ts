@@ -1,6 +1,7 @@
 /** The outcome of a resize, for scripts and for people. */
 import type { PserverShare } from '../../cluster/placement/spread.ts';
 import type { MakeTable } from '../base/table.ts';
+import { counted } from './counted.ts';
 import type { Sizes } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 
@@ -36,7 +37,7 @@ const shareJson = ({ index, status, isLeaving, units, bytes, labels }: PserverSh
 
 export function resizeText(resized: Resized, table: MakeTable): string {
   const { job, wanted, state, seconds } = resized;
-  const numbers = `${wanted.pservers} pservers and ${wanted.trainers} trainers`;
+  const numbers = `${counted(wanted.pservers, 'pserver')} and ${counted(wanted.trainers, 'trainer')}`;
   switch (outcomeOf(resized)) {
     case 'requested':
       return `job ${job}: asked for ${numbers}`;

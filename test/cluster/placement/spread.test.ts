@@ -73,7 +73,7 @@ it('is told when each primary has said how large its units are', () => {
   expect(spread(2)).toMatchObject({
     isTold: false,
     pservers: [
-      { units: 3, bytes: 2 * MB },
+      { units: 3, bytes: 3 * MB },
       { units: 1, bytes: MB },
     ],
   });

@@ -55,9 +55,9 @@ describe('a resize to more pservers', () => {
     const { watching } = await watch({ pservers: 3 });
     expect(await waitingFor()).toEqual(['pserver 2 to start']);
     rig.claim(2);
-    expect(await waitingFor()).toEqual(['pserver 2 to take part', '1 units to move']);
+    expect(await waitingFor()).toEqual(['pserver 2 to take part', '1 unit to move']);
     rig.tell(2, {});
-    expect(await waitingFor()).toEqual(['1 units to move']);
+    expect(await waitingFor()).toEqual(['1 unit to move']);
     expect(progress).toEqual({ moved: 0, total: 1 });
     rig.lead(2, 3);
     expect(await waitingFor()).toEqual(['the sizes of all units']);
@@ -115,9 +115,9 @@ it('trainers alone are waited for when only their number was changed', async () 
   want(9);
   rig.write({ put: keys.trainersDesired, value: '{"trainers":2,"jobFile":1}' });
   const { watching } = await watch({ trainers: 2 });
-  expect(await waitingFor()).toEqual(['1 trainers to start']);
+  expect(await waitingFor()).toEqual(['1 trainer to start']);
   rig.write({ put: keys.trainer('b'), value: 'here:8' }, { put: keys.trainer('c'), value: 'here:7' });
-  expect(await waitingFor()).toEqual(['1 trainers to leave']);
+  expect(await waitingFor()).toEqual(['1 trainer to leave']);
   rig.write({ delete: keys.trainer('a') });
   await clock.advance(0);
   expect(await watching).toMatchObject({ trainers: 2 });
@@ -164,7 +164,7 @@ describe('its outcome', () => {
     const { watching } = await watch({ pservers: 2 });
     const state = await watching;
     expect(resizeText({ ...base, state }, table)).toBe(
-      'job test has 2 pservers and 1 trainers (1.3 s)\n\n0 2 2.0\n1 2 2.0',
+      'job test has 2 pservers and 1 trainer (1.3 s)\n\n0 2 2.0\n1 2 2.0',
     );
     expect(resizeJson({ ...base, state })).toEqual({
       ...{
@@ -194,9 +194,9 @@ describe('its outcome', () => {
   });
 
   it.each([
-    [undefined, 'requested', 'job test: asked for 2 pservers and 1 trainers'],
+    [undefined, 'requested', 'job test: asked for 2 pservers and 1 trainer'],
     ['ended', 'ended', 'job test has ended in the meantime'],
-    ['stopped', 'stopped', 'job test is not running: it will start with 2 pservers and 1 trainers'],
+    ['stopped', 'stopped', 'job test is not running: it will start with 2 pservers and 1 trainer'],
   ] as const)('says when it is not in place: %s', async (over, outcome, text) => {
     const { watching } = await watch({ pservers: 2 });
     const state = over === undefined ? undefined : { ...(await watching), over };
