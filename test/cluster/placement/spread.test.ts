@@ -58,7 +58,7 @@ it('one that is being stopped gives its units away, and none goes to it', () => 
   expect(spread(2)).toMatchObject({ toMove: 2, pservers: [{ isLeaving: true }, { isLeaving: false }] });
 });
 
-it('units whose primary is gone are orphans, also when its index has another owner', () => {
+it('units whose primary is gone are orphans, even when its index has another owner', () => {
   rig.twoEven();
   rig.write({ delete: keys.ps(1) });
   expect(spread(2)).toMatchObject({ missing: [1], orphans: 2, toMove: 0 });
