@@ -145,6 +145,8 @@ export const LIMITS = {
   failDelayMs: 3_600_000,
   /** Files of one pserver that its key in the store may list. */
   checkpointGenerations: 10_000,
+  /** Files that a pserver may be told to continue without. */
+  forgottenFiles: 20_000,
   /** Blocks of one dense parameter in one extent of a checkpoint file. */
   denseBlocks: 2 ** 22,
   denseBlockFloats: 2 ** 26,

@@ -7,14 +7,14 @@ import { isPaddletError, PaddletError } from '../base/errors.ts';
 import type { Clock } from '../base/seams.ts';
 import type { TxnResult } from './store.ts';
 
-export interface SettleOptions {
+export interface SettleOptions<R extends Answered = TxnResult> {
   readonly clock: Clock;
   /**
    * Runs the transaction once, for example by `fencedTxn`. An abandoned attempt may still land later, so the
    * transaction must carry a compare that its own success breaks (create-only, or `modRevision`): then it lands at most
    * once.
    */
-  readonly run: () => Promise<TxnResult>;
+  readonly run: () => Promise<R>;
   /** Tells from the store whether the transaction has happened. Called only after an attempt with unknown outcome. */
   readonly happened: () => Promise<boolean>;
   readonly signal?: AbortSignal;
@@ -24,10 +24,15 @@ export interface SettleOptions {
   readonly onWaiting?: (error: PaddletError) => void;
 }
 
-export interface Settled {
+/** What a transaction, or a read, was answered with. */
+interface Answered {
+  readonly succeeded: boolean;
+}
+
+export interface Settled<R extends Answered = TxnResult> {
   readonly succeeded: boolean;
   /** Undefined when reading back showed the success. */
-  readonly result: TxnResult | undefined;
+  readonly result: R | undefined;
 }
 
 /**
@@ -35,7 +40,7 @@ export interface Settled {
  * the last error of the store when the limit is reached, and what else `run` and `happened` throw, except that the
  * store is unreachable.
  */
-export async function settle(options: SettleOptions): Promise<Settled> {
+export async function settle<R extends Answered = TxnResult>(options: SettleOptions<R>): Promise<Settled<R>> {
   let isDoubtful = false;
   const startMs = options.clock.monotonicMs();
   for (let failures = 0; ; failures++) {

@@ -1,19 +1,31 @@
 /** A crash at any operation of the disk: what was published is loadable, and no orphan stays. */
 import { describe, expect, it } from 'vitest';
-import { loadNewestUsable } from '../../src/checkpoint/load/load.ts';
 import { generationsOf, readEntry } from '../../src/checkpoint/registry/entry.ts';
 import { removeOrphans } from '../../src/checkpoint/registry/orphans.ts';
 import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
+import { keysOf } from '../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Parameters } from '../../src/tensor/parameters.ts';
 import { createSimulatedDisk, DiskCrash, type SimulatedDisk } from '../simulated-disk.ts';
 import { FakeClock, put } from '../store/support.ts';
-import { contentOf, emptyParameters, filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from './fixture.ts';
+import {
+  contentOf,
+  emptyParameters,
+  filledParameters,
+  jobOf,
+  loadUsable,
+  metaOf,
+  momentOf,
+  PLACE,
+  uuidOf,
+} from './fixture.ts';
 
 const FOLDER = '/data/checkpoints/1';
-const KEY = '/checkpoints/1';
-const PS = '/ps/1';
+const keys = keysOf('');
+const KEY = keys.checkpoint(PLACE.index);
+const PS = keys.ps(PLACE.index);
+const readResting = async () => new Set<string>();
 const JOB = jobOf({
   parameters: {
     dense: [{ name: 'w', shape: [40], initializer: { type: 'zeros' } }],
@@ -52,7 +64,7 @@ class Machine {
   save(disk: SimulatedDisk, fence: Fence, number: number, parameters: Parameters = SAVES[number - 1]!) {
     const { store, clock } = this;
     return saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, key: KEY, keep: 1, extentBytes: 600 },
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readResting, extentBytes: 600 },
       meta: metaOf(JOB, { uuid: uuidOf(number), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(number * 100),
@@ -73,8 +85,8 @@ class Machine {
     expect((await removeOrphans(options)).left).toEqual([]);
     expect((await disk.exists(FOLDER)) ? (await disk.list(FOLDER)).sort() : []).toEqual(published.sort());
     if (entry === undefined) return { number: 0, fence };
-    const outcome = await loadNewestUsable(generationsOf(entry), { disk, place: PLACE, expected: JOB, into: LOADED });
-    expect(outcome).toMatchObject({ age: 0, complaints: [] });
+    const outcome = await loadUsable(generationsOf(entry), { disk, place: PLACE, expected: JOB, into: LOADED });
+    expect(outcome).toMatchObject({ complaints: [], parts: [{ file: { generation: { uuid: entry.uuid } } }] });
     const number = Number(BigInt(`0x${entry.uuid.slice(-12)}`));
     expect(contentOf(LOADED, JOB)).toEqual(CONTENTS[number - 1]);
     for (const shard of LOADED.shards()) LOADED.dropShard(shard);
@@ -192,7 +204,7 @@ describe('an owner that was stopped and wakes after another took its index', () 
     const { momentOf: moment } = { momentOf: momentOf() };
     let taken: Promise<unknown> | undefined;
     const saving = saveCheckpoint({
-      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, key: KEY, keep: 1 },
+      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, keys, keep: 1, readResting },
       folder: PLACE.folder,
       meta: metaOf(JOB, { uuid: uuidOf(1), token: old.token }),
       shards: parameters.shards(),

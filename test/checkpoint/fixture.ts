@@ -1,10 +1,12 @@
 /** A small job with everything in it: two tables, two dense parameters, a seldom-used shard, ids over 2^63. */
+import type { Disk } from '../../src/base/seams.ts';
 import { captureShard, type ShardMoment } from '../../src/checkpoint/file/capture.ts';
 import type { CheckpointMeta } from '../../src/checkpoint/file/format.ts';
 import type { FilePlace } from '../../src/checkpoint/file/paths.ts';
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
-import type { ExpectedJob } from '../../src/checkpoint/load/load.ts';
+import { type ExpectedJob, type LoadOutcome, loadFirstUsable } from '../../src/checkpoint/load/load.ts';
 import { type Generation, generationOf } from '../../src/checkpoint/registry/entry.ts';
+import { newestFirst } from '../../src/checkpoint/registry/newest.ts';
 import { blockShards } from '../../src/tensor/blocks.ts';
 import { type OptimizerChoice, type OptimizerSpec, optimizerLayout, trainedSpec } from '../../src/tensor/optimizer.ts';
 import type { Parameters, ShardRows } from '../../src/tensor/parameters.ts';
@@ -160,3 +162,21 @@ export function contentOf(parameters: Parameters, job: ExpectedJob = jobOf()): u
 /** Shards that the dense blocks of the job are in. */
 export const denseShards = (job: ExpectedJob): Set<number> =>
   new Set(job.parameters.dense.flatMap((dense) => [...blockShards(dense, job.shards)]));
+
+export interface LoadUsable {
+  readonly disk: Disk;
+  readonly place: FilePlace;
+  readonly expected: ExpectedJob;
+  readonly into: Parameters;
+  /** Default: all but 5. */
+  readonly shards?: readonly number[];
+}
+
+/** Loads each shard from the first usable one of these files of one pserver. */
+export function loadUsable(generations: readonly Generation[], options: LoadUsable): Promise<LoadOutcome> {
+  const { place, expected, shards = allShards(expected).filter((shard) => shard !== 5), ...rest } = options;
+  const files = generations.map((generation) => ({ index: place.index, generation }));
+  return loadFirstUsable(newestFirst(files, shards), { ...rest, expected, folder: place.folder });
+}
+
+export const allShards = ({ shards }: ExpectedJob): number[] => Array.from({ length: shards }, (_, shard) => shard);

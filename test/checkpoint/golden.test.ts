@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
-import { loadGeneration, loadNewestUsable } from '../../src/checkpoint/load/load.ts';
+import { loadGeneration } from '../../src/checkpoint/load/load.ts';
 import { findFiles } from '../../src/checkpoint/registry/discover.ts';
 import { entrySchema, generationsOf } from '../../src/checkpoint/registry/entry.ts';
 import { listGenerations } from '../../src/checkpoint/registry/listing.ts';
@@ -9,7 +9,7 @@ import { openCheckpointSet } from '../../src/checkpoint/set/checkpoint-set.ts';
 import { verifyCheckpoint } from '../../src/checkpoint/set/verify.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createSimulatedDisk } from '../simulated-disk.ts';
-import { contentOf, emptyParameters, ledgerOf } from './fixture.ts';
+import { contentOf, emptyParameters, ledgerOf, loadUsable } from './fixture.ts';
 import {
   FORMER_FOLDER,
   GOLDEN_FOLDER,
@@ -64,7 +64,7 @@ describe('a file of format version 1', () => {
     };
     const options = { disk: createDisk(), place, expected: GOLDEN_JOB, into };
     await expect(loadGeneration(entry, options)).rejects.toMatchObject(refused);
-    await expect(loadNewestUsable(generationsOf(entry), options)).rejects.toMatchObject(refused);
+    await expect(loadUsable(generationsOf(entry), options)).rejects.toMatchObject(refused);
     const { files } = await findFiles(createDisk(), folder);
     await expect(verifyCheckpoint({ disk: createDisk(), files })).rejects.toMatchObject(refused);
     await expect(openCheckpointSet(createDisk(), files)).rejects.toMatchObject(refused);

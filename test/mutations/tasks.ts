@@ -111,8 +111,8 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'an older generation is not the last state',
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'exact && age === 0;',
-    replace: 'exact && age >= 0;',
+    find: '=> file === exact;',
+    replace: '=> exact !== undefined && file.index >= 0;',
     schedules: { mode: 'async', disks: true },
     tests: ['test/roles/pserver'],
   },

@@ -11,7 +11,8 @@ import { checkpointPath, type FilePlace } from '../file/paths.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { isHeaderIntact, readSafetensors } from '../file/safetensors/reader.ts';
 import { damagedTensors, digestFile, digestPath, type Progress } from '../file/scan.ts';
-import { type Generation, shardsIn } from '../registry/entry.ts';
+import type { Generation } from '../registry/entry.ts';
+import type { PublishedFile } from '../registry/newest.ts';
 import { eachRowPiece } from './load-rows.ts';
 
 /** What the file must have been written for. */
@@ -37,61 +38,78 @@ export interface LoadedCheckpoint {
   readonly ledgers: ReadonlyMap<number, Uint8Array>;
 }
 
+/** What was loaded from one file. */
+export interface LoadedPart {
+  readonly loaded: LoadedCheckpoint;
+  readonly file: PublishedFile;
+}
+
+export interface LoadedParts {
+  readonly parts: readonly LoadedPart[];
+  /** What was wrong with each file that is not usable, naming file and part. */
+  readonly unusable: ReadonlyMap<PublishedFile, PaddletError>;
+  /** Shards that were not loaded: of these there is no file, or the first one is not usable. */
+  readonly left: readonly number[];
+}
+
+export interface LoadPartsOptions extends Omit<LoadOptions, 'place' | 'shards'> {
+  /** The job's checkpoint folder. */
+  readonly folder: string;
+}
+
+/**
+ * Loads each shard from the first of its files; each file is read once. Throws what concerns the machine or the job,
+ * not a single file.
+ */
+export async function loadFirst(
+  filesOf: ReadonlyMap<number, readonly PublishedFile[]>,
+  options: LoadPartsOptions,
+): Promise<LoadedParts> {
+  const { folder } = options;
+  const parts: LoadedPart[] = [];
+  const unusable = new Map<PublishedFile, PaddletError>();
+  const left: number[] = [];
+  for (const [file, group] of Map.groupBy(filesOf, ([, [first]]) => first)) {
+    const shards = group.map(([shard]) => shard);
+    if (file === undefined) {
+      left.push(...shards);
+      continue;
+    }
+    const place = { folder, index: file.index };
+    try {
+      parts.push({ loaded: await loadGeneration(file.generation, { ...options, place, shards }), file });
+    } catch (error) {
+      unusable.set(file, asComplaint(error));
+      left.push(...shards);
+    }
+  }
+  return { parts, unusable, left: left.sort((a, b) => a - b) };
+}
+
 export interface LoadOutcome {
-  /** Undefined when no generation is usable. */
-  readonly loaded: LoadedCheckpoint | undefined;
-  readonly generation: Generation | undefined;
-  /** Its place in the list. */
-  readonly age: number;
-  /** What was wrong with each file before it, naming file and part: `CheckpointMissing` or `CheckpointCorrupt`. */
+  readonly parts: readonly LoadedPart[];
+  /** Shards of which no file is usable. */
+  readonly lost: readonly number[];
+  /** What was wrong with the files that were tried before: `CheckpointMissing` or `CheckpointCorrupt`. */
   readonly complaints: readonly PaddletError[];
 }
 
-/** Tries the files, which are given best first. Throws what concerns the machine or the job, not a single file. */
-export async function loadNewestUsable(generations: readonly Generation[], options: LoadOptions): Promise<LoadOutcome> {
-  const complaints: PaddletError[] = [];
-  for (const [age, generation] of generations.entries()) {
-    try {
-      return { loaded: await loadGeneration(generation, options), generation, age, complaints };
-    } catch (error) {
-      complaints.push(asComplaint(error));
-    }
-  }
-  return { loaded: undefined, generation: undefined, age: -1, complaints };
-}
-
-export interface LoadedPart {
-  readonly loaded: LoadedCheckpoint;
-  readonly generation: Generation;
-  /** Its place in the list. */
-  readonly age: number;
-}
-
-export interface LoadedParts extends Pick<LoadOutcome, 'complaints'> {
-  readonly parts: readonly LoadedPart[];
-  /** Shards of which no generation is usable. */
-  readonly lost: readonly number[];
-}
-
-/** Each shard from the first usable file that has it: one that came to a pserver late is in its newer files only. */
-export async function loadEachNewest(
-  generations: readonly Generation[],
-  options: LoadOptions & Required<Pick<LoadOptions, 'shards'>>,
-): Promise<LoadedParts> {
-  const complaints: PaddletError[] = [];
+/** Loads each shard from the first usable one of its files. Throws what concerns the machine or the job. */
+export async function loadFirstUsable(
+  filesOf: ReadonlyMap<number, readonly PublishedFile[]>,
+  options: LoadPartsOptions,
+): Promise<LoadOutcome> {
   const parts: LoadedPart[] = [];
-  let lost = options.shards;
-  for (const [age, generation] of generations.entries()) {
-    const shards = shardsIn(generation, lost);
-    if (shards.length === 0) continue;
-    try {
-      parts.push({ loaded: await loadGeneration(generation, { ...options, shards }), generation, age });
-      lost = lost.filter((shard) => !shards.includes(shard));
-    } catch (error) {
-      complaints.push(asComplaint(error));
-    }
+  const unusable = new Map<PublishedFile, PaddletError>();
+  let wanted = filesOf;
+  for (;;) {
+    const loaded = await loadFirst(wanted, options);
+    parts.push(...loaded.parts);
+    for (const [file, error] of loaded.unusable) unusable.set(file, error);
+    if (loaded.unusable.size === 0) return { parts, lost: loaded.left, complaints: [...unusable.values()] };
+    const others = (shard: number): PublishedFile[] => wanted.get(shard)!.filter((file) => !unusable.has(file));
+    wanted = new Map(loaded.left.map((shard) => [shard, others(shard)]));
   }
-  return { parts, lost, complaints };
 }
 
 /** Throws what concerns the machine or the job, not a single file. */

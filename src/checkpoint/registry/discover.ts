@@ -6,8 +6,9 @@ import type { Disk } from '../../base/seams.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
 import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '../file/paths.ts';
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
-import { type CheckpointEntry, generationsOf, parseEntry } from './entry.ts';
+import { type CheckpointEntry, parseEntry } from './entry.ts';
 import type { FileRef } from './file-ref.ts';
+import { newestFiles, publishedFiles } from './newest.ts';
 
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
@@ -110,40 +111,21 @@ export function parseEntries(prefix: string, entries: readonly StoredEntry[]): P
 }
 
 /**
- * Sync mode: the newest round that every pserver has published a file of. Files of one round belong together whatever
- * their timeline, as a round has the same bits in each. Undefined in async mode, or when there is no such round.
- */
-export function commonRound(published: readonly Pick<PublishedEntry, 'entry'>[]): number | undefined {
-  const rounds = published.map(({ entry }) =>
-    generationsOf(entry).flatMap(({ round }) => (round === undefined ? [] : [round])),
-  );
-  const [first = [], ...others] = rounds;
-  const common = first.filter((round) => others.every((one) => one.includes(round)));
-  return common.length === 0 ? undefined : Math.max(...common);
-}
-
-/**
- * The files of entries, newest first of each; only the newest ones, or all generations. The newest of a job in sync
- * mode are those of the newest round that all pservers have.
+ * The published files, by index; or only those that have the newest copy of a shard. The newest ones of a job in sync
+ * mode are of the newest round of which every shard is saved.
  */
 export function filesOfEntries(
   folder: string,
   published: readonly PublishedEntry[],
   which: 'newest' | 'all',
 ): FileRef[] {
-  const round = commonRound(published);
-  return published.flatMap(({ index, entry }) => {
-    const generations = generationsOf(entry);
-    const ofRound = generations.filter((one) => one.round === round).slice(0, 1);
-    const newest = round === undefined ? generations.slice(0, 1) : ofRound;
-    const wanted = which === 'all' ? generations : newest;
-    return wanted.map((generation) => ({
-      path: checkpointPath({ folder, index }, generation.uuid),
-      index,
-      uuid: generation.uuid,
-      published: generation,
-    }));
-  });
+  const all = publishedFiles(published);
+  return (which === 'all' ? all : newestFiles(all)).map(({ index, generation }) => ({
+    path: checkpointPath({ folder, index }, generation.uuid),
+    index,
+    uuid: generation.uuid,
+    published: generation,
+  }));
 }
 
 /** Files of the job of that id or name, in a folder that several jobs share. `CheckpointMissing` when there is none. */

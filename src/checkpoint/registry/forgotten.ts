@@ -1,48 +1,79 @@
 /**
- * `/forgotten/<index>`: files of a pserver that an operator has given up (`paddlet checkpoint forget`). It counts only
- * for files that the pserver cannot find, and is under the pserver's lease: the next process has to be told again.
+ * `/forgotten/<index>`: files that an operator has given up (`paddlet checkpoint forget`), in a word to the pserver of
+ * that index. It counts only for files that this pserver cannot find, and is under its lease: the next process has to
+ * be told again.
  */
 import * as z from 'zod';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { Keys } from '../../store/keys.ts';
-import type { Store } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 import { UUID_PATTERN } from '../file/paths.ts';
 import { readCut } from './cut.ts';
 import { generationsOf, readEntry } from './entry.ts';
+import { parsePartings } from './partings.ts';
 
 const forgottenSchema = z.strictObject({
-  files: z.array(z.string().regex(UUID_PATTERN)).max(LIMITS.checkpointGenerations + 3),
+  files: z.array(z.string().regex(UUID_PATTERN)).max(LIMITS.forgottenFiles),
 });
+
+const parseForgotten = (key: string, found: Pick<KeyValue, 'value'> | undefined): readonly string[] =>
+  found === undefined ? [] : parseStoreValue(forgottenSchema, key, found.value).files;
 
 /** Throws `StoreValueInvalid`. */
 export async function readForgotten(store: Store, key: string): Promise<ReadonlySet<string>> {
-  const found = await store.get(key);
-  return new Set(found === undefined ? [] : parseStoreValue(forgottenSchema, key, found.value).files);
+  return new Set(parseForgotten(key, await store.get(key)));
 }
 
 /**
- * Gives up all files that are published for the index: its entry's and, in sync mode, those of the cuts. Returns their
- * names. Throws `JobUnknown` when no pserver has the index, so that none waits for them.
+ * Gives up all files that are published for the index: those of its entry and of parting snapshots and, in sync mode,
+ * of the cuts. Tells every live pserver, since each of them may take the units that the files are of. Returns their
+ * names. Throws `JobUnknown` when no pserver is alive, so that none waits for them, or when there has been none of that
+ * index.
  */
 export async function forgetFiles(store: Store, keys: Keys, index: number): Promise<string[]> {
-  const claim = await store.get(keys.ps(index));
-  if (claim === undefined) throw notLive(index);
-  const { entry } = await readEntry(store, keys.checkpoint(index));
-  const { cut } = await readCut(store, keys.cut);
-  const ofIndex = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
-  const names = [...(entry === undefined ? [] : generationsOf(entry)), ...ofIndex].map(({ uuid }) => uuid);
-  const files = [...new Set(names)];
-  const { succeeded } = await store.txn({
-    if: [{ key: keys.ps(index), createRevision: claim.createRevision }],
-    then: [{ put: keys.forgotten(index), value: JSON.stringify({ files }), leaseId: claim.leaseId }],
-  });
-  if (!succeeded) throw notLive(index);
-  return files;
+  const { entries: claims } = await store.range({ prefix: keys.psPrefix });
+  const files = await publishedFor(store, keys, index);
+  if (files.length === 0 && !claims.some(({ key }) => key === keys.ps(index))) throw neverLived(index);
+  let told = 0;
+  for (const claim of claims) if (await tell(store, keys, claim, files)) told += 1;
+  if (told > 0) return files;
+  throw new PaddletError(
+    'JobUnknown',
+    `no pserver is alive: nothing waits for the checkpoint files of pserver ${index}`,
+    {
+      hint: 'start them; if one then waits for files that are lost, repeat this command',
+    },
+  );
 }
 
-const notLive = (index: number): PaddletError =>
-  new PaddletError('JobUnknown', `no pserver has index ${index}: nothing waits for its checkpoint files`, {
-    hint: 'start it; if it then waits for files that are lost, repeat this command',
-  });
+const neverLived = (index: number): PaddletError =>
+  new PaddletError('JobUnknown', `no pserver has index ${index}, and no file is published for it`);
+
+async function publishedFor(store: Store, keys: Keys, index: number): Promise<string[]> {
+  const { entry } = await readEntry(store, keys.checkpoint(index));
+  const { cut } = await readCut(store, keys.cut);
+  const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
+  const { entries } = await store.range({ prefix: keys.partingPrefix });
+  const partings = parsePartings(keys.partingPrefix, entries).filter((parting) => parting.index === index);
+  const generations = [...(entry === undefined ? [] : generationsOf(entry)), ...partings.map((one) => one.generation)];
+  return [...new Set([...generations, ...ofCuts].map(({ uuid }) => uuid))];
+}
+
+/** False when that pserver is gone. What it was told before counts still; the oldest words of too many do not. */
+async function tell(store: Store, keys: Keys, claim: KeyValue, files: readonly string[]): Promise<boolean> {
+  const key = keys.forgotten(Number(claim.key.slice(keys.psPrefix.length)));
+  const before = parseForgotten(key, await store.get(key));
+  const all = [...new Set([...before.filter((uuid) => !files.includes(uuid)), ...files])].slice(-LIMITS.forgottenFiles);
+  try {
+    const { succeeded } = await store.txn({
+      if: [{ key: claim.key, createRevision: claim.createRevision }],
+      then: [{ put: key, value: JSON.stringify({ files: all }), leaseId: claim.leaseId }],
+    });
+    return succeeded;
+  } catch (error) {
+    if (isPaddletError(error, 'LeaseGone')) return false;
+    throw error;
+  }
+}

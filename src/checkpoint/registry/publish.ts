@@ -2,14 +2,18 @@
  * Publishes a written file, then deletes the files that it replaced: never in the other order, and never by listing a
  * folder. A writer that lost its ownership can neither publish nor, therefore, delete.
  */
+import type * as z from 'zod';
+import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { Clock, Disk } from '../../base/seams.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
-import type { KeyValue, Store, TxnResult } from '../../store/store.ts';
+import type { Store, TxnResult } from '../../store/store.ts';
 import { checkpointPath, type FilePlace } from '../file/paths.ts';
-import { parseCut, protectedByCut } from './cut.ts';
+import { type Cut, parseCut, protectedByCut } from './cut.ts';
+import { readEntries } from './discover.ts';
 import {
   type CheckpointEntry,
   type Generation,
@@ -18,7 +22,9 @@ import {
   type ReadEntry,
   readEntry,
 } from './entry.ts';
-import { type RetentionOptions, retain } from './retention.ts';
+import type { PublishedFile } from './newest.ts';
+import type { partingSchema } from './partings.ts';
+import { retain } from './retention.ts';
 
 export interface StoreAccess {
   readonly store: Store;
@@ -28,18 +34,23 @@ export interface StoreAccess {
   readonly onWaiting?: (error: PaddletError) => void;
 }
 
-export interface PublishOptions extends StoreAccess, Partial<Pick<RetentionOptions, 'others'>> {
+export interface PublishOptions extends StoreAccess {
   /** Of the writer's claim: `/ps/<index>`. */
   readonly fence: Fence;
-  /** `/checkpoints/<index>`. */
-  readonly key: string;
+  readonly keys: EntryKeys;
+  /** Of the writer. */
+  readonly index: number;
   readonly generation: Generation;
   readonly keep: number;
-  /** Files that heads name as the last state: they stay, whatever `keep` is. */
-  readonly stays?: ReadonlySet<string>;
-  /** Sync mode: `/checkpoints/cut`. What `protectedByCut` says stays, whatever `keep` is. */
-  readonly cutKey?: string;
+  /**
+   * Reads the names of the files that heads name as the last state: they stay, whatever `keep` is. No head comes to
+   * name one of them later, since only its writer can make one do so. Asked again when the store did not answer.
+   */
+  readonly readResting: () => Promise<ReadonlySet<string>>;
 }
+
+/** `/checkpoints/<index>` of all pservers, and in sync mode `/checkpoints/cut`. */
+export type EntryKeys = Pick<Keys, 'checkpoint' | 'checkpointsPrefix' | 'cut'>;
 
 export interface Published {
   readonly entry: CheckpointEntry;
@@ -49,8 +60,6 @@ export interface Published {
   readonly complaint: string | undefined;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
 /** Other writers of an entry are rare: a restore, another writer of this process. */
 const CONFLICT_ATTEMPTS = 10;
 
@@ -59,13 +68,13 @@ const CONFLICT_ATTEMPTS = 10;
  * is no longer the writer's, `Interrupted` when aborted.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
-  const { keep, generation, others = [], cutKey, stays = NONE } = options;
+  const { keep, generation } = options;
   let dropped: readonly string[] = [];
-  const { entry, complaint } = await update(options, (before, cut) => {
+  const { entry, complaint } = await update(options, ({ before: { entry: before }, cut, others, stays }) => {
     // An attempt in doubt had landed: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
-    const ofCut = cutKey === undefined ? NONE : protectedByCut(parseCut(cutKey, cut).cut, [generation, ...earlier]);
+    const ofCut = protectedOf(cut, [generation, ...earlier]);
     const isProtected = ({ uuid }: Generation): boolean => ofCut.has(uuid) || stays.has(uuid);
     const retention = retain(generation, earlier, { keep, others, isProtected });
     dropped = retention.dropped;
@@ -74,19 +83,20 @@ export async function publish(options: PublishOptions): Promise<Published> {
   return { entry, dropped, complaint };
 }
 
-interface EntryAccess extends StoreAccess {
-  readonly fence: Fence;
-  readonly key: string;
-}
+/** Only files of sync mode have a round, and may be of a cut. `published`: newest first. */
+const protectedOf = (cut: Cut, published: readonly Generation[]): ReadonlySet<string> =>
+  published[0]?.round === undefined ? new Set() : protectedByCut(cut, published);
 
 async function update(
   options: PublishOptions,
-  change: (before: CheckpointEntry | undefined, cut: KeyValue | undefined) => CheckpointEntry,
+  change: (read: ReadRegistry) => CheckpointEntry,
 ): Promise<{ readonly entry: CheckpointEntry; readonly complaint: string | undefined }> {
-  const { store, key, fence } = options;
+  const { store, fence, keys, index } = options;
+  const key = keys.checkpoint(index);
   for (let conflicts = 0; conflicts < CONFLICT_ATTEMPTS; conflicts++) {
-    const { before, cut } = await readSettled(options);
-    const entry = change(before.entry, cut);
+    const read = await readSettled(options);
+    const { before } = read;
+    const entry = change(read);
     const value = JSON.stringify(entry);
     const answer = await settle({
       ...options,
@@ -102,16 +112,31 @@ async function update(
   throw new PaddletError('StoreInvalid', `${key}: ${CONFLICT_ATTEMPTS} attempts met changes by others`);
 }
 
-interface ReadSettled {
+interface ReadRegistry {
   readonly before: ReadEntry;
-  readonly cut: KeyValue | undefined;
+  readonly cut: Cut;
+  /** Files of the other pservers. */
+  readonly others: readonly Generation[];
+  /** Files that heads name. */
+  readonly stays: ReadonlySet<string>;
 }
 
-async function readSettled(options: PublishOptions): Promise<ReadSettled> {
-  const { store, key, cutKey } = options;
-  const then = [{ get: key }, ...(cutKey === undefined ? [] : [{ get: cutKey }])];
-  const { result } = await settle({ ...options, run: () => store.txn({ if: [], then }), happened: async () => false });
-  return { before: parseEntry(key, result?.results[0]), cut: result?.results[1] };
+async function readSettled(options: PublishOptions): Promise<ReadRegistry> {
+  const run = async () => ({ succeeded: true, read: await readRegistry(options) });
+  const { result } = await settle({ ...options, run, happened: async () => false });
+  assert(result !== undefined, 'a read is answered');
+  return result.read;
+}
+
+async function readRegistry({ store, keys, index, readResting }: PublishOptions): Promise<ReadRegistry> {
+  const key = keys.checkpoint(index);
+  const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const found = (wanted: string) => entries.find((one) => one.key === wanted);
+  // What another pserver has published cannot be read: then it replaces nothing.
+  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const others = published.filter((one) => one.index !== index).flatMap(({ entry }) => generationsOf(entry));
+  const { cut } = parseCut(keys.cut, found(keys.cut));
+  return { before: parseEntry(key, found(key)), cut, others, stays: await readResting() };
 }
 
 /** Deletes files that a publish dropped. Returns those that cannot be deleted now; the next start removes them. */
@@ -138,11 +163,15 @@ export async function deleteDropped(
  * names it. True when it was removed.
  */
 export async function removeUnpublished(
-  options: EntryAccess & { readonly disk: Disk; readonly place: FilePlace; readonly uuid: string },
+  options: Pick<PublishOptions, 'store' | 'keys'> & {
+    readonly disk: Disk;
+    readonly place: FilePlace;
+    readonly uuid: string;
+  },
 ): Promise<boolean> {
-  const { disk, place, uuid, store, key } = options;
+  const { disk, place, uuid, store, keys } = options;
   try {
-    const { entry, complaint } = await readEntry(store, key);
+    const { entry, complaint } = await readEntry(store, keys.checkpoint(place.index));
     const isNamed = entry !== undefined && generationsOf(entry).some((generation) => generation.uuid === uuid);
     if (complaint !== undefined || isNamed) return false;
   } catch (error) {
@@ -158,11 +187,9 @@ export async function removeUnpublished(
  * Publishes a snapshot that an owner wrote after it had lost its index. The key is named by the owner's token and has
  * no other writer, so it needs no fence. Returns when the key exists.
  */
-export async function publishParting(
-  options: StoreAccess & { readonly key: string; readonly generation: Generation },
-): Promise<void> {
-  const { store, key, generation } = options;
-  const value = JSON.stringify(generation);
+export async function publishParting(options: StoreAccess & PublishedFile & { readonly key: string }): Promise<void> {
+  const { store, key, index, generation } = options;
+  const value = JSON.stringify({ ...generation, index } satisfies z.infer<typeof partingSchema>);
   const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
   const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
   const { succeeded } = await settle({ ...options, run, happened });

@@ -1,12 +1,15 @@
 /** Which published files may go (DESIGN §8): only what newer published files replace, shard by shard. */
 import { type CoveredShards, coveredShards } from '../file/coverage.ts';
-import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import type { Generation } from './entry.ts';
 
 export interface RetentionOptions {
   /** Generations to keep beside the newest. */
   readonly keep: number;
-  /** Entries of the other pservers: a shard that moved away is in newer files of theirs. */
-  readonly others: readonly CheckpointEntry[];
+  /**
+   * Published files of the other pservers: a shard that moved away is in newer files of theirs. They may have been read
+   * long before: one of them that has gone since has been replaced by a newer one.
+   */
+  readonly others: readonly Generation[];
   /** Files that must stay whatever `keep` says, for example those of the last complete cut. */
   readonly isProtected: (generation: Generation) => boolean;
 }
@@ -19,34 +22,51 @@ export interface Retention {
 
 /** Sorts the files before `newest`, which are given newest first. */
 export function retain(newest: Generation, before: readonly Generation[], options: RetentionOptions): Retention {
-  const foreign = options.others.flatMap(generationsOf).map(shardsOf);
-  // Of one index a file published later is newer for every shard in it: its epoch or its seq is higher.
-  const newerOwn = new Set(shardsOf(newest)?.keys());
+  const later = new Map<number, number>();
+  noteEpochs(later, newest);
   const kept: Generation[] = [];
   const dropped: string[] = [];
   for (const [at, generation] of before.entries()) {
-    const shards = shardsOf(generation);
     const isDue = at >= options.keep && !options.isProtected(generation);
-    if (isDue && shards !== undefined && isReplaced(shards, newerOwn, foreign)) dropped.push(generation.uuid);
+    const left = isDue ? unreplacedShards(generation, options.others) : undefined;
+    const isReplaced = left?.every(({ shard, epoch }) => (later.get(shard) ?? -1) >= epoch) === true;
+    if (isReplaced) dropped.push(generation.uuid);
     else kept.push(generation);
-    for (const shard of shards?.keys() ?? []) newerOwn.add(shard);
+    noteEpochs(later, generation);
   }
   return { kept, dropped };
+}
+
+/**
+ * Of one index the file published later is the newer one, as long as the index led the shard in one epoch: in sync mode
+ * it may be at an earlier round. An adopted parting snapshot may be of an earlier epoch.
+ */
+function noteEpochs(later: Map<number, number>, generation: Generation): void {
+  for (const [shard, { epoch }] of shardsOf(generation) ?? []) {
+    later.set(shard, Math.max(epoch, later.get(shard) ?? -1));
+  }
 }
 
 const shardsOf = ({ shards }: Generation): CoveredShards | undefined =>
   shards === undefined ? undefined : coveredShards(shards);
 
-function isReplaced(
-  shards: CoveredShards,
-  newerOwn: ReadonlySet<number>,
-  foreign: readonly (CoveredShards | undefined)[],
-): boolean {
-  return [...shards].every(([shard, { epoch, high }]) => {
-    if (newerOwn.has(shard)) return true;
-    return foreign.some((file) => {
-      const other = file?.get(shard);
-      return other !== undefined && (other.epoch > epoch || (other.epoch === epoch && other.low >= high));
+/**
+ * Shards of a file that are in none of the others at a higher position. Undefined when it is not known which it has.
+ * Equal positions do not count: of two files, each would count as replaced by the other.
+ */
+export function unreplacedShards(
+  file: Generation,
+  others: readonly Generation[],
+): { readonly shard: number; readonly epoch: number }[] | undefined {
+  const foreign = others.map(shardsOf);
+  const shards = shardsOf(file);
+  if (shards === undefined) return undefined;
+  const isReplaced = (shard: number, { epoch, high }: { epoch: number; high: number }): boolean =>
+    foreign.some((covered) => {
+      const other = covered?.get(shard);
+      return other !== undefined && (other.epoch > epoch || (other.epoch === epoch && other.low > high));
     });
-  });
+  return [...shards].flatMap(([shard, position]) =>
+    isReplaced(shard, position) ? [] : [{ shard, epoch: position.epoch }],
+  );
 }

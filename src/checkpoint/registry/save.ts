@@ -10,7 +10,7 @@ import { type CheckpointFile, type WriteCheckpointOptions, writeCheckpointFile }
 import { generationOf } from './entry.ts';
 import { deleteDropped, type Published, type PublishOptions, publish, removeUnpublished } from './publish.ts';
 
-export interface SaveOptions extends WriteCheckpointOptions, Omit<PublishOptions, 'generation'> {}
+export interface SaveOptions extends WriteCheckpointOptions, Omit<PublishOptions, 'generation' | 'index'> {}
 
 export interface Saved extends Published {
   readonly file: CheckpointFile;
@@ -27,7 +27,7 @@ export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
   assert(meta.token === fence.token, 'a file carries the token it is published under');
   const place = { folder, index: meta.index };
   const file = await writeCheckpointFile(options);
-  const published = await publish({ ...options, generation: generationOf(file, meta) }).catch(
+  const published = await publish({ ...options, index: meta.index, generation: generationOf(file, meta) }).catch(
     async (error: unknown) => {
       const { isDoubtful } = isPaddletError(error, 'Interrupted') ? error.details : { isDoubtful: undefined };
       // Abandoned before the store could have taken it.

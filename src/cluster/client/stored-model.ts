@@ -1,10 +1,9 @@
 /** A model loaded from its published checkpoints: all shards in the memory of this process, for pulls only. */
-import { assert } from '../../base/assert.ts';
 import { PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
-import { type ExpectedJob, loadNewestUsable } from '../../checkpoint/load/load.ts';
-import { commonRound, readEntries } from '../../checkpoint/registry/discover.ts';
-import { type CheckpointEntry, generationsOf } from '../../checkpoint/registry/entry.ts';
+import { type ExpectedJob, loadFirstUsable } from '../../checkpoint/load/load.ts';
+import { readEntries } from '../../checkpoint/registry/discover.ts';
+import { newestFirst, ofWholeRound, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
@@ -36,19 +35,11 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
   for (const complaint of complaints) host.log.warn(complaint);
-  const round = commonRound(published);
-  for (const one of published) {
-    const { index } = one;
-    const entry = round === undefined ? one.entry : onlyOfRound(one.entry, round);
-    const outcome = await loadNewestUsable(generationsOf(entry), {
-      disk: host.disk,
-      place: { folder, index },
-      expected,
-      into: parameters,
-    });
-    for (const error of outcome.complaints) host.log.warn(error.message);
-  }
-  const missing = Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !parameters.hasShard(shard));
+  const all = Array.from({ length: shards }, (_, shard) => shard);
+  const filesOf = newestFirst(ofWholeRound(publishedFiles(published)), all);
+  const outcome = await loadFirstUsable(filesOf, { disk: host.disk, folder, expected, into: parameters });
+  for (const { message } of outcome.complaints) host.log.warn(message);
+  const missing = outcome.lost;
   if (missing.length > 0) {
     throw new PaddletError(
       'CheckpointMissing',
@@ -59,13 +50,6 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
     );
   }
   return { pull: async (ids) => pullLocally(parameters, spec, ids) };
-}
-
-/** In sync mode the files of all pservers must be of the same round. */
-function onlyOfRound(entry: CheckpointEntry, round: number): CheckpointEntry {
-  const [newest, ...generations] = generationsOf(entry).filter((one) => one.round === round);
-  assert(newest !== undefined, 'every pserver has a file of that round');
-  return { ...newest, generations };
 }
 
 function pullLocally(parameters: Parameters, spec: ParameterSpec, { ids, count }: IdList): PulledValues {

@@ -1,5 +1,6 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
+import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
 import { type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
@@ -33,7 +34,8 @@ the checkpoint is damaged.`;
     const { disk } = host;
     const signal = this.interruption();
     const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
-    const newest = found.published && new Set(found.published.map(({ entry }) => entry.uuid));
+    const newest =
+      found.published && new Set(newestFiles(publishedFiles(found.published)).map(({ generation }) => generation.uuid));
     const sizes = await Promise.all(found.files.map(async ({ path }) => (await disk.inspect(path))?.bytes ?? 0));
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
     const progress = this.progress('verifying');

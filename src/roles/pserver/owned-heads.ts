@@ -55,11 +55,6 @@ export class OwnedHeads {
     this.#handedOver.delete(unit);
   }
 
-  /** Names of the files that heads name as the last state. */
-  restingFiles(): ReadonlySet<string> {
-    return new Set([...this.#resting].map((unit) => this.#heads.get(unit)!.head.rest!.uuid));
-  }
-
   get areResting(): boolean {
     return this.#resting.size > 0;
   }

@@ -5,12 +5,7 @@ import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import type { TensorInfo } from '../../../src/checkpoint/file/safetensors/header.ts';
 import { digestFile } from '../../../src/checkpoint/file/scan.ts';
-import {
-  type LoadOptions,
-  loadEachNewest,
-  loadGeneration,
-  loadNewestUsable,
-} from '../../../src/checkpoint/load/load.ts';
+import { type LoadOptions, loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import {
   type CheckpointEntry,
   type Generation,
@@ -19,7 +14,7 @@ import {
 } from '../../../src/checkpoint/registry/entry.ts';
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
-import { contentOf, emptyParameters, filledParameters, jobOf, PLACE, save, uuidOf } from '../fixture.ts';
+import { contentOf, emptyParameters, filledParameters, jobOf, loadUsable, PLACE, save, uuidOf } from '../fixture.ts';
 
 /** Small, so that every part of it is hit often. */
 const JOB = jobOf({
@@ -183,8 +178,8 @@ describe('the newest usable generation', () => {
   it('is the newest', async () => {
     const { disk, entry, newest } = await threeGenerations();
     const options = optionsOf(disk);
-    const outcome = await loadNewestUsable(generationsOf(entry), options);
-    expect(outcome).toMatchObject({ age: 0, complaints: [], generation: newest.generation });
+    const outcome = await loadUsable(generationsOf(entry), options);
+    expect(outcome).toMatchObject({ lost: [], complaints: [], parts: [{ file: { generation: newest.generation } }] });
     expect(contentOf(options.into, JOB)).toEqual(contentOf(newest.parameters, JOB));
   });
 
@@ -193,8 +188,8 @@ describe('the newest usable generation', () => {
     disk.flip(pathOf(newest.generation), newest.bytes.length - 200);
     await disk.remove(pathOf(middle.generation));
     const options = optionsOf(disk);
-    const outcome = await loadNewestUsable(generationsOf(entry), options);
-    expect(outcome).toMatchObject({ age: 2, generation: oldest.generation });
+    const outcome = await loadUsable(generationsOf(entry), options);
+    expect(outcome).toMatchObject({ lost: [], parts: [{ file: { generation: oldest.generation } }] });
     expect(outcome.complaints.map(({ code }) => code)).toEqual(['CheckpointCorrupt', 'CheckpointMissing']);
     expect(outcome.complaints[0]!.message).toContain(newest.generation.uuid);
     expect(outcome.complaints[1]!.message).toContain(middle.generation.uuid);
@@ -205,8 +200,8 @@ describe('the newest usable generation', () => {
     const { disk, entry } = await threeGenerations();
     const into = emptyParameters(JOB);
     for (const uuid of [1, 2, 3].map(uuidOf)) disk.flip(pathOf({ uuid }), 3000);
-    const outcome = await loadNewestUsable(generationsOf(entry), optionsOf(disk, { into }));
-    expect(outcome).toMatchObject({ loaded: undefined, generation: undefined, age: -1 });
+    const outcome = await loadUsable(generationsOf(entry), optionsOf(disk, { into }));
+    expect(outcome).toMatchObject({ parts: [], lost: [0, 1, 2, 3, 4, 6, 7] });
     expect(outcome.complaints).toHaveLength(3);
     expect(into.shards()).toEqual([]);
   });
@@ -214,9 +209,9 @@ describe('the newest usable generation', () => {
   it('is not looked for when the machine, not the file, is in trouble', async () => {
     const { disk, entry } = await threeGenerations();
     disk.failNext('open', 'EMFILE');
-    await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
+    await expect(loadUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EMFILE' });
     disk.failNext('open', 'EACCES');
-    await expect(loadNewestUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
+    await expect(loadUsable(generationsOf(entry), optionsOf(disk))).rejects.toMatchObject({ code: 'EACCES' });
   });
 });
 
@@ -234,15 +229,15 @@ describe('each shard', () => {
   it('is loaded from the newest file that has it', async () => {
     const { disk, generations } = await filesOf([0, 3]);
     const into = emptyParameters(JOB);
-    const { parts, ...outcome } = await loadEachNewest(generations, {
+    const { parts, ...outcome } = await loadUsable(generations, {
       ...optionsOf(disk, { into }),
       shards: [0, 2, 3],
     });
     expect(outcome).toEqual({ lost: [], complaints: [] });
-    const found = parts.map(({ age, loaded }) => [age, loaded.positions.map(({ shard }) => shard)]);
+    const found = parts.map(({ file, loaded }) => [file.generation, loaded.positions.map(({ shard }) => shard)]);
     expect(found).toEqual([
-      [0, [0, 3]],
-      [1, [2]],
+      [generations[0], [0, 3]],
+      [generations[1], [2]],
     ]);
     expect(into.shards()).toEqual([0, 2, 3]);
   });
@@ -251,7 +246,7 @@ describe('each shard', () => {
     const { disk, generations } = await filesOf([0, 3]);
     disk.flip(pathOf(generations[1]!), 3000);
     const into = emptyParameters(JOB);
-    const { lost, complaints } = await loadEachNewest(generations, { ...optionsOf(disk, { into }), shards: [0, 2, 5] });
+    const { lost, complaints } = await loadUsable(generations, { ...optionsOf(disk, { into }), shards: [0, 2, 5] });
     expect(lost).toEqual([2, 5]);
     expect(complaints.map(({ code }) => code)).toEqual(['CheckpointCorrupt']);
     expect(into.shards()).toEqual([0]);

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
-import { entrySchema, type Generation, generationsOf, readEntry } from '../../../src/checkpoint/registry/entry.ts';
+import { type Generation, generationsOf, readEntry } from '../../../src/checkpoint/registry/entry.ts';
+import { parsePartings } from '../../../src/checkpoint/registry/partings.ts';
 import {
   deleteDropped,
   type PublishOptions,
@@ -10,14 +11,17 @@ import {
   removeUnpublished,
 } from '../../../src/checkpoint/registry/publish.ts';
 import type { Fence } from '../../../src/store/fence.ts';
+import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FakeClock, put } from '../../store/support.ts';
 import { PLACE, uuidOf } from '../fixture.ts';
 
-const KEY = '/paddlet/small/checkpoints/1';
-const CUT = '/paddlet/small/checkpoints/cut';
-const PS = '/paddlet/small/ps/1';
+const keys = keysOf('/paddlet/small');
+const { index } = PLACE;
+const KEY = keys.checkpoint(index);
+const PS = keys.ps(index);
+const NONE_RESTS = async () => new Set<string>();
 
 const generation = (number: number, changes: Partial<Generation> = {}): Generation => ({
   uuid: uuidOf(number),
@@ -29,6 +33,9 @@ const generation = (number: number, changes: Partial<Generation> = {}): Generati
   shards: [{ epoch: 1, seq: [number, number], shards: '0-7' }],
   ...changes,
 });
+
+/** A file of sync mode. */
+const ofRound = (round: number): Generation => generation(round, { round });
 
 class World {
   readonly clock = new FakeClock();
@@ -45,7 +52,8 @@ class World {
 
   options(fence: Fence, number: number, changes: Partial<PublishOptions> = {}): PublishOptions {
     const { store, clock } = this;
-    return { store, clock, fence, key: KEY, keep: 1, generation: generation(number), ...changes };
+    const changed = { generation: generation(number), readResting: NONE_RESTS, ...changes };
+    return { store, clock, fence, keys, index, keep: 1, ...changed };
   }
 
   async entry() {
@@ -87,7 +95,7 @@ beforeEach(() => {
 /** The cut is made of the file of that number. */
 async function putCut(number: number): Promise<void> {
   const files = [{ index: PLACE.index, uuid: uuidOf(number), md5: generation(number).md5 }];
-  await put(world.store, CUT, JSON.stringify({ timeline: 0, round: number, files } satisfies Cut));
+  await put(world.store, keys.cut, JSON.stringify({ timeline: 0, round: number, files } satisfies Cut));
 }
 
 describe('publish', () => {
@@ -108,23 +116,65 @@ describe('publish', () => {
     expect(last.dropped).toEqual([uuidOf(4), uuidOf(3)]);
   });
 
-  it('drops no file that the cut protects or that holds a shard that no newer file has', async () => {
-    const fence = await world.claim();
-    const shards = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '0-3' }];
-    const moved = [{ epoch: 1, seq: [9, 9] as [number, number], shards: '4-7' }];
-    await publish(world.options(fence, 1));
-    const changes = { keep: 0, generation: generation(2, { shards }) };
-    expect((await publish(world.options(fence, 2, changes))).dropped).toEqual([]);
-    // Shards 4 to 7 went to another pserver, whose file first is older, then newer.
-    const other = entrySchema.parse(generation(8, { shards: [{ epoch: 1, seq: [0, 5], shards: '4-7' }] }));
-    const third = { keep: 0, generation: generation(3, { shards }), others: [other] };
-    expect((await publish(world.options(fence, 3, third))).dropped).toEqual([uuidOf(2)]);
-    const newer = entrySchema.parse(generation(8, { shards: moved }));
-    const fourth = { keep: 0, generation: generation(4, { shards }), others: [newer], cutKey: CUT };
-    await putCut(1);
-    expect((await publish(world.options(fence, 4, fourth))).dropped).toEqual([uuidOf(3)]);
-    const fifth = { keep: 0, generation: generation(5, { shards }), others: [newer] };
-    expect((await publish(world.options(fence, 5, fifth))).dropped).toEqual([uuidOf(4), uuidOf(1)]);
+  describe('after shards went to another pserver', () => {
+    type Range = [number, number];
+    const MINE = [{ epoch: 1, seq: [9, 9] as Range, shards: '0-3' }];
+    const theirs = (epoch: number, seq: Range, shards = '4-7') => [{ epoch, seq, shards }];
+    const others = (number: number, shards: Generation['shards'], before: Generation[] = []) =>
+      put(
+        world.store,
+        keys.checkpoint(7),
+        JSON.stringify({ ...generation(number, { shards }), generations: before, keep: 1 }),
+      );
+    let fence: Fence;
+    let next = 2;
+    /** Of another file of the shards that are left. */
+    const dropped = async (changes: Partial<PublishOptions> = {}): Promise<readonly string[]> => {
+      const number = next++;
+      const file = generation(number, { shards: MINE });
+      return (await publish(world.options(fence, number, { keep: 0, generation: file, ...changes }))).dropped;
+    };
+
+    beforeEach(async () => {
+      fence = await world.claim();
+      next = 2;
+      await publish(world.options(fence, 1));
+    });
+
+    it('drops no file that holds a shard that no newer file of any pserver has', async () => {
+      expect(await dropped()).toEqual([]);
+      await others(80, theirs(1, [0, 5]));
+      expect(await dropped()).toEqual([uuidOf(2)]);
+      await others(81, theirs(2, [0, 5], '4-6'));
+      expect(await dropped()).toEqual([uuidOf(3)]);
+      await others(82, theirs(2, [0, 5]));
+      expect(await dropped()).toEqual([uuidOf(4), uuidOf(1)]);
+    });
+
+    it('takes a file at the same position for neither newer nor older: each would let the other one go', async () => {
+      await others(80, theirs(1, [1, 1]));
+      expect(await dropped()).toEqual([]);
+      await others(81, theirs(1, [2, 2]));
+      expect(await dropped()).toEqual([uuidOf(2), uuidOf(1)]);
+    });
+
+    it('counts older files of the others as well', async () => {
+      await others(81, theirs(9, [1, 1], '0'), [generation(80, { shards: theirs(2, [1, 1]) })]);
+      expect(await dropped()).toEqual([uuidOf(1)]);
+    });
+
+    it('drops nothing for the sake of an entry that it cannot read', async () => {
+      await put(world.store, keys.checkpoint(7), 'nonsense');
+      await put(world.store, keys.checkpoint(8), '{"uuid":"no","md5":"","timestamp":1}');
+      expect(await dropped()).toEqual([]);
+    });
+
+    it('does not take a parting snapshot that it adopted late for newer than its own later file', async () => {
+      await publish(world.options(fence, 2, { generation: generation(2, { shards: theirs(5, [1, 1], '0-7') }) }));
+      const { dropped: late } = await publish(world.options(fence, 3, { keep: 0, generation: generation(3) }));
+      expect(late).toEqual([uuidOf(1)]);
+      expect(await world.uuids()).toEqual([3, 2].map(uuidOf));
+    });
   });
 
   it('keeps the same number of files however many cuts fail, and never one that may be completed yet', async () => {
@@ -132,20 +182,20 @@ describe('publish', () => {
     const uuids: string[][] = [];
     await putCut(1);
     for (const number of [1, 2, 3, 4, 5, 6]) {
-      await publish(world.options(fence, number, { keep: 0, cutKey: CUT }));
+      await publish(world.options(fence, number, { keep: 0, generation: ofRound(number) }));
       uuids.push(await world.uuids());
     }
     expect(uuids.map((some) => some.length)).toEqual([1, 2, 2, 2, 2, 2]);
     expect(uuids.at(-1)).toEqual([6, 1].map(uuidOf));
     // The cut of file 6 is still being completed when this owner stops, twice.
     for (const number of [7, 8]) {
-      const changes = { keep: 0, cutKey: CUT, generation: generation(number, { clean: true }) };
+      const changes = { keep: 0, generation: { ...ofRound(number), clean: true } };
       await publish(world.options(fence, number, changes));
     }
     expect(await world.uuids()).toEqual([8, 6, 1].map(uuidOf));
     // Completed after all, and only the store knows it yet.
     await putCut(6);
-    await publish(world.options(fence, 9, { keep: 0, cutKey: CUT }));
+    await publish(world.options(fence, 9, { keep: 0, generation: ofRound(9) }));
     expect(await world.uuids()).toEqual([9, 6].map(uuidOf));
   });
 
@@ -163,7 +213,7 @@ describe('publish', () => {
       clock,
       disk,
       fence: old,
-      key: KEY,
+      keys,
       place: PLACE,
       uuid: uuidOf(number),
     });
@@ -195,7 +245,9 @@ describe('publish', () => {
   it('keeps a file that heads name as the last state, whatever is to be kept', async () => {
     const fence = await world.claim();
     await publish(world.options(fence, 1, { keep: 0 }));
-    const { dropped } = await publish(world.options(fence, 2, { keep: 0, stays: new Set([uuidOf(1)]) }));
+    const { dropped } = await publish(
+      world.options(fence, 2, { keep: 0, readResting: async () => new Set([uuidOf(1)]) }),
+    );
     expect(dropped).toEqual([]);
     expect(await world.uuids()).toEqual([uuidOf(2), uuidOf(1)]);
     const next = await publish(world.options(fence, 3, { keep: 0 }));
@@ -243,9 +295,10 @@ describe('a parting snapshot', () => {
     const { store, clock } = world;
     const key = '/paddlet/small/parting/5';
     world.failTxn('StoreUnknownOutcome', true);
-    await world.run(publishParting({ store, clock, key, generation: generation(1) }));
-    expect((await readEntry(store, key)).entry).toMatchObject({ uuid: uuidOf(1), token: '5' });
-    const again = publishParting({ store, clock, key, generation: generation(2) });
+    await world.run(publishParting({ store, clock, key, index, generation: generation(1) }));
+    const { entries } = await store.range({ prefix: keys.partingPrefix });
+    expect(parsePartings(keys.partingPrefix, entries)).toMatchObject([{ index, token: 5n, generation: generation(1) }]);
+    const again = publishParting({ store, clock, key, index, generation: generation(2) });
     await expect(again).rejects.toMatchObject({ code: 'StoreInvalid' });
   });
 });

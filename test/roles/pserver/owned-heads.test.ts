@@ -36,7 +36,6 @@ const heldBack = (): Promise<void> => actor.clock.advance(60_000);
 describe('the last state', () => {
   it('is named by every head, until something is about to be applied, and from the last save on', async () => {
     expect(heads.areResting).toBe(true);
-    expect(heads.restingFiles()).toEqual(new Set([REST.uuid]));
     await heads.wake();
     expect(heads.areResting).toBe(false);
     for (const unit of UNITS) expect(headOf(unit)).toEqual({ epoch: 2, led: 1, primary: ME, inSync: [ME] });

@@ -52,25 +52,27 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
   };
 }
 
-/** Sync mode: within a timeline no version of a unit is lower than one that was named before. */
+/** Sync mode: within a timeline no unit is at a lower version than one that was named before. */
 export function acknowledgedVersions(world: World, led: LedUnits): Oracle {
   const highest = new Map<string, number>();
   return {
     answered(answered) {
       const named = versionIn(answered);
-      if (named === undefined) return;
-      const { server } = answered;
-      for (const unit of led.meant(answered) ?? []) {
-        const name = `${unit}/${named.timeline}`;
-        const before = highest.get(name) ?? 0;
-        // A refusal is made a few turns before it is seen here: another answer may overtake it.
-        if (named.version < before && !isPaddletError(answered.outcome)) {
-          world.violated(
-            `${server.name} is at version ${named.version} of timeline ${named.timeline}: unit ${unit} had reached ` +
-              `${before}`,
-          );
-        }
-        highest.set(name, Math.max(before, named.version));
+      const units = led.meant(answered) ?? [];
+      if (named === undefined || units.length === 0) return;
+      const { timeline, version } = named;
+      // A pserver names the lowest version of its units. One that has just come may be a round behind the others.
+      const reached = Math.min(...units.map((unit) => highest.get(`${unit}/${timeline}`) ?? 0));
+      // A refusal is made a few turns before it is seen here: another answer may overtake it.
+      if (version < reached && !isPaddletError(answered.outcome)) {
+        world.violated(
+          `${answered.server.name} is at version ${version} of timeline ${timeline}: all of its units had reached ` +
+            `${reached}`,
+        );
+      }
+      for (const unit of units) {
+        const name = `${unit}/${timeline}`;
+        highest.set(name, Math.max(highest.get(name) ?? 0, version));
       }
     },
   };

@@ -1,4 +1,5 @@
 /** Published files stay as long as something names them, a cut is complete, and nothing grows without a limit. */
+import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
@@ -10,7 +11,7 @@ const ENTRY_BYTES = 16_384;
 const KEYS = 400;
 
 export function files(world: World): Oracle {
-  const { keys, pservers, keep } = world;
+  const { keys, shards, keep } = world;
 
   const cutNow = (): Cut | undefined => {
     const found = world.get(keys.cut);
@@ -25,11 +26,20 @@ export function files(world: World): Oracle {
     return cut !== undefined && filesOfCut(cut).has(uuid) ? keys.cut : undefined;
   }
 
+  /** Those that the file has at that round, as its entry says. */
+  function shardsOf({ index, uuid }: Cut['files'][number], round: number): number[] {
+    const found = world.get(keys.checkpoint(index));
+    const entry = found && (JSON.parse(found.value) as CheckpointEntry);
+    const file = entry && generationsOf(entry).find((one) => one.uuid === uuid);
+    const covered = [...((file?.shards && coveredShards(file.shards)) ?? [])];
+    return covered.flatMap(([shard, { low, high }]) => (low === round && high === round ? [shard] : []));
+  }
+
   function checkCut(cut: Cut, before: Cut | undefined): void {
     if (cut.timeline !== (before?.timeline ?? 0) || cut.round === 0) return;
-    const indexes = cut.files.map(({ index }) => index).join(' ');
-    const all = Array.from({ length: pservers }, (_, index) => index).join(' ');
-    if (indexes !== all) world.violated(`the cut of round ${cut.round} has files of ${indexes} only`);
+    const covered = new Set(cut.files.flatMap((file) => shardsOf(file, cut.round)));
+    const lacking = Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !covered.has(shard));
+    if (lacking.length > 0) world.violated(`the cut of round ${cut.round} lacks shards ${lacking.join(' ')}`);
     for (const { index, uuid } of cut.files) {
       if (world.wasDamaged(index) || world.filesOf(index).includes(uuid)) continue;
       world.violated(`the cut of round ${cut.round} names ${uuid}, which pserver ${index} does not have`);

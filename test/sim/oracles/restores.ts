@@ -97,7 +97,8 @@ export function restores(world: World, led: LedUnits): Oracle {
   }
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
-  const mayGoBack = ({ timeline, wasSaved }: Claim): boolean => !wasSaved || timelineNow() > timeline + 1;
+  const mayGoBack = ({ timeline, wasSaved, token }: Claim): boolean =>
+    !wasSaved || timelineNow() > timeline + 1 || led.ledBy(token).length > 0;
 
   function changedHead(written: Written): void {
     const change = led.changed(written);

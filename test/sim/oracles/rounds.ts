@@ -2,7 +2,8 @@
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { versionIn } from './acknowledged.ts';
-import { type Answered, indexOf, type Oracle, type World } from './oracle.ts';
+import type { LedUnits } from './led-units.ts';
+import type { Answered, Oracle, World, Written } from './oracle.ts';
 
 /** A life of a pserver in one timeline. */
 interface Stay {
@@ -13,54 +14,51 @@ interface Stay {
   taken: number;
 }
 
-export function rounds(world: World): Oracle {
-  const { keys, pservers } = world;
+export function rounds(world: World, led: LedUnits): Oracle {
+  const { keys } = world;
   /** By timeline: the round that it began at. */
   const starts = new Map<number, number>([[0, 0]]);
-  /** By timeline and pserver: a version that every role can know it to have reached. */
+  /** By timeline and unit: a version that every role can know it to have reached. */
   const reached = new Map<string, number>();
   const stays = new WeakMap<SimulatedProcess, Stay>();
-  /** By pserver: its latest life that named a version. */
-  const lives = new Map<number, SimulatedProcess>();
-  /** Timelines in which a pserver continued with the last state of another life. */
+  /** Timelines in which a unit was taken with the last state that another process had left. */
   const continued = new Set<number>();
   /** Timelines in which a pserver gave a version up for a stranger, who had not waited for the others. */
   const misled = new Set<number>();
 
-  const reachedBy = (timeline: number, index: number): number =>
-    reached.get(`${timeline}/${index}`) ?? starts.get(timeline) ?? 0;
+  const reachedBy = (timeline: number, unit: number): number =>
+    reached.get(`${timeline}/${unit}`) ?? starts.get(timeline) ?? 0;
 
-  function reach(server: SimulatedProcess, timeline: number, version: number): Stay {
-    const index = indexOf(server);
-    reached.set(`${timeline}/${index}`, Math.max(reachedBy(timeline, index), version));
+  function reach(answered: Answered, timeline: number, version: number): Stay {
+    const { server } = answered;
+    for (const unit of led.meant(answered) ?? []) {
+      reached.set(`${timeline}/${unit}`, Math.max(reachedBy(timeline, unit), version));
+    }
     let stay = stays.get(server);
     if (stay?.timeline !== timeline) {
       stay = { timeline, first: version, taken: -1 };
       stays.set(server, stay);
-      const former = lives.get(index);
-      if (former !== undefined && former !== server && stays.get(former)?.timeline === timeline)
-        continued.add(timeline);
-      lives.set(index, server);
     }
     stay.first = Math.min(stay.first, version);
     return stay;
   }
 
-  function tookLane({ client, server, request }: Answered): void {
+  function tookLane(answered: Answered): void {
+    const { client, server, request } = answered;
     if (request.type !== 'pushLane') return;
     const { timeline, round } = request;
-    for (let index = 0; index < pservers; index++) {
-      const version = reachedBy(timeline, index);
+    for (const unit of led.all) {
+      const version = reachedBy(timeline, unit);
       if (version >= round) continue;
       if (client.role === 'stranger') {
         misled.add(timeline);
         continue;
       }
       world.violated(
-        `${server.name} took a lane of round ${round} though pserver ${index} has confirmed version ${version} only`,
+        `${server.name} took a lane of round ${round} though unit ${unit} has confirmed version ${version} only`,
       );
     }
-    const stay = reach(server, timeline, round);
+    const stay = reach(answered, timeline, round);
     stay.taken = Math.max(stay.taken, round);
   }
 
@@ -70,6 +68,16 @@ export function rounds(world: World): Oracle {
     const { timeline, version } = request;
     if (stay?.timeline !== timeline || stay.first > version || stay.taken > version) return;
     world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
+  }
+
+  /** What was loaded from a file has no version before it. */
+  function took(written: Written): void {
+    const change = led.changed(written);
+    if (change?.before === undefined || change.isMove) return;
+    const cut = world.get(keys.cut);
+    continued.add(cut === undefined ? 0 : (JSON.parse(cut.value) as { timeline: number }).timeline);
+    const stay = stays.get(written.process);
+    if (stay !== undefined) stay.first = Number.POSITIVE_INFINITY;
   }
 
   return {
@@ -85,10 +93,13 @@ export function rounds(world: World): Oracle {
       if (isPaddletError(outcome, 'VersionGone')) gaveUp(answered);
       const named = versionIn(answered);
       if (!isPaddletError(outcome) && outcome.type === 'pushLane' && outcome.outcome === 'taken') tookLane(answered);
-      if (named !== undefined) reach(server, named.timeline, named.version);
-      if (request.type === 'pullVersion' && !isPaddletError(outcome)) reach(server, request.timeline, request.version);
+      if (named !== undefined) reach(answered, named.timeline, named.version);
+      if (request.type === 'pullVersion' && !isPaddletError(outcome))
+        reach(answered, request.timeline, request.version);
     },
-    wrote({ process, key, value, before }) {
+    wrote(written) {
+      took(written);
+      const { process, key, value, before } = written;
       if (key !== keys.cut) return;
       const { timeline, round } = JSON.parse(value) as { timeline: number; round: number };
       const last = before === undefined ? 0 : (JSON.parse(before.value) as { timeline: number }).timeline;

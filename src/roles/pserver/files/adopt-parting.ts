@@ -8,6 +8,7 @@ import { deleteDropped, publish } from '../../../checkpoint/registry/publish.ts'
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { retryUntilAnswered, storeWaitLogger } from '../../../store/retry-until-answered.ts';
+import { restingFiles } from './resting-files.ts';
 
 export interface AdoptOptions {
   readonly context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>;
@@ -31,7 +32,8 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
   if (entry !== undefined && generationsOf(entry).some(({ uuid }) => uuid === snapshot.uuid)) return;
   const onWaiting = storeWaitLogger({ clock, log, store });
   const { complaint, dropped } = await publish({
-    ...{ store, clock, onWaiting, signal: stop, fence, key, keep, generation: snapshot },
+    ...{ store, clock, onWaiting, signal: stop, fence, keys, index, keep, generation: snapshot },
+    readResting: () => restingFiles(context),
   });
   if (complaint !== undefined) log.warn(complaint);
   for (const { path, error } of await deleteDropped(disk, { folder, index }, dropped)) {

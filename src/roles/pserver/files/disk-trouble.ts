@@ -34,6 +34,11 @@ export class DiskTrouble {
     return this.#isFolderKnown;
   }
 
+  /** There was something in the folder. */
+  sawFolder(): void {
+    this.#isFolderKnown = true;
+  }
+
   /** The disk took so many bytes of a file, and no more. */
   unfinished(bytes: number): void {
     this.#leastBytes = Math.max(this.#leastBytes, bytes + 1);

@@ -15,6 +15,7 @@ import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
 import { DiskTrouble } from './disk-trouble.ts';
 import { createPace } from './pace.ts';
+import { restingFiles } from './resting-files.ts';
 
 export interface SnapshotOptions {
   readonly context: RoleContext;
@@ -63,7 +64,7 @@ export class Snapshots {
    * abandoned.
    */
   async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
-    const { context, record, fence, index, folder, shards, sync } = this.#options;
+    const { context, record, fence, folder, shards } = this.#options;
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const startedMs = clock.monotonicMs();
@@ -80,10 +81,9 @@ export class Snapshots {
         signal: this.#abandoned.signal,
         onWaiting: storeWaitLogger({ clock, log, store }),
         fence,
-        key: keys.checkpoint(index),
+        keys,
         keep: record.job.checkpoint.keep,
-        stays: shards.heads.restingFiles(),
-        ...(sync === undefined ? {} : { cutKey: keys.cut }),
+        readResting: () => restingFiles(context),
         ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         ...this.#paceOf(clean),
@@ -105,7 +105,7 @@ export class Snapshots {
    * shards. It needs no fence: it is looked for only while the heads of the shards still name this token.
    */
   async saveParting(): Promise<CheckpointFile> {
-    const { context, fence, folder, shards } = this.#options;
+    const { context, fence, index, folder, shards } = this.#options;
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const meta = this.#metaOf(true);
@@ -117,10 +117,15 @@ export class Snapshots {
     const file = await this.#trouble.save(writing, (written) => written);
     const generation = generationOf(file, meta);
     const onWaiting = storeWaitLogger({ clock, log, store });
-    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), generation });
+    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), index, generation });
     failPoint('checkpoint.parted');
     log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
     return file;
+  }
+
+  /** Files were loaded from the folder since. */
+  sawFolder(): void {
+    this.#trouble.sawFolder();
   }
 
   /** From now on no save is limited to `maxBytesPerSecond`: the process waits for it in order to stop. */

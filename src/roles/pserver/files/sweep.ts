@@ -1,9 +1,14 @@
-/** Removes files that a crash left in an index's folder. */
-import { readEntry } from '../../../checkpoint/registry/entry.ts';
+/** Removes files that a crash left in an index's folder, and parting snapshots that newer files replace. */
+import { filesOfCut, parseCut } from '../../../checkpoint/registry/cut.ts';
+import { readEntries } from '../../../checkpoint/registry/discover.ts';
+import { publishedFiles } from '../../../checkpoint/registry/newest.ts';
 import { removeOrphans } from '../../../checkpoint/registry/orphans.ts';
+import { type Parting, parsePartings } from '../../../checkpoint/registry/partings.ts';
+import { unreplacedShards } from '../../../checkpoint/registry/retention.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
-import type { Fence } from '../../../store/fence.ts';
+import { type Fence, fencedTxn } from '../../../store/fence.ts';
+import { restingFiles } from './resting-files.ts';
 
 export interface SweepOptions {
   readonly context: RoleContext;
@@ -13,20 +18,56 @@ export interface SweepOptions {
   readonly folder: string;
 }
 
-/** Keeps the files that the index's entry names, and those that were loaded. */
+/**
+ * Keeps the files that the store names, and those that were loaded. Another pserver may be about to load a parting
+ * snapshot of an owner of this index: it stays until newer files have all of its shards.
+ */
 export async function sweepOrphans(options: SweepOptions, loaded: readonly string[]): Promise<void> {
   const { context, record, index, fence, folder } = options;
-  const { store, keys, host } = context;
-  const { entry } = await retryStore(context, () => readEntry(store, keys.checkpoint(index)));
-  // A parting snapshot of sync mode is in no entry, and the only file until the next checkpoint.
-  const published = new Set<string>(loaded);
-  if (entry !== undefined) for (const { uuid } of [entry, ...(entry.generations ?? [])]) published.add(uuid);
+  const { keys, host } = context;
+  const { named, replaced } = await readNamed(options);
   const report = await removeOrphans({
     disk: host.disk,
     place: { folder, index },
     jobId: record.id,
     token: fence.token,
-    published,
+    // A parting snapshot of sync mode is in no entry, and the only file until the next checkpoint.
+    published: new Set([...named, ...loaded]),
   });
   if (report.removed.length > 0) host.log.info(`removed ${report.removed.length} orphaned checkpoint files`);
+  for (const { key } of replaced.filter(({ generation: { uuid } }) => !loaded.includes(uuid))) {
+    await retryStore(context, () => fencedTxn(context.store, fence, { then: [{ delete: key }] }));
+    host.log.debug(`newer files have replaced the parting snapshot ${key.slice(keys.partingPrefix.length)}`);
+  }
+}
+
+interface Named {
+  readonly named: readonly string[];
+  /** Parting snapshots of the index that are not needed any more. */
+  readonly replaced: readonly Parting[];
+}
+
+async function readNamed({ context, index }: SweepOptions): Promise<Named> {
+  const { store, keys } = context;
+  const range = (prefix: string) => retryStore(context, () => store.range({ prefix }));
+  const { entries } = await range(keys.checkpointsPrefix);
+  const { published } = readEntries(keys.checkpointsPrefix, entries);
+  const files = publishedFiles(published);
+  const { cut } = parseCut(
+    keys.cut,
+    entries.find(({ key }) => key === keys.cut),
+  );
+  const generations = files.map(({ generation }) => generation);
+  const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
+  const isReplaced = ({ generation }: Parting): boolean => unreplacedShards(generation, generations)?.length === 0;
+  const resting = await retryStore(context, () => restingFiles(context));
+  return {
+    named: [
+      ...files.filter((file) => file.index === index).map(({ generation }) => generation.uuid),
+      ...filesOfCut(cut),
+      ...partings.filter((parting) => !isReplaced(parting)).map(({ generation }) => generation.uuid),
+      ...resting,
+    ],
+    replaced: partings.filter((parting) => parting.index === index && isReplaced(parting)),
+  };
 }

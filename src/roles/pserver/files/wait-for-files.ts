@@ -33,18 +33,19 @@ export interface WaitedFor {
 /** How often a waiting pserver repeats what it waits for. */
 const REMIND_MS = 10_000;
 
-/** An answer, or what is missing for one. */
-export type Look<T> = { readonly answer: T } | { readonly missing: string };
+/** An answer, or what is missing for one. `of`: in other files than those that the caller waits for. */
+export type Look<T> = { readonly answer: T } | { readonly missing: string; readonly of?: WaitedFor };
 
 /** Repeats `look` until it has an answer. `waitedFor`: the published files of this pserver unless others are named. */
 export async function untilFound<T>(
   options: FileWait,
   look: () => Promise<Look<T>>,
-  { files, hint }: WaitedFor = publishedFiles(options.index),
+  waitedFor: WaitedFor = filesOfPserver(options.index),
 ): Promise<T> {
   const { context, waitSignal, onWaiting } = options;
   const { clock, log } = context.host;
   let toldAtMs = Number.NEGATIVE_INFINITY;
+  let { files, hint } = waitedFor;
   for (let failures = 0; ; failures++) {
     const looked = await look();
     if ('answer' in looked) {
@@ -52,6 +53,7 @@ export async function untilFound<T>(
       onWaiting(undefined);
       return looked.answer;
     }
+    ({ files, hint } = looked.of ?? waitedFor);
     const what = `${files}: ${looked.missing}`;
     onWaiting(what);
     if (clock.monotonicMs() - toldAtMs >= REMIND_MS) {
@@ -62,7 +64,7 @@ export async function untilFound<T>(
   }
 }
 
-const publishedFiles = (index: number): WaitedFor => ({
+export const filesOfPserver = (index: number): WaitedFor => ({
   files: `the checkpoint files of pserver ${index}`,
   hint:
     'mount the folder, or start this pserver where the files are (--dir, checkpoint.dir); if they are lost for good, ' +
@@ -133,6 +135,6 @@ async function isFolder(disk: Disk, path: string): Promise<boolean> {
   }
 }
 
-/** Files that the operator has given up. */
+/** Files that the operator has given up, in a word to this process. */
 export const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
   retryStore(context, () => readForgotten(context.store, context.keys.forgotten(index)));

@@ -53,8 +53,8 @@ export interface RoundsOptions {
   readonly grouping: Grouping;
   readonly router: IdRouter;
   readonly shards: OwnedShards;
-  /** Where the units are, as they were loaded. */
-  readonly loaded: RoundsMeta;
+  /** Where each unit is, as it was loaded. */
+  readonly loaded: ReadonlyMap<number, RoundsMeta>;
   /** What lanes may say of their records. */
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isHeld: () => boolean;
@@ -87,8 +87,10 @@ export class Rounds {
     this.#parts = { spec, router, shards: grouping.shards };
     this.#cuts = new CutSaves(options);
     this.gates = createRoundGates({ timeline, lanes, mergeKept });
-    const at = { version: loaded.round, keepsPrevious: false };
-    for (const unit of shards.heads.units()) this.gates.add(unit, at, keptAt(lanes, loaded.metrics));
+    for (const unit of shards.heads.units()) {
+      const { round, metrics } = loaded.get(unit)!;
+      this.gates.add(unit, { version: round, keepsPrevious: false }, keptAt(lanes, metrics));
+    }
   }
 
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */

@@ -1,104 +1,103 @@
 /**
- * Sync mode: loads the shards of this pserver, takes them, serves them and saves them. When the timeline rises,
- * process, index and shards stay, and the shards go back to the cut: their state is loaded again.
+ * Sync mode: takes units of shards, serves them and saves them. When the timeline rises, process, index and units stay,
+ * and the shards go back to the cut: their state is loaded again.
  */
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
-import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
-import { createSignal } from '../../../cluster/waiting.ts';
-import { shardsOfUnits } from '../../../core/units/units.ts';
+import { createSignal, throwIfAborted } from '../../../cluster/waiting.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
 import { OwnedHeads } from '../owned-heads.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
-import { type LoadRoundsOptions, loadAtStart, loadCut } from './load.ts';
+import type { OrphanHead } from '../take-units.ts';
+import { type LoadRoundsOptions, NO_UNITS } from './load.ts';
+import { loadCut } from './load-cut.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
+import { RoundTaker } from './unit-taker.ts';
 
 export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
 
+/**
+ * Begins to serve when the units that are due have been taken, even if there are none; others may come later. Until it
+ * leads one it refuses requests, since they would be about nothing.
+ */
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
-  const { cluster, training } = record.job;
-  const { shards } = cluster;
+  const { shards } = record.job.cluster;
+  const { seed } = record.job.training;
   const { units } = record;
-  const { seed } = training;
-  const me = { index, token: fence.token.toString() };
-  const heads = await firstUnits(options);
-  const loading: LoadRoundsOptions = {
-    ...{ context, fence, index, folder, waitSignal: stopSignal, onWaiting: options.onWaiting },
+  const loading = {
+    ...{ context, index, folder, units, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
-    shards: shardsOfUnits(
-      heads.map(({ unit }) => unit),
-      { shards, units },
-    ),
-    makeParameters: () => createParameters({ spec, seed, shards }),
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
-  const loaded = await loadAtStart(loading, formerUnits(heads), cut);
-  failPoint('pserver.rounds-loaded');
-  const { rest } = loaded;
-  const rests = new Map(rest === undefined ? [] : heads.map(({ unit }) => [unit, rest]));
-  const { partedAt: partings } = loaded;
-  const by = { context, fence, me, rests, partings, grouping: { shards, units }, signal: lease.lost };
-  const taken = await takeUnits(by, heads);
-  if (taken.length < heads.length) throw takenByOthers();
-  await sweepOrphans(options, loaded.files);
-  const ownedHeads = new OwnedHeads({ context, fence, signal: lease.lost }, taken);
-  const owned = new OwnedShards({ spec, shards, units, tasks: record.train.tasks }, ownedHeads, loaded);
-  context.host.log.info(`serving ${owned.numbers.length} shards as index ${index}`, { from: loaded.source });
-  const whole = { ...options, batches: roundPlanOf(record) };
-  return new RoundService(whole, loading, new TimelineState(whole, loaded, owned));
+  const heads = new OwnedHeads({ context, fence, signal: lease.lost }, []);
+  const job = { spec, shards, units, tasks: record.train.tasks };
+  const owned = new OwnedShards(job, heads, { parameters: createParameters({ spec, seed, shards }), ...NO_UNITS });
+  const whole = { ...options, batches: roundPlanOf(record), loading };
+  const service = new RoundService(whole, new TimelineState(whole, cut.timeline, NO_UNITS, owned));
+  await service.takeDue();
+  await sweepOrphans(options, service.files);
+  service.start();
+  return service;
 }
 
-/** Those that are due first; in sync mode no others come while the process runs. */
-async function firstUnits({ orphans, onWaiting, stopSignal }: RoundServiceOptions): Promise<OrphanHead[]> {
-  for (;;) {
-    const due = orphans.due();
-    if (due.length > 0) return due;
-    onWaiting('units of shards to take: others have all');
-    await orphans.changed(stopSignal);
-  }
+interface WholeOptions extends TimelineOptions {
+  readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
-
-/** The next life of this process finds what is left. */
-const takenByOthers = (): PaddletError =>
-  new PaddletError('LeaseGone', 'another pserver has taken units of shards that this one was to take');
 
 class RoundService implements ShardService {
-  readonly #options: TimelineOptions;
-  readonly #loading: Omit<LoadRoundsOptions, 'shards'>;
+  readonly #options: WholeOptions;
+  readonly #taker: RoundTaker;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
-  /** Ends a wait for files of the cut: there is no memory to be saved. */
+  /** No units are taken any more, and no files of the cut are waited for: there is no memory to be saved. */
   readonly #frozen = new AbortController();
   /** The current timeline, or the last one while the shards go back to a cut. */
   #state: TimelineState;
   #isGoingBack = false;
+  /** Units are being taken, or the shards go back to a cut. */
+  #busy: Promise<void> | undefined;
   #waitingFor: string | undefined;
-  #last: Promise<CheckpointFile> | undefined;
-  /** Why the shards cannot be served again. */
+  #last: Promise<unknown> | undefined;
+  /** Why the shards that go back to a cut cannot be served again. */
   #broken: { readonly error: unknown } | undefined;
 
-  constructor(options: TimelineOptions, loading: LoadRoundsOptions, state: TimelineState) {
+  constructor(options: WholeOptions, state: TimelineState) {
     this.#options = options;
-    this.#loading = loading;
+    this.#taker = new RoundTaker(options);
     this.#state = state;
-    this.#followTimeline().catch((error: unknown) => {
+  }
+
+  /** Names of the files that were loaded from this pserver's own folder. */
+  get files(): readonly string[] {
+    return this.#taker.files;
+  }
+
+  /** At the start: again until nothing is due. */
+  async takeDue(): Promise<void> {
+    const { stopSignal } = this.#options;
+    for (let work = this.#work(); work !== undefined; work = this.#work()) await work(stopSignal);
+    throwIfAborted(stopSignal);
+  }
+
+  /** From now on takes what becomes due, and follows the timeline. */
+  start(): void {
+    this.#run().catch((error: unknown) => {
       const isInterrupted = isPaddletError(error, 'Interrupted');
       if (this.#stopped.signal.aborted && isInterrupted) return;
       this.#broken = { error };
       this.#changed.notify();
-      if (!this.#frozen.signal.aborted || !isInterrupted) options.onFatal(error);
+      if (!this.#frozen.signal.aborted || !isInterrupted) this.#options.onFatal(error);
     });
   }
 
@@ -113,9 +112,9 @@ class RoundService implements ShardService {
 
   saveLast(): Promise<unknown> {
     this.#last ??= this.#settled()
-      .then((state) => {
+      .then(async (state) => {
         state.snapshots.endRateLimit();
-        return state.saveLast();
+        if (state.shards.numbers.length > 0) await state.saveLast();
       })
       .catch((error: unknown) => {
         this.#last = undefined;
@@ -127,13 +126,13 @@ class RoundService implements ShardService {
   async saveParting(): Promise<unknown> {
     const state = await this.#settled();
     await state.saved();
-    return state.snapshots.saveParting();
+    return state.shards.numbers.length === 0 ? undefined : state.snapshots.saveParting();
   }
 
   async stopSaving(): Promise<void> {
     this.#stopped.abort();
     this.#current?.snapshots.abandon();
-    await Promise.allSettled(this.#last === undefined ? [] : [this.#last]);
+    await Promise.allSettled([this.#last, this.#isGoingBack ? undefined : this.#busy]);
     await this.#current?.saved();
   }
 
@@ -167,46 +166,98 @@ class RoundService implements ShardService {
     return this.#isGoingBack ? undefined : this.#state;
   }
 
-  /** Follows the timeline for as long as the shards are owned. */
-  async #followTimeline(): Promise<never> {
-    const { cuts, context } = this.#options;
-    const { log } = context.host;
+  async #run(): Promise<never> {
+    const { signal } = this.#stopped;
     for (;;) {
-      const old = this.#state;
-      const cut = await cuts.changed.until(() => cutAbove(cuts, old.timeline), this.#stopped.signal);
-      log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gates.version() });
-      old.freeze();
-      this.#isGoingBack = true;
-      await old.saved();
-      const loading: LoadRoundsOptions = {
-        ...this.#loading,
-        shards: old.shards.numbers,
-        waitSignal: AbortSignal.any([this.#frozen.signal, this.#stopped.signal]),
-        onWaiting: (what) => {
-          this.#waitingFor = what;
-        },
-      };
-      const loaded = await loadCut(loading, cut);
-      const state = new TimelineState(this.#options, loaded, old.shards.inState(loaded));
-      if (this.#frozen.signal.aborted) state.freeze();
-      this.#state = state;
-      this.#isGoingBack = false;
-      log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
+      const work = this.#work();
+      await (work === undefined ? this.#untilWork(signal) : this.#doing(work(signal)));
+      throwIfAborted(signal);
+    }
+  }
+
+  /** What is to be done next. One thing at a time: what is taken belongs to one timeline. */
+  #work(): ((signal: AbortSignal) => Promise<void>) | undefined {
+    const cut = cutAbove(this.#options.cuts, this.#state.timeline);
+    if (cut !== undefined) return (signal) => this.#goBack(cut, signal);
+    if (this.#frozen.signal.aborted || this.#options.stopSignal.aborted) return undefined;
+    const due = this.#taker.due(this.#state);
+    return due.length === 0 ? undefined : (signal) => this.#take(due, signal);
+  }
+
+  async #untilWork(signal: AbortSignal): Promise<void> {
+    const { cuts, orphans } = this.#options;
+    const again = new AbortController();
+    const either = AbortSignal.any([signal, again.signal]);
+    const risen = cuts.changed.until(() => cutAbove(cuts, this.#state.timeline), either);
+    await Promise.race([orphans.changed(either), risen]).finally(() => again.abort());
+  }
+
+  async #doing(work: Promise<void>): Promise<void> {
+    this.#busy = work;
+    try {
+      await work;
+    } finally {
+      this.#busy = undefined;
       this.#changed.notify();
     }
   }
 
+  async #take(due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#taker.take(this.#state, due, AbortSignal.any([signal, this.#frozen.signal]));
+    } catch (error) {
+      // This process is to stop: it saves what it has.
+      const isGivenUp = this.#frozen.signal.aborted || this.#options.stopSignal.aborted;
+      if (signal.aborted || !isGivenUp || !isPaddletError(error, 'Interrupted')) throw error;
+    }
+  }
+
+  async #goBack(cut: Cut, signal: AbortSignal): Promise<void> {
+    const { context, fence, spec, record, loading } = this.#options;
+    const { log } = context.host;
+    const old = this.#state;
+    log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gates.version() });
+    old.freeze();
+    this.#isGoingBack = true;
+    await old.saved();
+    const { shards } = record.job.cluster;
+    const into = createParameters({ spec, seed: record.job.training.seed, shards });
+    const onWaiting = (what: string | undefined): void => {
+      this.#waitingFor = what;
+    };
+    const waitSignal = AbortSignal.any([this.#frozen.signal, signal]);
+    const options = { ...loading, fence, into, waitSignal, onWaiting };
+    const loaded = await loadCut(options, cut, old.shards.numbers);
+    if (loaded === undefined) {
+      await this.#options.cuts.changed.until(() => cutAbove(this.#options.cuts, cut.timeline), waitSignal);
+      return;
+    }
+    failPoint('pserver.rounds-loaded');
+    const state = new TimelineState(
+      this.#options,
+      cut.timeline,
+      loaded,
+      old.shards.inState({ parameters: into, ...loaded }),
+    );
+    if (this.#frozen.signal.aborted) state.freeze();
+    this.#state = state;
+    this.#isGoingBack = false;
+    log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
+  }
+
   /**
-   * The state, once the shards are at a cut. Throws `LeaseGone` when the index is lost before, or what `#broken` says.
+   * The state, once nothing is being taken and the shards are at a cut. Throws `LeaseGone` when the index is lost
+   * before, or what `#broken` says.
    */
   async #settled(): Promise<TimelineState> {
     const { lease } = this.#options;
     const look = (): TimelineState | undefined => {
+      if (!this.#isGoingBack) return this.#busy === undefined ? this.#state : undefined;
       if (this.#broken !== undefined) throw this.#broken.error;
-      return this.#current;
+      return undefined;
     };
     try {
-      return this.#current ?? (await this.#changed.until(look, lease.lost));
+      return look() ?? (await this.#changed.until(look, lease.lost));
     } catch (error) {
       throw lease.lost.aborted && isPaddletError(error, 'Interrupted') ? lossOf(lease) : error;
     }

@@ -7,10 +7,11 @@ import { createIdRouter } from '../../../tensor/id-router.ts';
 import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
+import type { OwnedHead } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { LoadedRounds } from './load.ts';
+import type { LoadedUnits } from './load.ts';
 import { Rounds } from './rounds.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
@@ -31,11 +32,10 @@ export class TimelineState {
   #saving: Promise<unknown> = Promise.resolve();
 
   /** `shards` are in the state that was loaded. */
-  constructor(options: TimelineOptions, loaded: Omit<LoadedRounds, 'parameters' | 'ledgers'>, shards: OwnedShards) {
+  constructor(options: TimelineOptions, timeline: number, loaded: LoadedUnits, shards: OwnedShards) {
     const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
     const { cluster } = record.job;
-    const { timeline } = loaded;
     this.#index = options.index;
     this.timeline = timeline;
     this.shards = shards;
@@ -76,6 +76,16 @@ export class TimelineState {
       checkpoint: () => this.#inTurn(() => this.snapshots.save(false)),
       onApplied: () => {},
     });
+  }
+
+  /** Units that had no primary; their shards are present in the parameters. */
+  add(taken: readonly OwnedHead[], loaded: LoadedUnits): void {
+    if (loaded.files.length > 0) this.snapshots.sawFolder();
+    for (const owned of taken) {
+      this.shards.add(owned, loaded, false);
+      const { round, metrics } = loaded.rounds.get(owned.unit)!;
+      this.rounds.add(owned.unit, { version: round, previous: undefined, metrics });
+    }
   }
 
   /** On a clean stop, after `freeze`. Only then do the heads name the file as the last state. */

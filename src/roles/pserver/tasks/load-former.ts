@@ -1,11 +1,20 @@
-/** Async mode: loads the last state of units from the files of their former owner. */
-import { type ExpectedJob, type LoadedPart, type LoadedParts, loadEachNewest } from '../../../checkpoint/load/load.ts';
+/** Async mode: loads the newest state of units without a live primary, from the files of all pservers. */
+import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../checkpoint/load/load.ts';
 import type { Generation } from '../../../checkpoint/registry/entry.ts';
+import type { PublishedFile } from '../../../checkpoint/registry/newest.ts';
 import type { Owner, Rest } from '../../../cluster/placement/heads.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
-import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
-import { type FileWait, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
+import type { FormerState } from '../files/last-state.ts';
+import { findNewestFiles, type NewestFiles } from '../files/newest-files.ts';
+import {
+  type FileWait,
+  filesOfPserver,
+  forgottenFiles,
+  type Look,
+  untilFound,
+  whyUnseen,
+} from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 
 export interface LoadFormerOptions extends FileWait {
@@ -35,103 +44,139 @@ export interface LoadedShards {
   readonly partedAt: ReadonlyMap<string, bigint>;
 }
 
-/** The parting snapshot of their primary may have some of the units only. */
+/**
+ * Each shard from the first usable one of its files. A file that turns out to be damaged makes another one the first,
+ * which may be in another folder: so it is looked again.
+ */
 export async function loadFormer(options: LoadFormerOptions, former: FormerUnits): Promise<LoadedShards[]> {
-  const grouping = { units: options.units, shards: options.expected.shards };
-  const parts: LoadedShards[] = [];
-  let left = shardsOfUnits(former.units, grouping);
-  while (left.length > 0) {
-    const { of, loaded } = await loadFrom(options, former, left);
-    parts.push(loaded);
-    left = left.filter((shard) => !of.includes(shard));
-  }
-  return parts;
-}
-
-interface LoadedFrom {
-  /** The shards that were looked for there. */
-  readonly of: readonly number[];
-  readonly loaded: LoadedShards;
-}
-
-async function loadFrom(
-  options: LoadFormerOptions,
-  former: FormerUnits,
-  shards: readonly number[],
-): Promise<LoadedFrom> {
-  const { context, folder, expected, into } = options;
+  const { context, folder, expected, into, units } = options;
   const { log, disk } = context.host;
-  const found = await untilFound(options, () => look(options, former, shards));
-  const { shards: of, index, generations, complaint, isForgotten } = found;
-  if (complaint !== undefined) log.error(complaint);
-  const usable = isForgotten ? [] : generations;
-  const place = { folder, index };
-  const outcome = await loadEachNewest(usable, { disk, place, expected, into, shards: of });
-  for (const { code, message } of outcome.complaints) log.error(`${code}: ${message}`);
-  const { parts, lost } = outcome;
+  const unusable = new Set<string>();
+  const loaded: LoadedShards[] = [];
+  let left: readonly number[] = shardsOfUnits(former.units, { units, shards: expected.shards });
+  let partedAt: bigint | undefined;
+  while (left.length > 0) {
+    const found = await untilFound(options, () => look(options, former, left, unusable));
+    // A snapshot that came after the first look has what was not looked for: the units are not to be taken then.
+    partedAt ??= found.partedAt;
+    for (const complaint of found.complaints) log.error(complaint);
+    const outcome = await loadFirst(found.filesOf, { disk, folder, expected, into });
+    for (const [{ generation }, { code, message }] of outcome.unusable) {
+      log.error(`${code}: ${message}`);
+      unusable.add(generation.uuid);
+    }
+    const lost = outcome.left.filter((shard) => found.filesOf.get(shard)?.length === 0);
+    tellLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
+    const exact = lost.length === 0 && outcome.parts.every((part) => isExact(found, part));
+    loaded.push({
+      ...describe(options, found, outcome.parts),
+      exact,
+      partedAt: new Map([[former.primary.token, partedAt]]),
+    });
+    const done = new Set([...lost, ...outcome.parts.flatMap(({ loaded: { positions } }) => positions.map(shardOf))]);
+    left = left.filter((shard) => !done.has(shard));
+  }
+  return loaded;
+}
+
+const shardOf = ({ shard }: { readonly shard: number }): number => shard;
+
+const isExact = ({ exact }: Pick<Found, 'exact'>, { file }: LoadedPart): boolean => file === exact;
+
+interface Outcome {
+  readonly parts: readonly LoadedPart[];
+  readonly lost: readonly number[];
+  /** Files that are not usable. */
+  readonly hadFiles: boolean;
+}
+
+function tellLoss(
+  { context }: LoadFormerOptions,
+  { primary: { index } }: FormerState,
+  found: Found,
+  { parts, lost, hadFiles }: Outcome,
+): void {
+  const { log } = context.host;
   if (lost.length > 0) {
-    log.error(`${whyLost(found)}: ${lost.length} shards start from their initial values and are repaired`);
+    const why = whyLost(index, found, hadFiles);
+    log.error(`${why}: ${lost.length} shards start from their initial values and are repaired`);
   }
-  for (const { generation, age } of parts.filter((part) => !isExact(found, part))) {
-    const text = `pserver ${index} applied more than checkpoint ${generation.uuid} may have`;
-    const { timestamp } = generation;
-    log.warn(`${text}: its later updates are repaired`, { timestamp, generation: age });
+  for (const { file } of parts.filter((part) => !isExact(found, part))) {
+    const { uuid, timestamp } = file.generation;
+    const text = `pserver ${index} applied more than checkpoint ${uuid} may have`;
+    log.warn(`${text}: its later updates are repaired`, { timestamp, of: file.index });
   }
-  return { of, loaded: { ...describe(options, former, found, parts), exact: isAllExact(found, outcome) } };
+}
+
+function whyLost(index: number, { forgotten }: Found, hadFiles: boolean): string {
+  if (forgotten.size > 0) {
+    return `the checkpoints of pserver ${[...forgotten].join(', ')} are lost, and this pserver was told to forget them`;
+  }
+  if (hadFiles) return `no checkpoint of pserver ${index} is usable for some of its shards`;
+  return `pserver ${index} died without a checkpoint`;
 }
 
 function describe(
   { me, units }: LoadFormerOptions,
-  former: FormerUnits,
-  found: Found,
+  { exact, isParting }: Found,
   parts: readonly LoadedPart[],
-): Omit<LoadedShards, 'exact'> {
-  const { index, parting } = found;
+): Omit<LoadedShards, 'exact' | 'partedAt'> {
   // A snapshot that no entry will name could not be found again.
-  const isNamed = parting === undefined || index === me.index;
-  const uuids = parts.map(({ generation }) => generation.uuid);
+  const isNamed = !isParting || exact?.index === me.index;
+  const uuids = parts.map(({ file: { generation } }) => generation.uuid);
+  const own = parts.flatMap(({ file: { index, generation } }) => (index === me.index ? [generation] : []));
   return {
     ledgers: new Map(parts.flatMap(({ loaded }) => [...loaded.ledgers])),
     seqs: new Map(parts.flatMap(({ loaded }) => loaded.positions.map(({ shard, seq }) => [shard, seq]))),
-    rests: new Map(isNamed ? restsOf(found, parts, units) : []),
+    rests: new Map(isNamed ? parts.filter((part) => isExact({ exact }, part)).flatMap(restsOf(units)) : []),
     source: uuids.length === 0 ? 'initial values, to be repaired' : uuids.join(' and '),
-    files: index === me.index ? uuids : [],
-    partings: parting !== undefined && isNamed && uuids.includes(parting.uuid) ? [parting] : [],
-    partedAt: new Map([[former.primary.token, found.partedAt]]),
+    files: own.map(({ uuid }) => uuid),
+    partings: isParting ? own.filter((generation) => generation === exact?.generation) : [],
   };
 }
 
-const isExact = ({ exact }: Found, { age }: LoadedPart): boolean => exact && age === 0;
-
-const isAllExact = (found: Found, { parts, lost }: LoadedParts): boolean =>
-  lost.length === 0 && parts.every((part) => isExact(found, part));
-
 /** A unit is in a file as a whole. */
-const restsOf = (found: Found, parts: readonly LoadedPart[], units: number): [number, Rest][] =>
-  parts
-    .filter((part) => isExact(found, part))
-    .flatMap(({ loaded, generation: { uuid } }) =>
-      loaded.positions.map(({ shard }): [number, Rest] => [unitOf(shard, units), { index: found.index, uuid }]),
-    );
+const restsOf =
+  (units: number) =>
+  ({ loaded, file: { index, generation } }: LoadedPart): [number, Rest][] =>
+    loaded.positions.map(({ shard }) => [unitOf(shard, units), { index, uuid: generation.uuid }]);
 
-function whyLost({ index, generations, isForgotten }: Found): string {
-  if (isForgotten) return `pserver ${index} has lost its checkpoints, and was told to forget them`;
-  if (generations.length === 0) return `pserver ${index} died without a checkpoint`;
-  return `no checkpoint of pserver ${index} is usable for some of its shards`;
+interface Found extends NewestFiles {
+  /** Indexes whose files cannot be found and are given up. */
+  readonly forgotten: ReadonlySet<number>;
 }
 
-type Found = LastState & { readonly isForgotten: boolean };
-
-/** The last state, once at least one of its files is seen, or all of them are given up. */
-async function look(options: LoadFormerOptions, former: FormerState, shards: readonly number[]): Promise<Look<Found>> {
+/**
+ * The files, once each pserver that has the first one of a shard has a file that is seen, or its files are given up:
+ * then others are the first.
+ */
+async function look(
+  options: LoadFormerOptions,
+  former: FormerState,
+  shards: readonly number[],
+  unusable: ReadonlySet<string>,
+): Promise<Look<Found>> {
   const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(context, former, shards);
-  const { index, generations } = state;
-  if (generations.length === 0) return { answer: { ...state, isForgotten: false } };
-  const uuids = generations.map(({ uuid }) => uuid);
-  const missing = await whyUnseen(context.host.disk, { folder, index }, uuids);
-  if (missing === undefined) return { answer: { ...state, isForgotten: false } };
+  const found = await findNewestFiles(context, former, shards);
+  const seen = new Set<number>();
+  const forgotten = new Set<number>();
+  const isCandidate = ({ index, generation }: PublishedFile): boolean =>
+    !forgotten.has(index) && !unusable.has(generation.uuid);
+  for (;;) {
+    const filesOf = new Map([...found.filesOf].map(([shard, files]) => [shard, files.filter(isCandidate)]));
+    const firsts = [...filesOf.values()].flatMap(([first]) => (first === undefined ? [] : [first.index]));
+    const index = firsts.find((one) => !seen.has(one));
+    if (index === undefined) return { answer: { ...found, filesOf, forgotten } };
+    const names = found.namesOf.get(index) ?? [];
+    const missing = await whyUnseen(context.host.disk, { folder, index }, names);
+    if (missing === undefined) seen.add(index);
+    else if (await areForgotten(options, names)) forgotten.add(index);
+    else return { missing, of: filesOfPserver(index) };
+  }
+}
+
+async function areForgotten(options: LoadFormerOptions, names: readonly string[]): Promise<boolean> {
   const forgotten = await forgottenFiles(options);
-  return uuids.every((uuid) => forgotten.has(uuid)) ? { answer: { ...state, isForgotten: true } } : { missing };
+  return names.every((name) => forgotten.has(name));
 }

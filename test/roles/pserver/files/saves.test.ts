@@ -4,7 +4,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
-import { loadNewestUsable } from '../../../../src/checkpoint/load/load.ts';
 import { type Generation, generationsOf, readEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { publish } from '../../../../src/checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
@@ -20,6 +19,7 @@ import {
   emptyParameters,
   filledParameters,
   jobOf,
+  loadUsable,
   metaOf,
   momentOf,
   PLACE,
@@ -197,6 +197,7 @@ describe('with a store', () => {
   const keys = keysOf('/paddlet/small');
   const KEY = keys.checkpoint(PLACE.index);
   const PS = keys.ps(PLACE.index);
+  const readResting = async () => new Set<string>();
   const clock = new FakeClock();
   let store: MemoryStore;
 
@@ -220,7 +221,7 @@ describe('with a store', () => {
       throw new PaddletError('StoreUnavailable', 'cut off');
     };
     const saving = saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, key: KEY, keep: 1 },
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readResting },
       meta: metaOf(JOB, { uuid: uuidOf(1), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(100),
@@ -247,8 +248,9 @@ describe('with a store', () => {
       files.push(await save({ disk, parameters, meta }));
     }
     const [first, second, snapshot] = files as [Generation, Generation, Generation];
-    await publish({ store, clock, fence: older, key: KEY, keep: 1, generation: first });
-    await publish({ store, clock, fence: older, key: KEY, keep: 1, generation: second });
+    const published = { store, clock, fence: older, keys, index: PLACE.index, keep: 1, readResting };
+    await publish({ ...published, generation: first });
+    await publish({ ...published, generation: second });
 
     const fence = await claim();
     const context = { host: { disk, clock, log: SILENT }, store, keys, stop: new AbortController().signal } as never;
@@ -258,7 +260,7 @@ describe('with a store', () => {
     expect(generationsOf(entry!).map(({ uuid }) => uuid)).toEqual([snapshot.uuid, second.uuid]);
     expect(await disk.exists(`${PLACE.folder}/${PLACE.index}/${first.uuid}`)).toBe(false);
     const into = emptyParameters(JOB);
-    await loadNewestUsable(generationsOf(entry!), { disk, place: PLACE, expected: JOB, into });
+    await loadUsable(generationsOf(entry!), { disk, place: PLACE, expected: JOB, into });
     expect(contentOf(into, JOB)).toEqual(contentOf(filledParameters(JOB, undefined, 3), JOB));
 
     await adoptParting(options, snapshot);

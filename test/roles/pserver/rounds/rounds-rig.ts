@@ -68,7 +68,7 @@ export class RoundsRig {
     this.rounds = new Rounds({
       clock: this.clock,
       ...{ timeline: 0, lanes, spec, shards: owned, grouping: { shards, units: shards } },
-      loaded: { round: version, metrics: [] },
+      loaded: new Map(held.map((unit) => [unit, { round: version, metrics: [] }])),
       counts: {
         // What a test pushes is as it was planned; counts have tests of their own.
         batches: { batchOf: () => this.#planned, placeOf: (round) => ({ pass: 0, round }) },

@@ -1,0 +1,99 @@
+/**
+ * Sync mode: the exact last state of units, as their former owner left it on a clean stop or when it parted. All of a
+ * timeline happens within one round of any unit, so a last state of the current timeline is next to where the others
+ * are: no pserver has to go back for it.
+ */
+import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+import type { FilePlace } from '../../../checkpoint/file/paths.ts';
+import type { Cut } from '../../../checkpoint/registry/cut.ts';
+import type { Rest } from '../../../cluster/placement/heads.ts';
+import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
+import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
+import {
+  type FileWait,
+  filesOfPserver,
+  forgottenFiles,
+  type Look,
+  untilFound,
+  whyUnseen,
+} from '../files/wait-for-files.ts';
+import type { FormerUnits } from '../take-units.ts';
+import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile } from './load.ts';
+
+/** Undefined when the last state of one of them is not of the timeline of the cut, or its file is damaged. */
+export async function loadLast(
+  options: LoadRoundsOptions,
+  former: FormerUnits,
+  cut: Cut,
+): Promise<LoadedUnits | undefined> {
+  const parts: LoadedUnits[] = [];
+  let left = shardsOfUnits(former.units, { units: options.units, shards: options.expected.shards });
+  while (left.length > 0) {
+    const shards = left;
+    // The parting snapshot of their owner may have some of them only.
+    const found = await untilFound(options, () => lookForAny(options, former, shards, cut));
+    const part = await loadExact(options, former, found, cut.timeline);
+    if (part === undefined) return undefined;
+    parts.push(part);
+    left = left.filter((shard) => !found.shards.includes(shard));
+  }
+  return joined(parts);
+}
+
+async function loadExact(
+  options: LoadRoundsOptions,
+  { primary }: FormerState,
+  found: LastState,
+  timeline: number,
+): Promise<LoadedUnits | undefined> {
+  const { log } = options.context.host;
+  const { index, generations, exact, complaint, parting, partedAt, shards } = found;
+  if (complaint !== undefined) log.error(complaint);
+  const [newest] = generations;
+  if (newest?.round === undefined || !exact || newest.timeline !== String(timeline)) return undefined;
+  try {
+    const loaded = await loadFile(options, index, newest, { round: newest.round, shards });
+    const rest: Rest = { index, uuid: newest.uuid };
+    return {
+      ...loaded,
+      // A parting snapshot is in no entry, where it could be found again.
+      rests: new Map(parting === undefined ? shards.map((shard) => [unitOf(shard, options.units), rest]) : []),
+      partedAt: new Map([[primary.token, partedAt]]),
+    };
+  } catch (error) {
+    log.error(unusable(error).message);
+    return undefined;
+  }
+}
+
+/** The last state, once any file is seen that the owner published, or all of them are given up. */
+async function lookForAny(
+  options: LoadRoundsOptions,
+  former: FormerState,
+  shards: readonly number[],
+  cut: Cut,
+): Promise<Look<LastState>> {
+  const { context, folder } = options;
+  // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+  const state = await lastState(context, former, shards);
+  const { index, generations } = state;
+  const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
+  const published = [...generations, ...ofCuts];
+  if (published.length === 0) return { answer: state };
+  const uuids = [...new Set(published.map(({ uuid }) => uuid))];
+  const missing = await whyAway(options, { folder, index }, uuids);
+  return missing === undefined ? { answer: state } : { missing, of: filesOfPserver(index) };
+}
+
+/** Undefined when one of the files of an index is seen, or all of them are given up; otherwise why none is seen. */
+async function whyAway(options: FileWait, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
+  const missing = await whyUnseen(options.context.host.disk, place, uuids);
+  if (missing === undefined) return undefined;
+  const forgotten = await forgottenFiles(options);
+  return uuids.every((uuid) => forgotten.has(uuid)) ? undefined : missing;
+}
+
+export function unusable(error: unknown): PaddletError {
+  if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) return error;
+  throw error;
+}

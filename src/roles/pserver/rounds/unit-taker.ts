@@ -1,0 +1,181 @@
+/**
+ * Sync mode: takes units that have no live primary, at the start of the process and while it runs. A unit that is found
+ * in its exact last state joins where it is. For any other one all pservers go back to the last cut, under a new
+ * timeline, and then it joins as the cut has it.
+ *
+ * It also joins from a cut that all went back to for another reason, when it had no primary since before: without the
+ * unit no other one has gone beyond the first round after the cut, which is next to it. So the timeline is raised once
+ * for all units that are without a primary at a time, not once for each pserver that takes some.
+ */
+import { backoffMs, pause } from '../../../base/backoff.ts';
+import { isPaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
+import { parseCut, rolledBack } from '../../../checkpoint/registry/cut.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
+import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view.ts';
+import { abortOnChange } from '../../../cluster/waiting.ts';
+import type { TxnResult } from '../../../store/store.ts';
+import type { ShardServiceOptions } from '../shard-service.ts';
+import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
+import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
+import { loadCut } from './load-cut.ts';
+import { loadLast } from './load-last.ts';
+import type { TimelineState } from './timeline.ts';
+
+export interface RoundTakerOptions extends ShardServiceOptions {
+  readonly cuts: CutView;
+  readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
+}
+
+/** What units join. */
+export type Joined = Pick<TimelineState, 'timeline' | 'shards' | 'add'>;
+
+/** Since when a unit is known to have no primary. */
+interface Known {
+  /** Of its head. */
+  readonly modRevision: bigint;
+  /** In the store, when the unit had no primary any more. */
+  readonly timeline: number;
+}
+
+export class RoundTaker {
+  readonly #options: RoundTakerOptions;
+  readonly #known = new Map<number, Known>();
+  readonly #files: string[] = [];
+  #failures = 0;
+
+  constructor(options: RoundTakerOptions) {
+    this.#options = options;
+  }
+
+  /** Names of the files that were loaded from this pserver's own folder. */
+  get files(): readonly string[] {
+    return this.#files;
+  }
+
+  /** Those that are to be taken now. The view may be behind, and not know yet what this pserver has taken. */
+  due({ shards }: Joined): OrphanHead[] {
+    return this.#options.orphans.due().filter(({ unit }) => shards.heads.of(unit) === undefined);
+  }
+
+  /** Takes them if that can be done under the timeline of the state. Otherwise they are due again. */
+  async take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    for (const alike of groupsOf(due, ({ head }) => [head?.primary])) await this.#learn(alike, signal);
+    for (const alike of groupsOf(due, (one) => [one.head?.primary, one.head?.rest, this.#since(one)])) {
+      if (await this.#takeWhileOrphans(state, alike, signal)) continue;
+      // A higher timeline is followed at once.
+      if (!this.#isBehind(state)) await this.#backOff(signal);
+      return;
+    }
+    this.#failures = 0;
+  }
+
+  #backOff(signal: AbortSignal): Promise<void> {
+    return pause(this.#options.context.host.clock, backoffMs(this.#failures++), signal);
+  }
+
+  /** Reads the timeline at a revision at which the units' last owner is certainly gone. */
+  async #learn(alike: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    const fresh = alike.filter((one) => this.#since(one) === undefined);
+    if (fresh.length === 0) return;
+    const { store, keys } = this.#options.context;
+    const owner = fresh[0]!.head?.primary;
+    const gets = [{ get: keys.cut }, ...(owner === undefined ? [] : [{ get: keys.ps(owner.index) }])];
+    const read = (): Promise<TxnResult> => store.txn({ if: [], then: gets });
+    const { results } = await retryStore(this.#options.context, read, signal);
+    // The view is behind: the units have an owner.
+    if (owner !== undefined && results[1]?.createRevision.toString() === owner.token) return;
+    const { timeline } = parseCut(keys.cut, results[0]).cut;
+    for (const { unit, modRevision } of fresh) this.#known.set(unit, { modRevision, timeline });
+  }
+
+  /** The timeline at which it had no primary already; undefined when it may have one. */
+  #since({ unit, modRevision }: OrphanHead): number | undefined {
+    const known = this.#known.get(unit);
+    return known?.modRevision === modRevision ? known.timeline : undefined;
+  }
+
+  #isBehind({ timeline }: Joined): boolean {
+    return timelineOf(this.#options.cuts) > timeline;
+  }
+
+  /** Their files may be out of reach for this pserver: they are given up when another pserver has taken any of them. */
+  async #takeWhileOrphans(state: Joined, alike: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
+    const { orphans, cuts } = this.#options;
+    const gone = abortOnChange(orphans.view, () => !alike.every((one) => orphans.isOrphan(one)), signal);
+    const risen = abortOnChange(cuts.changed, () => this.#isBehind(state), signal);
+    try {
+      return await this.#take(state, alike, AbortSignal.any([signal, gone.signal, risen.signal]));
+    } catch (error) {
+      const isGivenUp = gone.signal.aborted || risen.signal.aborted;
+      if (signal.aborted || !isGivenUp || !isPaddletError(error, 'Interrupted')) throw error;
+      return false;
+    } finally {
+      gone.release();
+      risen.release();
+    }
+  }
+
+  /** False when some of them were not taken. */
+  async #take(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
+    const { shards } = state;
+    try {
+      const loaded = await this.#load(state, alike, waitSignal);
+      if (loaded === undefined) return false;
+      failPoint('pserver.rounds-loaded');
+      return await this.#own(state, alike, loaded);
+    } finally {
+      const left = alike.filter(({ unit }) => shards.heads.of(unit) === undefined);
+      for (const { unit } of left) {
+        for (const shard of shards.shardsOf(unit))
+          if (shards.parameters.hasShard(shard)) shards.parameters.dropShard(shard);
+      }
+    }
+  }
+
+  /** Alike: of one owner, which left the same last state, and without a primary since one timeline. */
+  async #load(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<LoadedUnits | undefined> {
+    const { context, fence, cuts, loading } = this.#options;
+    const since = this.#since(alike[0]!);
+    if (since === undefined || this.#isBehind(state)) return undefined;
+    const { cut } = cuts.current()!;
+    const options = { ...loading, fence, into: state.shards.parameters, waitSignal };
+    const shards = alike.flatMap(({ unit }) => state.shards.shardsOf(unit));
+    if (since < cut.timeline) return loadCut(options, cut, shards);
+    if (since === cut.timeline) {
+      const [former] = formerUnits(alike);
+      // Without a unit that never had a primary none can have gone beyond round 0.
+      if (former === undefined && cut.round === 0) return loadInitial(options, shards);
+      const exact = former && (await loadLast(options, former, cut));
+      if (exact !== undefined) return exact;
+      const { log } = context.host;
+      log.warn(`the last state of ${alike.length} units is lost: all pservers go back to round ${cut.round}`);
+      await raiseTimeline(context, fence, (now) => (now.timeline > since ? undefined : rolledBack(now)));
+    }
+    await cuts.changed.until(() => this.#isBehind(state) || undefined, waitSignal);
+    return undefined;
+  }
+
+  async #own(state: Joined, alike: readonly OrphanHead[], loaded: LoadedUnits): Promise<boolean> {
+    const { context, record, fence, index, lease } = this.#options;
+    const taken = await takeUnits(
+      {
+        ...{ context, fence, me: { index, token: fence.token.toString() } },
+        ...{ rests: loaded.rests, partings: loaded.partedAt, signal: lease.lost },
+        grouping: { shards: record.job.cluster.shards, units: record.units },
+      },
+      alike,
+    );
+    state.add(taken, loaded);
+    this.#files.push(...loaded.files);
+    const { numbers } = state.shards;
+    context.host.log.info(`serving ${numbers.length} shards as index ${index}`, { from: loaded.source });
+    return taken.length === alike.length;
+  }
+}
+
+export const timelineOf = ({ current }: CutView): number => current()?.cut.timeline ?? 0;
+
+const groupsOf = (due: readonly OrphanHead[], alike: (one: OrphanHead) => unknown): OrphanHead[][] => [
+  ...Map.groupBy(due, (one) => JSON.stringify(alike(one))).values(),
+];
