@@ -46,13 +46,16 @@ export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> 
   if (read.units.length > 0) return { type: 'leads', units: read.units };
   const need = needOf(index, read);
   if (need !== undefined) return need;
+  if (!(await isUnchanged(by, read))) return CHANGED;
   const mine = [...read.files, ...read.partings].filter((file) => file.index === index);
   const undeleted = await deleteFiles(by, mine);
   if (undeleted !== undefined) return { type: 'again', why: undeleted };
-  if (!(await deleteKeys(by, read))) return { type: 'again', why: 'the keys changed at the same time' };
+  if (!(await deleteKeys(by, read))) return CHANGED;
   context.host.log.info(`nothing is left of pserver ${index}`, { files: mine.length });
   return undefined;
 }
+
+const CHANGED: Left = { type: 'again', why: 'the keys changed at the same time' };
 
 async function readLeft({ context, index, signal }: LeaveNothing) {
   const { store, keys } = context;
@@ -100,16 +103,29 @@ interface Read {
   readonly cutRevision: bigint;
 }
 
-async function deleteKeys(by: LeaveNothing, { partings, entryRevision, cutRevision }: Read): Promise<boolean> {
-  const { context, fence, index, also = [], signal } = by;
-  const { store, keys } = context;
-  const mine = partings.filter((parting) => parting.index === index).map(({ key }) => key);
-  const deleted = [...mine, keys.pserver(index), keys.checkpoint(index)].slice(-LIMITS.storeTxnOps / 2);
-  const unchanged: Compare[] = [
+function unchanged({ context, index, also = [] }: LeaveNothing, { entryRevision, cutRevision }: Read): Compare[] {
+  const { keys } = context;
+  return [
+    ...also,
     { key: keys.checkpoint(index), modRevision: entryRevision },
     { key: keys.cut, modRevision: cutRevision },
   ];
-  const txn = { if: [...also, ...unchanged], then: deleted.map((key) => ({ delete: key })) };
+}
+
+/** No owner of the index has come since, and the actor has its claim still. */
+async function isUnchanged(by: LeaveNothing, read: Read): Promise<boolean> {
+  const { context, fence, index, signal } = by;
+  const { store, keys } = context;
+  const txn = { if: unchanged(by, read), then: [{ get: keys.checkpoint(index) }] };
+  return (await retryStore(context, () => fencedTxn(store, fence, txn), signal)).succeeded;
+}
+
+async function deleteKeys(by: LeaveNothing, read: Read): Promise<boolean> {
+  const { context, fence, index, signal } = by;
+  const { store, keys } = context;
+  const mine = read.partings.filter((parting) => parting.index === index).map(({ key }) => key);
+  const deleted = [...mine, keys.pserver(index), keys.checkpoint(index)].slice(-LIMITS.storeTxnOps / 2);
+  const txn = { if: unchanged(by, read), then: deleted.map((key) => ({ delete: key })) };
   const { succeeded } = await retryStore(context, () => fencedTxn(store, fence, txn), signal);
   return succeeded && deleted.length === mine.length + 2;
 }
