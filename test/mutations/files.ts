@@ -207,13 +207,6 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {
-    rule: 'the master deletes nothing of a pserver that lives',
-    file: 'src/roles/master/leftovers.ts',
-    find: 'live.includes(index) || ',
-    replace: '',
-    tests: ['test/roles/master/leftovers.test.ts'],
-  },
-  {
     rule: 'the master deletes nothing of a pserver that is wanted',
     file: 'src/roles/master/leftovers.ts',
     find: 'index >= desired)',
