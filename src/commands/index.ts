@@ -32,6 +32,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('cluster', 'pserver', 'Hold and serve a part of the parameters', () => import('./pserver.ts')),
   entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
   entry('cluster', 'status', 'Show the status of a job, or wait for it', () => import('./status/index.ts')),
+  entry(
+    'cluster',
+    'resize',
+    'Change the number of pservers or trainers of a job while it runs',
+    () => import('./resize/index.ts'),
+  ),
   entry('cluster', 'token:rotate', 'Replace the join token of a job', () => import('./token/rotate.ts')),
   entry('cluster', 'stop', 'Stop a job cleanly, to resume it later', () => import('./stop/index.ts')),
   entry(

@@ -203,11 +203,15 @@ export const trainingFields = {
 
 export const clusterCounts = {
   pservers: countOf(1, LIMITS.pservers).default(1).describe('Parameter servers.'),
-  minPservers: countOf(1, LIMITS.pservers).default(1).describe('Fewest pservers that the job may be restored to.'),
+  minPservers: countOf(1, LIMITS.pservers)
+    .default(1)
+    .describe('Fewest pservers that the job may be resized or restored to.'),
   maxPservers: countOf(1, LIMITS.pservers)
     .optional()
-    .describe('Most pservers that the job may be restored to. Default: `pservers`.'),
-  trainers: countOf(1, LIMITS.trainers).default(1).describe('Trainers that `paddlet run` starts.'),
+    .describe('Most pservers that the job may be resized or restored to. Default: `pservers`.'),
+  trainers: countOf(1, LIMITS.trainers)
+    .default(1)
+    .describe('Trainers that `paddlet run` starts; `paddlet resize` changes that.'),
   minTrainers: countOf(1, LIMITS.trainers).default(1).describe('Live trainers that the job waits for.'),
   maxTrainers: countOf(1, LIMITS.trainers)
     .default(LIMITS.trainers)

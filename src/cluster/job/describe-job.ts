@@ -6,6 +6,7 @@ import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { RoleInfo } from '../info.ts';
+import { type Spread, spreadOf } from '../placement/spread.ts';
 import { trainerAddress } from '../trainer-entry.ts';
 import { askInfoAt, type InfoAnswer } from './ask-info.ts';
 import { type ClusterStatus, parseClusterStatus } from './cluster-status.ts';
@@ -13,6 +14,7 @@ import { healthOf, type JobHealth } from './health.ts';
 import { type JobRecord, readJobRecord } from './job-record.ts';
 import { type JobEnd, parseJobEnd } from './job-watch.ts';
 import { parseStartCommand, type StartCommand } from './start-command.ts';
+import { parseTrainersDesired } from './trainers-desired.ts';
 
 export interface LiveProcess {
   readonly role: RoleInfo['role'];
@@ -40,6 +42,9 @@ export interface JobStatus {
   /** The command that started the last master, or the run that it belongs to. */
   readonly command: StartCommand | undefined;
   readonly stopRequested: boolean;
+  /** The numbers that `paddlet resize` changes; of trainers only if it did. */
+  readonly wanted: { readonly pservers: number; readonly trainers: number | undefined };
+  readonly spread: Spread;
   /** By index. */
   readonly checkpoints: readonly NewestCheckpoint[];
   readonly processes: readonly LiveProcess[];
@@ -49,8 +54,10 @@ export interface JobStatus {
 export async function describeJob(store: Store, keys: Keys, network: Network): Promise<JobStatus | undefined> {
   const record = await readJobRecord(store, keys);
   if (record === undefined) return undefined;
-  const [result, cluster, stop, command, checkpoints, processes] = await Promise.all([
+  const [result, trainers, spread, cluster, stop, command, checkpoints, processes] = await Promise.all([
     store.get(keys.result),
+    store.get(keys.trainersDesired),
+    readSpread(store, keys, record),
     store.get(keys.clusterStatus),
     store.get(keys.stop),
     store.get(keys.command),
@@ -64,9 +71,28 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     health: healthOf(record.job.cluster, processes),
     command: command && parseStartCommand(command.key, command.value),
     stopRequested: stop !== undefined,
+    wanted: {
+      pservers: record.job.cluster.pservers,
+      trainers: trainers && parseTrainersDesired(trainers).trainers,
+    },
+    spread,
     checkpoints: newestCheckpoints(keys, checkpoints.entries),
     processes,
   };
+}
+
+async function readSpread(store: Store, keys: Keys, record: JobRecord): Promise<Spread> {
+  const [owners, heads, records] = await Promise.all(
+    [keys.psPrefix, keys.headsPrefix, keys.pserversPrefix].map(
+      async (prefix) => (await store.range({ prefix })).entries,
+    ),
+  );
+  const { units, job } = record;
+  return spreadOf(
+    keys,
+    { units, desired: job.cluster.pservers },
+    { owners: owners!, heads: heads!, records: records! },
+  );
 }
 
 /** Every process that has a key under a lease, with what it answers in `timeoutMs`. */

@@ -37,6 +37,11 @@ trainer are working, with --wait done when the job has ended; then the exit code
       options: ['running', 'done'] as const,
       description: 'Wait until all roles are working, or until the job has ended.',
     })(),
+    output: Flags.option({
+      char: 'o',
+      options: ['wide'] as const,
+      description: 'With the machine, the label, the zone and the lease of each process.',
+    })(),
     timeout: durationFlag('60s', 'How long to wait with --wait; without it at most 10s for the store to answer.'),
   };
 
@@ -64,7 +69,9 @@ trainer are working, with --wait done when the job has ended; then the exit code
       );
       if (status === undefined) throw unknownJob(store);
       const wallSeconds = host.clock.wallSeconds();
-      this.output(statusJson(status, wallSeconds), () => statusText(status, wallSeconds, this.table.bind(this)));
+      this.output(statusJson(status, wallSeconds), () =>
+        statusText(status, wallSeconds, { table: this.table.bind(this), isWide: flags.output === 'wide' }),
+      );
       return exitOf(status, flags.wait);
     } catch (error) {
       if (limit.aborted && flags.wait !== undefined && !isUnanswered(error)) throw tooLate(flags.wait, timeoutMs);

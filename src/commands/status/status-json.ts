@@ -40,7 +40,7 @@ export function directingInfo({ processes }: JobStatus): DirectingInfo | undefin
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusJson(status: ShownStatus, wallSeconds: number): object {
-  const { record, end, processes, checkpoints, command } = status;
+  const { record, end, processes, checkpoints, command, wanted, spread } = status;
   const { passes, mode } = record.job.training;
   const common = {
     job: record.job.name,
@@ -48,7 +48,9 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     passes,
     phase: phaseOf(status),
     cluster: clusterJson(status),
-    processes: processes.map(processJson),
+    wanted,
+    units: { total: spread.units, toMove: spread.toMove, orphans: spread.orphans },
+    processes: processes.map((process) => ({ ...processJson(process), ...placeJson(process, spread) })),
   };
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
   return {
@@ -128,6 +130,14 @@ function leastApplied({ record, processes }: JobStatus): RecordAccount | undefin
   const shards = working.reduce((sum, one) => sum + one.shards, 0);
   if (shards !== record.job.cluster.shards) return undefined;
   return working.map(({ account }) => account).reduce((least, one) => (one.applied < least.applied ? one : least));
+}
+
+/** What the store has of a pserver: it does not depend on its answer. */
+function placeJson({ role, id }: LiveProcess, { pservers }: JobStatus['spread']): object {
+  const share = role === 'pserver' ? pservers.find(({ index }) => index === Number(id)) : undefined;
+  if (share === undefined) return {};
+  const { status, isLeaving, units, labels } = share;
+  return { status, isLeaving, units, ...labels };
 }
 
 function processJson({ role, id, address, lease, answer }: LiveProcess): object {

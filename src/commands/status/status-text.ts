@@ -9,8 +9,14 @@ import type { MakeTable } from '../base/table.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
 
+export interface TextOptions {
+  readonly table: MakeTable;
+  /** With all that is known of where processes are. */
+  readonly isWide: boolean;
+}
+
 /** `wallSeconds`: now, in seconds since 1970. */
-export function statusText(status: ShownStatus, wallSeconds: number, table: MakeTable): string {
+export function statusText(status: ShownStatus, wallSeconds: number, { table, isWide }: TextOptions): string {
   const { record, end, processes, written, health, here } = status;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
@@ -30,12 +36,26 @@ export function statusText(status: ShownStatus, wallSeconds: number, table: Make
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
+  if (end === undefined && processes.length > 0) lines.push(...spreadText(status));
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
   const shown = lines.map(visible);
   if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
-  const columns = ['role', 'id', 'pid', 'address', 'activity'].map((head) => ({ head }));
-  return [...shown, '', table(columns, processes.map(processCells))].join('\n');
+  const columns = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'].map((head) => ({ head }));
+  const rows = processes.map((process) => processCells(process, status, isWide));
+  return [...shown, '', table(columns, rows)].join('\n');
+}
+
+const WIDE = ['host', 'label', 'zone', 'lease'];
+
+/** While pservers come or go. */
+function spreadText({ spread, wanted }: ShownStatus): string[] {
+  const { pservers, toMove, units, missing } = spread;
+  const leaving = pservers.filter(({ isLeaving }) => isLeaving).map(({ index }) => index);
+  if (toMove === 0 && leaving.length === 0 && missing.length === 0) return [];
+  const moves = toMove === 0 ? [] : [`${toMove} of ${units} units are to move`];
+  const leaves = leaving.length === 0 ? [] : [`pserver ${leaving.join(', ')} to leave`];
+  return [[`pservers: ${wanted.pservers} wanted, ${pservers.length} running`, ...moves, ...leaves].join('; ')];
 }
 
 /** How far the job is that no master directs, and its newest checkpoints. */
@@ -110,9 +130,14 @@ function troubles({ attempts, discarded, recovery, tasks, waitReason }: AsyncInf
   return lines;
 }
 
-function processCells({ role, id, address, answer }: LiveProcess): string[] {
+function processCells(process: LiveProcess, { spread }: ShownStatus, isWide: boolean): string[] {
+  const { role, id, address, lease, answer } = process;
   const pid = answer.kind === 'info' ? String(answer.info.pid) : '';
-  return [role, role === 'master' ? '' : id, pid, address, activityOf(answer)];
+  const share = role === 'pserver' ? spread.pservers.find(({ index }) => index === Number(id)) : undefined;
+  const { hostLabel = '', zone = '' } = share?.labels ?? {};
+  const place = isWide ? [answer.kind === 'info' ? answer.info.host : '', hostLabel, zone, lease] : [];
+  const leaving = share?.isLeaving === true ? ', leaving' : '';
+  return [role, role === 'master' ? '' : id, pid, address, ...place, `${activityOf(answer)}${leaving}`];
 }
 
 function activityOf(answer: LiveProcess['answer']): string {
@@ -128,7 +153,7 @@ function workText(info: Extract<RoleInfo, { state: 'working' }>): string {
       return info.phase;
     case 'pserver': {
       const position = info.mode === 'sync' ? `round ${info.round}` : `${info.updates} updates`;
-      return `${info.shards} shards, ${info.rows} rows, ${(info.bytes / 1e6).toFixed(1)} MB, ${position}`;
+      return `${info.units} units, ${info.shards} shards, ${info.rows} rows, ${(info.bytes / 1e6).toFixed(1)} MB, ${position}`;
     }
     case 'trainer': {
       const loss = info.loss === undefined ? '' : `, loss ${info.loss.toFixed(4)}`;

@@ -59,7 +59,8 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
   context.host.log.info('draining: saving the parameters');
   try {
     await drain(owned, service);
-    return isWanted(owned, by.view) ? 'stopped' : 'left';
+    // One that was not wanted may be wanted again by now: it was not asked to stop.
+    return watch.stopSignal.aborted && isWanted(owned, by.view) ? 'stopped' : 'left';
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
     if (lost === undefined) throw error;

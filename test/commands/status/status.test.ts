@@ -5,6 +5,7 @@ import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
 import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { healthOf } from '../../../src/cluster/job/health.ts';
+import type { PserverShare, Spread } from '../../../src/cluster/placement/spread.ts';
 import { phaseOf, type ShownStatus, statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
@@ -31,14 +32,22 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
   const written = { cluster_status: 'OK' as const, reason: '', nodes: [0, 1] };
   const health = healthOf(record.job.cluster, processes);
   const none = { end: undefined, stopRequested: false, checkpoints: [], command: COMMAND };
-  return { record, written, health, processes, ...none, ...more };
+  const wanted = { pservers: 2, trainers: undefined };
+  return { record, written, health, processes, wanted, spread: EVEN, ...none, ...more };
 };
+
+const share = (index: number): PserverShare => {
+  return { index, status: 'up', isLeaving: false, units: 4, bytes: 2_500_000, labels: {} };
+};
+const EVEN: Spread = { units: 8, pservers: [share(0), share(1)], missing: [], orphans: 0, toMove: 0, isTold: true };
 
 const NOW = 1_700_000_125;
 
 /** Without the table's alignment. */
-const textOf = (status: ShownStatus): string[] =>
-  statusText(status, NOW, (_columns, rows) => rows.map((row) => row.join(' ')).join('\n')).split('\n');
+const textOf = (status: ShownStatus, isWide = false): string[] =>
+  statusText(status, NOW, { table: (_columns, rows) => rows.map((row) => row.join(' ')).join('\n'), isWide }).split(
+    '\n',
+  );
 
 describe('the status of a job in async mode', () => {
   it('has its position, its records, and a line for each process', () => {
@@ -49,8 +58,8 @@ describe('the status of a job in async mode', () => {
       'cluster: OK',
       '',
       'master  17 master:master training',
-      'pserver 0 17 pserver:0 4 shards, 30 rows, 2.5 MB, 9 updates',
-      'pserver 1 17 pserver:1 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 1 17 pserver:1 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
       'trainer t 17 trainer:t compute, 640 records, loss 0.5000',
     ]);
   });
@@ -102,6 +111,49 @@ describe('the status of a job in async mode', () => {
         'discarded in pass 1: task 4 (a:1): DataInvalid: no',
       ]),
     );
+  });
+});
+
+describe('the status of a job that is resized', () => {
+  const spread: Spread = {
+    ...EVEN,
+    pservers: [share(0), { ...share(1), isLeaving: true, units: 3, labels: { hostLabel: 'a7', zone: 'a' } }],
+    toMove: 3,
+  };
+  const status = statusOf([MASTER, ...PSERVERS, TRAINER], { spread, wanted: { pservers: 1, trainers: 4 } });
+
+  it('says what is to move, and who leaves', () => {
+    expect(textOf(status).slice(3)).toEqual([
+      'cluster: OK',
+      'pservers: 1 wanted, 2 running; 3 of 8 units are to move; pserver 1 to leave',
+      '',
+      'master  17 master:master training',
+      'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 1 17 pserver:1 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates, leaving',
+      'trainer t 17 trainer:t compute, 640 records, loss 0.5000',
+    ]);
+  });
+
+  it('with all that is known of where processes are, if it is asked for', () => {
+    expect(textOf(status, true).slice(6)).toEqual([
+      'master  17 master:master here   a training',
+      'pserver 0 17 pserver:0 here   a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
+      'pserver 1 17 pserver:1 here a7 a a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates, leaving',
+      'trainer t 17 trainer:t here   a compute, 640 records, loss 0.5000',
+    ]);
+  });
+
+  it('for a script: the numbers that are wanted, and the place of each pserver', () => {
+    expect(statusJson(status, 1_010)).toMatchObject({
+      wanted: { pservers: 1, trainers: 4 },
+      units: { total: 8, toMove: 3, orphans: 0 },
+      processes: [
+        { role: 'master' },
+        { index: 0, status: 'up', isLeaving: false, units: 4 },
+        { index: 1, isLeaving: true, units: 3, hostLabel: 'a7', zone: 'a' },
+        { role: 'trainer' },
+      ],
+    });
   });
 });
 

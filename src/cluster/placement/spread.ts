@@ -1,0 +1,138 @@
+/**
+ * How the units of a job are spread over its pservers, and what is still to move: worked out from the claims of the
+ * indexes, the heads and what the pservers say of themselves. By the same plan as the pservers move them.
+ */
+import { movesOf, type PlannedPserver, type PlannedUnit, planUnits } from '../../core/units/plan.ts';
+import type { Keys } from '../../store/keys.ts';
+import type { KeyValue } from '../../store/store.ts';
+import { parseHead } from './heads.ts';
+import { type PlaceLabels, type PserverRecord, parsePserverRecord } from './pserver-record.ts';
+
+/** Of a live pserver. */
+export interface PserverShare {
+  readonly index: number;
+  /** As it says itself; undefined until it has. */
+  readonly status: PserverRecord['status'] | undefined;
+  /** Its units go to the others: its index is not wanted, or it is being stopped. */
+  readonly isLeaving: boolean;
+  readonly units: number;
+  /** A little old. */
+  readonly bytes: number;
+  readonly labels: PlaceLabels;
+}
+
+export interface Spread {
+  /** Of the job. */
+  readonly units: number;
+  /** By index. */
+  readonly pservers: readonly PserverShare[];
+  /** Wanted indexes without a live pserver. */
+  readonly missing: readonly number[];
+  /** Units without a live primary. */
+  readonly orphans: number;
+  /** Units whose place is with another live pserver. */
+  readonly toMove: number;
+  /** The size of every led unit is known from its primary. */
+  readonly isTold: boolean;
+}
+
+export interface SpreadKeys {
+  /** Under `/ps/`, `/heads/` and `/pservers/`. */
+  readonly owners: readonly KeyValue[];
+  readonly heads: readonly KeyValue[];
+  readonly records: readonly KeyValue[];
+}
+
+export function spreadOf(
+  keys: Keys,
+  job: { readonly units: number; readonly desired: number },
+  found: SpreadKeys,
+): Spread {
+  const owners = new Map(found.owners.map((entry) => [indexAfter(keys.psPrefix, entry), entry]));
+  const records = recordsOf(keys, found.records, owners);
+  const units = unitsOf(keys, job.units, found.heads, owners, records);
+  const live = [...owners.keys()].sort((a, b) => a - b);
+  const pservers = live.map((index): PserverShare => {
+    const record = records.get(index);
+    const own = units.filter(({ leader }) => leader === index);
+    const { hostLabel, zone } = record ?? {};
+    return {
+      ...{ index, status: record?.status, units: own.length },
+      isLeaving: index >= job.desired || record?.status === 'draining',
+      bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
+      labels: { ...(hostLabel === undefined ? {} : { hostLabel }), ...(zone === undefined ? {} : { zone }) },
+    };
+  });
+  return {
+    ...{ units: job.units, pservers },
+    missing: Array.from({ length: job.desired }, (_, index) => index).filter((index) => !owners.has(index)),
+    orphans: units.filter(({ leader }) => leader === undefined).length,
+    toMove: toMoveOf(units, pservers),
+    isTold: units.every(({ leader, isTold }) => leader === undefined || isTold),
+  };
+}
+
+interface LedUnit {
+  readonly unit: number;
+  /** Index of its live primary. */
+  readonly leader: number | undefined;
+  /** As its primary says, or until then the one before. */
+  readonly bytes: number;
+  /** The primary has said so. */
+  readonly isTold: boolean;
+  readonly last: number | undefined;
+}
+
+const indexAfter = (prefix: string, { key }: KeyValue): number => Number(key.slice(prefix.length));
+
+/** What a pserver said that is gone says nothing of the one that has its index now, until that one has spoken. */
+function recordsOf(
+  keys: Keys,
+  entries: readonly KeyValue[],
+  owners: ReadonlyMap<number, KeyValue>,
+): Map<number, PserverRecord> {
+  const records = new Map<number, PserverRecord>();
+  for (const entry of entries) {
+    const index = indexAfter(keys.pserversPrefix, entry);
+    const owner = owners.get(index);
+    if (owner !== undefined && entry.modRevision > owner.createRevision)
+      records.set(index, parsePserverRecord(entry.key, entry.value));
+  }
+  return records;
+}
+
+function unitsOf(
+  keys: Keys,
+  count: number,
+  heads: readonly KeyValue[],
+  owners: ReadonlyMap<number, KeyValue>,
+  records: ReadonlyMap<number, PserverRecord>,
+): LedUnit[] {
+  const primaries = new Map(
+    heads.map((entry) => [indexAfter(keys.headsPrefix, entry), parseHead(entry.key, entry.value).primary]),
+  );
+  const told = new Map([...records].map(([index, record]) => [index, bytesByUnit(record)]));
+  const known = new Map([...told.values()].flatMap((ofOne) => [...ofOne]));
+  return Array.from({ length: count }, (_, unit) => {
+    const primary = primaries.get(unit);
+    const isLive = primary !== undefined && owners.get(primary.index)?.createRevision.toString() === primary.token;
+    const leader = isLive ? primary.index : undefined;
+    const own = leader === undefined ? undefined : told.get(leader)?.get(unit);
+    return { unit, leader, bytes: own ?? known.get(unit) ?? 0, isTold: own !== undefined, last: primary?.index };
+  });
+}
+
+const bytesByUnit = ({ units }: PserverRecord): Map<number, number> =>
+  new Map(units.map(({ unit, bytes }) => [unit, bytes]));
+
+function toMoveOf(units: readonly LedUnit[], pservers: readonly PserverShare[]): number {
+  const planned = units.map(({ unit, bytes, leader, last }): PlannedUnit => ({ unit, bytes, leader, last }));
+  const plan = planUnits({
+    units: planned,
+    pservers: pservers.map(({ index, isLeaving }): PlannedPserver => ({ index, leaving: isLeaving })),
+  });
+  return pservers.reduce((sum, { index }) => {
+    const led = units.filter(({ leader }) => leader === index).map(({ unit }) => unit);
+    return sum + movesOf(plan, index, led).length;
+  }, 0);
+}
