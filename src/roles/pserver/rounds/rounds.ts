@@ -29,9 +29,7 @@ import { keepPreImage, PreImage, withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { OldValues, UnitRounds } from '../unit-rounds.ts';
-import type { ForwardedRound } from '../units/incoming-unit.ts';
-import type { TimedRounds } from '../units/rounds-pieces.ts';
+import type { ForwardedRound, OldValues, RoundMoves, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import { CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
@@ -66,14 +64,6 @@ export interface RoundsOptions {
   readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
   /** A round cannot be applied: the job has to fail. */
   readonly onFatal: (error: PaddletError) => void;
-}
-
-/** What is asked of the moves of units from this pserver (`units/moves.ts`). */
-export interface RoundMoves {
-  /** To be awaited right before a request is applied or answered, until it is undefined. */
-  wait(kind: 'read' | 'update'): Promise<void> | undefined;
-  /** These units have applied a round just now. To be awaited before the lane that completed it is answered. */
-  applied(make: () => ForwardedRound, units: readonly number[]): Promise<void> | undefined;
 }
 
 export interface LaneAnswer {

@@ -11,8 +11,9 @@ import type { OwnedHead } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { RoundMoves } from '../unit-rounds.ts';
 import type { LoadedUnits } from './load.ts';
-import { type RoundMoves, Rounds } from './rounds.ts';
+import { Rounds } from './rounds.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;

@@ -41,8 +41,8 @@ export const pieceBytes = ({ segments }: CopyPiece): number =>
   segments.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 /**
- * The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. `ofRounds`: in
- * sync mode, what is kept of rounds for the shard.
+ * The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. `ofRounds`:
+ * in sync mode, what is kept of rounds for the shard.
  */
 export function copyShard(
   shards: OwnedShards,

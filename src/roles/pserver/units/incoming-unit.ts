@@ -8,14 +8,13 @@ import { LIMITS } from '../../../base/limits.ts';
 import { addPassMetrics } from '../../../core/pass-metrics.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
-import type { MetricSums } from '../../../model/model.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../../tensor/parameters.ts';
 import type { ShardPositions } from '../shards.ts';
+import type { ForwardedRound, TimedRounds } from '../unit-rounds.ts';
 import { applyRound } from './apply-round.ts';
 import { type CopyPiece, putPiece } from './copy-pieces.ts';
-import { IncomingRounds, type TimedRounds } from './rounds-pieces.ts';
+import { IncomingRounds } from './rounds-pieces.ts';
 
 /** An update that the source has applied, for those who follow it. */
 export type ForwardedUpdate =
@@ -34,16 +33,6 @@ export type ForwardedUpdate =
       readonly tasks: readonly { readonly pass: number; readonly task: number; readonly records: number }[];
     }
   | ForwardedRound;
-
-/** Sync mode: a round that all shards of the unit have applied. */
-export interface ForwardedRound extends RoundGradients {
-  readonly type: 'round';
-  readonly timeline: number;
-  /** The unit is at the version above it now. */
-  readonly round: number;
-  /** In the order of their lanes. Lanes without a mini-batch are left out. */
-  readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
-}
 
 export interface IncomingUnitOptions {
   /** Where the copy goes; the shards of the unit are not present there. */
