@@ -1,6 +1,6 @@
 /** A whole simulated cluster: every process under a supervisor that starts it again, on a machine of its own. */
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
-import { parseHead } from '../../src/cluster/placement/heads.ts';
+import { type Head, parseHead } from '../../src/cluster/placement/heads.ts';
 import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { createDice, type Dice } from './dice.ts';
@@ -49,6 +49,9 @@ export class Cluster {
   readonly supervisors: readonly Supervisor[];
   readonly shape: ClusterShape;
   readonly #starts: Dice;
+  /** Faults that have not ended. */
+  #faults = 0;
+  #calmSinceMs = 0;
   #job: Job;
 
   constructor(options: ClusterOptions) {
@@ -75,6 +78,20 @@ export class Cluster {
       const startsAtMs = isMember ? starts.between(0, LATEST_START_MS) : undefined;
       return new Supervisor(this, member, { workload, shape, dice: createDice(seed, member.name), startsAtMs });
     });
+  }
+
+  /** Since when no fault began, lasted or ended; infinite while one lasts. */
+  get calmSinceMs(): number {
+    return this.#faults > 0 ? Number.POSITIVE_INFINITY : this.#calmSinceMs;
+  }
+
+  faultBegins(): void {
+    this.#faults += 1;
+  }
+
+  faultEnds(): void {
+    this.#faults -= 1;
+    this.#calmSinceMs = this.timeline.nowMs;
   }
 
   get isOver(): boolean {
@@ -108,10 +125,16 @@ export class Cluster {
     return entry && Number(entry.value);
   }
 
+  get heads(): { readonly unit: number; readonly head: Head }[] {
+    const { entries } = this.store.data.range({ prefix: KEYS.headsPrefix });
+    return entries.map(({ key, value }) => {
+      return { unit: Number(key.slice(KEYS.headsPrefix.length)), head: parseHead(key, value) };
+    });
+  }
+
   /** Indexes of the pservers that heads name as primaries, dead or alive. */
   get primaries(): ReadonlySet<number> {
-    const { entries } = this.store.data.range({ prefix: KEYS.headsPrefix });
-    return new Set(entries.map(({ key, value }) => parseHead(key, value).primary.index));
+    return new Set(this.heads.map(({ head }) => head.primary.index));
   }
 
   named(name: string): Supervisor {

@@ -8,6 +8,10 @@ export type FaultMix = Readonly<Record<FaultKind, number>>;
 export const RESIZING_KINDS = ['resize', 'join pserver', 'leave pserver', 'pserver partition', 'slow peers'] as const;
 export type ResizingKind = (typeof RESIZING_KINDS)[number];
 
+/** In the middle of a move of a unit. */
+export const MOVE_KINDS = ['death in a move', 'cut in a move', 'trouble in a hand-over'] as const;
+export type MoveKind = (typeof MOVE_KINDS)[number];
+
 export const FAULT_KINDS = [
   'kill trainer',
   'kill master',
@@ -40,6 +44,7 @@ export const FAULT_KINDS = [
   'death before the result',
   'absent folder',
   ...RESIZING_KINDS,
+  ...MOVE_KINDS,
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -80,6 +85,9 @@ export const KEPT_MIX: FaultMix = {
   'leave pserver': 0,
   'pserver partition': 0,
   'slow peers': 0,
+  'death in a move': 0,
+  'cut in a move': 0,
+  'trouble in a hand-over': 0,
 };
 
 /** The number of pservers does not change. */
@@ -100,6 +108,10 @@ export const RESIZED_MIX: FaultMix = {
   'leave pserver': 3,
   'pserver partition': 3,
   'slow peers': 2,
+  // Until pservers move units: none.
+  'death in a move': 0,
+  'cut in a move': 0,
+  'trouble in a hand-over': 0,
 };
 
 const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: FIXED_MIX };

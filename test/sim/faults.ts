@@ -4,6 +4,7 @@ import type { Dice } from './dice.ts';
 import { type Action, anyone, happened, membersOf, type PlannedFault } from './fault.ts';
 import { type FaultKind, type FaultMix, kindsIn } from './fault-kinds.ts';
 import { KEYS } from './job-keys.ts';
+import { IN_MOVES } from './move-faults.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
 import { RESIZING } from './resizing.ts';
 import { letStrangerIn } from './stranger.ts';
@@ -41,7 +42,9 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
 }
 
 const hasDuration = (kind: FaultKind): boolean =>
-  /^(stop|partition|one-way|pserver partition|swapped|slow|store|full|clock|stranger|absent)/.test(kind);
+  /^(stop|partition|one-way|pserver partition|swapped|slow|store|full|clock|stranger|absent)|in a (move|hand-over)$/.test(
+    kind,
+  );
 
 /** Mostly around the time of a lease, now and then longer than any patience. */
 const durationMs = (dice: Dice): number =>
@@ -49,8 +52,12 @@ const durationMs = (dice: Dice): number =>
 
 export function unleash(cluster: Cluster, fault: PlannedFault): void {
   cluster.timeline.at(fault.atMs, () => {
+    cluster.faultBegins();
     const end = ACTIONS[fault.kind](cluster, fault);
-    if (end !== undefined) cluster.timeline.after(fault.forMs, end);
+    cluster.timeline.after(end === undefined ? 0 : fault.forMs, () => {
+      end?.();
+      cluster.faultEnds();
+    });
   });
 }
 
@@ -148,6 +155,7 @@ const parting =
 
 const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   ...RESIZING,
+  ...IN_MOVES,
   'kill trainer': killing('trainer'),
   'kill master': killing('master'),
   'kill pserver': killing('pserver'),
@@ -271,12 +279,15 @@ const ACTIONS: Readonly<Record<FaultKind, Action>> = {
     return undefined;
   },
   'death before the result': (cluster, fault) => {
-    cluster.store.onceWriting(KEYS.result, (process) => {
-      const target = fault.dice.pick(membersOf(cluster, 'pserver'));
-      if (!corrupt(cluster, fault, target)) return;
-      target.terminate();
-      cluster.timeline.after(fault.dice.between(2_000, 8_000), cluster.store.refuseWrites(true, process.name));
-    });
+    cluster.store.onceWriting(
+      ({ put }) => put === KEYS.result,
+      (process) => {
+        const target = fault.dice.pick(membersOf(cluster, 'pserver'));
+        if (!corrupt(cluster, fault, target)) return;
+        target.terminate();
+        cluster.timeline.after(fault.dice.between(2_000, 8_000), cluster.store.refuseWrites(true, process.name));
+      },
+    );
     return undefined;
   },
 };

@@ -5,35 +5,31 @@ import type { ResizingKind } from './fault-kinds.ts';
 import { KEYS } from './job-keys.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** How long after another number is asked for a process is started or asked to go. */
+/** How long after another number is asked for a process is started. */
 const LATER_MS = [0, 2_000] as const;
 /** How much longer what pservers say to each other may be under way. */
 const SLOWER = [20, 150] as const;
 
 const isStaying = ({ isLeaving }: Supervisor): boolean => !isLeaving;
 
-/** One of them stays. */
+/** Another one stays that the job wants. */
 function mayLeave(cluster: Cluster, target: Supervisor): boolean {
-  return isStaying(target) && membersOf(cluster, 'pserver').filter(isStaying).length > 1;
+  const { desired = 0 } = cluster;
+  const others = membersOf(cluster, 'pserver').filter((one) => one !== target && isStaying(one));
+  return isStaying(target) && others.some(({ member }) => member.index! < desired);
 }
 
 function setDesired({ store }: Cluster, desired: number): void {
   store.data.txn({ if: [], then: [{ put: KEYS.psDesired, value: String(desired) }] });
 }
 
-/** As a launcher does it: processes come and go by their indexes. */
+/** Those that are wanted come; those that are not wanted any more go by themselves. */
 function resize(cluster: Cluster, { dice }: PlannedFault, desired: number): void {
   setDesired(cluster, desired);
   for (const one of cluster.supervisors) {
     const { index } = one.member;
-    if (index === undefined) continue;
-    const later = dice.between(...LATER_MS);
-    if (index < desired) one.join(cluster.timeline.nowMs + later);
-    else {
-      cluster.timeline.after(later, () => {
-        if (!one.isAway && (cluster.desired ?? 0) <= index && mayLeave(cluster, one)) one.leave();
-      });
-    }
+    const atMs = cluster.timeline.nowMs + dice.between(...LATER_MS);
+    if (index !== undefined && index < desired) one.join(atMs);
   }
 }
 
@@ -57,10 +53,13 @@ export const RESIZING: Readonly<Record<ResizingKind, Action>> = {
   },
   'join pserver': (cluster, fault) => {
     const { desired } = cluster;
-    const away = cluster.supervisors.filter(({ isAway, member }) => isAway && member.index! < (desired ?? 0));
-    if (away.length === 0) return undefined;
+    const away = cluster.supervisors.filter(({ isAway }) => isAway);
+    if (away.length === 0 || desired === undefined) return undefined;
     const target = fault.dice.pick(away);
+    const index = target.member.index!;
     happened(cluster, fault, target.member.name);
+    // Those below it come later, or never.
+    if (index >= desired) setDesired(cluster, index + 1);
     target.join(cluster.timeline.nowMs);
     return undefined;
   },

@@ -85,6 +85,11 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   };
 }
 
+/** After the last fault has ended, units are where the plan wants them within this virtual time. */
+const SPREAD_MS = 30_000;
+
+const isConcluded = ({ store }: Cluster): boolean => store.data.get(KEYS.result) !== undefined;
+
 /** Of a job that is continued. */
 const FIRST_PASSES = 1;
 
@@ -96,6 +101,9 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[]): Pr
   const fromMs = timeline.nowMs;
   for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
   const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
+  timeline.at(fromMs + healedMs + SPREAD_MS, () => {
+    if (!cluster.isOver && !isConcluded(cluster)) witness.count('still running when units should be spread');
+  });
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
   const end = await timeline.run(isOver, fromMs + healedMs + LIVENESS_MS);
   await turn();
@@ -111,7 +119,8 @@ interface WorldFacts {
   readonly workload: Workload;
 }
 
-function worldOf({ store, witness, supervisors }: Cluster, { mode, shape, workload }: WorldFacts): World {
+function worldOf(cluster: Cluster, { mode, shape, workload }: WorldFacts): World {
+  const { store, witness, supervisors } = cluster;
   const machineOf = (index: number) => supervisors.find(({ member }) => member.index === index)!.machine;
   return {
     mode,
@@ -122,6 +131,8 @@ function worldOf({ store, witness, supervisors }: Cluster, { mode, shape, worklo
     filesOf: (index) => machineOf(index).disk.names(`${CHECKPOINTS_DIR}/${index}`),
     wasDamaged: (index) => machineOf(index).wasDamaged,
     refusedWrites: (index) => machineOf(index).refusedWrites,
+    nowMs: () => cluster.timeline.nowMs,
+    calmSinceMs: () => cluster.calmSinceMs,
     count: (what) => witness.count(what),
     violated: (what) => witness.violated(what),
   };

@@ -10,6 +10,10 @@ export interface ClusterShape {
   readonly shards: number;
   /** Groups that the shards move in. */
   readonly units: number;
+  /** How long a pserver that is stopped alone hands over its units. */
+  readonly leaveLimitMs: number;
+  /** Trainers take so many times longer, so that the job does. */
+  readonly trainerSlowness: number;
   /** Every operation of a pserver's disk takes so many times longer. */
   readonly diskSlowness: number;
   /** Every pserver sees the files of all. */
@@ -25,6 +29,8 @@ export const SMALL: ClusterShape = {
   trainers: 3,
   shards: 6,
   units: 4,
+  leaveLimitMs: 20_000,
+  trainerSlowness: 1,
   diskSlowness: 1,
   isFolderShared: false,
   isCapturedByShard: false,
@@ -46,6 +52,8 @@ export function drawFixedShape(seed: number): ClusterShape {
     trainers,
     shards,
     units: createDice(seed, 'units').whole(pservers, shards),
+    leaveLimitMs: SMALL.leaveLimitMs,
+    trainerSlowness: 1,
     diskSlowness: dice.pick([1, 1, 8, 40]),
     isFolderShared: createDice(seed, 'folder').chance(0.6),
     isCapturedByShard: dice.chance(0.6),
@@ -55,6 +63,9 @@ export function drawFixedShape(seed: number): ClusterShape {
 const MOST_PSERVERS = 6;
 /** So many units for each pserver that there can be; the default of a job is 4. */
 const UNITS_A_PSERVER = [1, 2, 2, 4] as const;
+/** Slow ones leave time to spread the units after the last fault. */
+const TRAINER_SLOWNESS = [1, 1, 1, 1, 1, 25] as const;
+const LEAVE_LIMITS_MS = [1_000, 5_000, 20_000] as const;
 
 /** Pservers come and go while the job runs. */
 export function drawShape(seed: number): ClusterShape {
@@ -62,5 +73,6 @@ export function drawShape(seed: number): ClusterShape {
   const dice = createDice(seed, 'room');
   const mostPservers = dice.whole(Math.max(fixed.pservers, 2), MOST_PSERVERS);
   const units = Math.max(fixed.units, mostPservers * dice.pick(UNITS_A_PSERVER));
-  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units) };
+  const times = { trainerSlowness: dice.pick(TRAINER_SLOWNESS), leaveLimitMs: dice.pick(LEAVE_LIMITS_MS) };
+  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units), ...times };
 }

@@ -8,6 +8,7 @@ import { MemoryStoreData } from '../../src/store/memory-store.ts';
 import type {
   KeyValue,
   LeaseGrant,
+  Op,
   Range,
   RangeQuery,
   Store,
@@ -29,6 +30,13 @@ export interface StoreObserver {
   trouble(kind: StoreTrouble): void;
 }
 
+export type PutOp = Extract<Op, { readonly put: string }>;
+
+interface BeforeWrite {
+  isMeant(op: PutOp, process: SimulatedProcess): boolean;
+  run(process: SimulatedProcess): void;
+}
+
 export type EntriesBefore = ReadonlyMap<string, KeyValue | undefined>;
 
 export type StoreTrouble = 'unavailable' | 'unknownLanded' | 'unknownLost' | 'unknownLate' | 'compacted';
@@ -42,7 +50,7 @@ export class StoreServer {
   readonly #leaseClock: LeaseClock;
   answerDelayMs = 0;
   readonly #refusals = new Set<{ readonly renewsLeases: boolean; readonly name: string | undefined }>();
-  readonly #beforeWrites = new Map<string, (process: SimulatedProcess) => void>();
+  readonly #beforeWrites = new Set<BeforeWrite>();
   #outages = 0;
   readonly #troubles = new Set<{ readonly part: number }>();
   readonly #cutOff = new Map<string, number>();
@@ -106,18 +114,19 @@ export class StoreServer {
     );
   }
 
-  /** Runs when a process is about to write that key for the first time from now on. */
-  onceWriting(key: string, run: (process: SimulatedProcess) => void): void {
-    this.#beforeWrites.set(key, run);
+  /** Runs when a process is about to put that for the first time from now on, until the cancel. */
+  onceWriting(isMeant: BeforeWrite['isMeant'], run: BeforeWrite['run']): Cancel {
+    const one = { isMeant, run };
+    this.#beforeWrites.add(one);
+    return () => void this.#beforeWrites.delete(one);
   }
 
   writing(process: SimulatedProcess, { then }: Txn): void {
-    if (this.#beforeWrites.size === 0) return;
-    for (const op of then) {
-      const run = 'put' in op ? this.#beforeWrites.get(op.put) : undefined;
-      if (run === undefined || !('put' in op)) continue;
-      this.#beforeWrites.delete(op.put);
-      run(process);
+    for (const one of this.#beforeWrites) {
+      const op = then.find((each): each is PutOp => 'put' in each && one.isMeant(each, process));
+      if (op === undefined) continue;
+      this.#beforeWrites.delete(one);
+      one.run(process);
     }
   }
 

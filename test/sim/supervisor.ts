@@ -35,6 +35,7 @@ interface SupervisorOptions {
 
 /** After how long a process that is to leave, and had to be started once more, is asked again. */
 const ASKED_AGAIN_MS = [0, 4_000] as const;
+const MOST_LIVES_OF_LEAVING = 3;
 
 export class Supervisor {
   readonly member: Member;
@@ -57,8 +58,10 @@ export class Supervisor {
   #stopRequested = false;
   #isAway: boolean;
   #isLeaving = false;
-  /** It ended because the job did not want it any more. */
-  #hasGoneByItself = false;
+  /** How often it was started since it was to leave. */
+  #lifeOfLeaving = 0;
+  /** The process has said so itself. */
+  #isUnwanted = false;
 
   constructor(cluster: Cluster, member: Member, options: SupervisorOptions) {
     this.#cluster = cluster;
@@ -98,6 +101,7 @@ export class Supervisor {
   /** SIGTERM, and it is not started again once it is not needed. */
   leave(): void {
     this.#isLeaving = true;
+    this.#lifeOfLeaving = 0;
     this.terminate();
   }
 
@@ -126,22 +130,33 @@ export class Supervisor {
 
   setSlowness(factor: number): void {
     this.slowness = factor;
-    if (this.running !== undefined) this.running.slowness = factor;
+    if (this.running !== undefined) this.running.slowness = factor * this.#usualSlowness;
+  }
+
+  get #usualSlowness(): number {
+    return this.member.role === 'trainer' ? this.#options.shape.trainerSlowness : 1;
   }
 
   #start(): void {
     const { timeline, witness } = this.#cluster;
-    if (this.#hasLeft()) return;
+    if (this.#hasLeft()) {
+      this.#goAway();
+      return;
+    }
+    this.#isUnwanted = false;
     this.#lives += 1;
     this.#startedMs = timeline.nowMs;
     const { name, role } = this.member;
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
-    process.slowness = this.slowness;
+    process.slowness = this.slowness * this.#usualSlowness;
     this.running = process;
     this.#planEarlyDeath(process);
     this.#stop = new AbortController();
     this.#stopRequested = false;
     witness.tell(name, this.#lives === 1 ? 'starts' : `starts again (life ${this.#lives})`);
+    this.#lifeOfLeaving += 1;
+    // An operator does not try for ever.
+    if (this.#lifeOfLeaving > MOST_LIVES_OF_LEAVING) this.#isLeaving = false;
     if (this.#isLeaving) {
       timeline.after(this.#options.dice.between(...ASKED_AGAIN_MS), () => {
         if (this.running === process && this.#isLeaving) this.terminate();
@@ -152,6 +167,8 @@ export class Supervisor {
       (error: unknown) => {
         if (!isPaddletError(error)) witness.bug(process, error);
         else witness.tell(name, `fails: ${error.code}: ${error.message}`);
+        // Started with an index that the job did not want at that moment.
+        if (isPaddletError(error, 'Usage')) this.#isUnwanted = true;
         this.#end(process, isPaddletError(error) ? error.exitCode : EXIT.bug, false);
       },
     );
@@ -166,28 +183,22 @@ export class Supervisor {
     };
   }
 
-  /** True when it was to leave and nothing that others cannot reach is at its index. */
+  /**
+   * Whether it is to be started no more: the job does not want it, or it was asked to leave. Not so while what it has
+   * cannot be had elsewhere.
+   */
   #hasLeft(): boolean {
     const { index } = this.member;
-    if (!this.#isLeaving || index === undefined) return false;
-    const { primaries, shape, witness } = this.#cluster;
-    if (!shape.isFolderShared && primaries.has(index)) return false;
-    witness.count('pserver left');
-    this.#goAway();
-    return true;
+    if (index === undefined) return false;
+    const { primaries, shape, desired = index + 1 } = this.#cluster;
+    return (this.#isLeaving || index >= desired) && (shape.isFolderShared || !primaries.has(index));
   }
 
   #goAway(): void {
     this.#isLeaving = false;
     this.#isAway = true;
+    this.#cluster.witness.count('pserver left');
     this.#cluster.witness.tell(this.member.name, 'is no member any more');
-  }
-
-  /** It came when the job did not want it any more, and has never led anything. */
-  #isRefused(code: number | null): boolean {
-    const { desired = 0, primaries } = this.#cluster;
-    const { index } = this.member;
-    return code === EXIT.usage && index !== undefined && index >= desired && !primaries.has(index);
   }
 
   async #run(process: SimulatedProcess): Promise<number> {
@@ -196,14 +207,16 @@ export class Supervisor {
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
-        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir });
+        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR });
         if (end === undefined) return EXIT.interrupted;
         if ('failure' in end) throw end.failure;
         return EXIT.done;
       }
       case 'pserver': {
-        const end = await runPserver(context, { index: this.member.index, checkpointDir: CHECKPOINTS_DIR });
-        this.#hasGoneByItself = end === 'left';
+        const { leaveLimitMs } = this.#options.shape;
+        const options = { index: this.member.index, checkpointDir: CHECKPOINTS_DIR, leaveLimitMs };
+        const end = await runPserver(context, options);
+        this.#isUnwanted ||= end === 'left';
         return end === 'stopped' ? EXIT.interrupted : EXIT.done;
       }
       case 'trainer': {
@@ -266,26 +279,17 @@ export class Supervisor {
     const livedMs = timeline.nowMs - this.#startedMs;
     const verdict = this.#policy.ended({ code, signal: code === null ? 'SIGKILL' : null }, livedMs);
     const how = code === null ? 'is dead' : `ends with ${code}`;
-    const mayLeave = code === null ? this.#options.dice.chance(0.5) : code !== EXIT.done;
-    if (this.#isLeaving && mayLeave && this.#hasLeft()) return;
-    if (this.#isRefused(code)) {
-      witness.count('pserver refused');
+    const isEndOfJob = code === EXIT.done && !this.#isUnwanted;
+    // A launcher does not start one again that is not wanted; other supervisors do, unless it ends by itself.
+    const isGone = code !== null || this.#options.dice.chance(0.5);
+    if (!isEndOfJob && isGone && this.#hasLeft()) {
       this.#goAway();
-      return;
-    }
-    if (this.#hasGoneByItself) {
-      this.#hasGoneByItself = false;
-      witness.count('pserver left');
-      this.#goAway();
-      // As the launcher does, if the number was raised in the meantime.
-      if (this.#cluster.desired! > this.member.index!)
-        this.join(timeline.nowMs + this.#options.dice.between(50, 3_000));
       return;
     }
     // One that could not write its parameters down is started again like any other that was asked to stop.
     const stopped = verdict.act === 'stopped' || code === EXIT.parametersLost;
     const early = verdict.act === 'done' && this.member.role !== 'master' && this.#cluster.isEarly;
-    if (verdict.act === 'restart' || early || (stopped && this.#stopRequested)) {
+    if (verdict.act === 'restart' || early || this.#isUnwanted || (stopped && this.#stopRequested)) {
       const afterMs = verdict.act === 'restart' ? verdict.afterMs : this.#options.dice.between(50, 3_000);
       witness.tell(process.name, `${how}; starts again in ${Math.round(afterMs)} ms`);
       timeline.after(afterMs, () => this.#start());

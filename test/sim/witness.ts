@@ -1,5 +1,6 @@
 /** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
 import { isPaddletError } from '../../src/base/errors.ts';
+import type { Cancel } from '../../src/base/seams.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';
@@ -36,6 +37,7 @@ export class Witness implements StoreObserver {
   #timeline = 0;
   #oracles: readonly Oracle[] = [];
   readonly #trainers = new Set<string>();
+  readonly #onMoving = new Set<(seen: Answered) => void>();
   /** The latest life of each pserver that applied a push. */
   readonly #applying = new Map<string, number>();
 
@@ -99,6 +101,11 @@ export class Witness implements StoreObserver {
       const written = { process, key: op.put, value: op.value, before: before.get(op.put) };
       for (const oracle of this.#oracles) oracle.wrote?.(written);
     }
+    if (succeeded) return;
+    for (const op of then) {
+      if (!('put' in op)) continue;
+      for (const oracle of this.#oracles) oracle.refused?.({ process, key: op.put, value: op.value });
+    }
   }
 
   #wrote(process: SimulatedProcess, op: Exclude<Op, { readonly get: string }>): void {
@@ -130,7 +137,18 @@ export class Witness implements StoreObserver {
     else if (key.startsWith(keys.parting(0n).slice(0, -1))) this.count('parting snapshot');
   }
 
+  /** Calls it at the next message of a move, until the cancel. */
+  onceMoving(run: (seen: Answered) => void): Cancel {
+    this.#onMoving.add(run);
+    return () => void this.#onMoving.delete(run);
+  }
+
   answered(seen: Answered): void {
+    if (this.#onMoving.size > 0 && 'move' in seen.request) {
+      const runs = [...this.#onMoving];
+      this.#onMoving.clear();
+      for (const run of runs) run(seen);
+    }
     for (const oracle of this.#oracles) oracle.answered?.(seen);
     const { server, request, outcome } = seen;
     if (isPaddletError(outcome)) {

@@ -26,6 +26,7 @@ let fatal: AbortController;
 let leave: ShardService['leave'];
 /** One for each time that it was asked to leave. */
 let leaving: PromiseWithResolvers<boolean>[];
+let saving: PromiseWithResolvers<void> | undefined;
 let events: string[];
 let serving: ReturnType<typeof serveUntilStopped>;
 
@@ -43,6 +44,7 @@ beforeEach(() => {
     AbortController,
   ];
   leaving = [];
+  saving = undefined;
   events = [];
   leave = (signal) => {
     const left = Promise.withResolvers<boolean>();
@@ -67,7 +69,10 @@ const serve = async (): Promise<void> => {
     unitBytes: () => [{ unit: 1, bytes: 1_000 }],
     ...(leave === undefined ? {} : { leave }),
     freeze: () => void events.push('freezes'),
-    saveLast: async () => void events.push('saves'),
+    saveLast: async () => {
+      events.push('saves');
+      await saving?.promise;
+    },
     stopSaving: async () => {},
     saveParting: async () => void events.push('parts'),
   } as unknown as ShardService;
@@ -85,7 +90,15 @@ const serve = async (): Promise<void> => {
     record: { job: { training: { mode: 'async' } } },
   } as unknown as OwnedIndex;
   const view = { changed, desired: () => desired };
-  serving = serveUntilStopped({ owned, service, watch, view, fatal: fatal.signal, leaveLimitMs: LIMIT_MS });
+  serving = serveUntilStopped({
+    owned,
+    service,
+    watch,
+    view,
+    fatal: fatal.signal,
+    leaveLimitMs: LIMIT_MS,
+    folder: '/data',
+  });
   serving.catch(() => {});
   await process.clock.advance(0);
 };
@@ -109,7 +122,7 @@ describe('a pserver that the job does not want any more', () => {
     expect([status(), events]).toEqual(['draining', ['leaves']]);
     leaving[0]!.resolve(true);
     expect(await serving).toBe('left');
-    expect(status()).toBe('down');
+    expect(data.get(key())).toBeUndefined();
     expect(events).not.toContain('saves');
   });
 
@@ -124,6 +137,17 @@ describe('a pserver that the job does not want any more', () => {
     expect(await stateOf(serving)).toBe('open');
     leaving[1]!.resolve(true);
     expect(await serving).toBe('left');
+  });
+
+  it('saves what it cannot hand over, and has left even if it is wanted again by then, as it was not asked to stop', async () => {
+    leave = undefined;
+    saving = Promise.withResolvers();
+    await serve();
+    await want(INDEX);
+    await want(INDEX + 1);
+    saving.resolve();
+    expect(await serving).toBe('left');
+    expect(events).toEqual(['freezes', 'saves']);
   });
 
   it('stays when it is wanted again in the meantime, and leaves another time', async () => {

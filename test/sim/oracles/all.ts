@@ -3,6 +3,7 @@ import { conclusion } from './conclusion.ts';
 import { files } from './files.ts';
 import { leading } from './leading.ts';
 import { LedUnits } from './led-units.ts';
+import { moves } from './moves.ts';
 import type { Oracle, World } from './oracle.ts';
 import { ownership } from './ownership.ts';
 import { restores } from './restores.ts';
@@ -10,7 +11,7 @@ import { rounds } from './rounds.ts';
 
 export function allOracles(world: World): Oracle[] {
   const led = new LedUnits(world);
-  const common = [ownership, leading, restores, files, conclusion];
+  const common = [ownership, leading, moves, restores, files, conclusion];
   const ofMode = world.mode === 'async' ? [acknowledgedPushes] : [acknowledgedVersions, rounds];
   return [led, ...[...common, ...ofMode].map((make) => make(world, led))];
 }

@@ -25,6 +25,9 @@ export interface World {
   wasDamaged(index: number): boolean;
   /** True once the disk of that pserver was full, or its folder absent. */
   refusedWrites(index: number): boolean;
+  nowMs(): number;
+  /** Since when nothing goes wrong; infinite while something does. */
+  calmSinceMs(): number;
   count(what: string): void;
   violated(what: string): void;
 }
@@ -37,6 +40,9 @@ export interface Written {
   readonly before: KeyValue | undefined;
 }
 
+/** A put of a transaction that did nothing. */
+export type Refused = Pick<Written, 'process' | 'key' | 'value'>;
+
 export interface Answered {
   /** Who asked. */
   readonly client: SimulatedProcess;
@@ -48,6 +54,8 @@ export interface Answered {
 export interface Oracle {
   /** A transaction of the process put this key; the world has it already. */
   readonly wrote?: (written: Written) => void;
+  /** A transaction of the process was answered, and did not put this key. */
+  readonly refused?: (refused: Refused) => void;
   /** A request was answered, well or not; the answer is about to leave. */
   readonly answered?: (answered: Answered) => void;
   /** A process ended by itself, with this exit code. */
