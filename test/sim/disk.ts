@@ -91,7 +91,8 @@ export class ProcessDisk implements Disk {
   }
 
   makeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.makeFolder(path));
-  create = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(path, await disk.create(path)));
+  create = (path: string): Promise<DiskFile> =>
+    this.#at(path, async (disk) => this.#fileOf(path, await disk.create(path)));
   open = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(path, await disk.open(path)));
   rename = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.rename(from, to));
   syncFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.syncFolder(path), SYNC_MS);
