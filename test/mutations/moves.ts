@@ -421,8 +421,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a pserver that leaves takes no orphan',
     file: 'src/core/units/orphans.ts',
-    find: 'const staying = live.filter(({ leaving }) => !leaving);',
-    replace: 'const staying = live;',
+    find: '!leaving.has(index) && (index < desired',
+    replace: '(index < desired',
     tests: ['test/core/units/orphans.test.ts'],
   },
   {

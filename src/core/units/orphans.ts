@@ -39,14 +39,13 @@ export interface OrphansFor {
 export function orphansFor(me: number, view: OrphanView): OrphansFor {
   const { orphans, live, nowMs, boundMs } = view;
   if (orphans.length === 0) return { units: [], againAtMs: undefined };
-  const staying = live.filter(({ leaving }) => !leaving);
   const first = firstChoices(view);
-  const among = planOf(view, staying, () => undefined);
+  const among = planOf(view, live, () => undefined);
   const units: number[] = [];
   let againAtMs: number | undefined;
   for (const { unit, sinceMs } of orphans) {
     const wanted = first.get(unit);
-    const isThere = staying.some(({ index }) => index === wanted);
+    const isThere = live.some(({ index }) => index === wanted);
     const isLate = nowMs - sinceMs >= boundMs;
     if (!isThere && !isLate) againAtMs = Math.min(againAtMs ?? Number.POSITIVE_INFINITY, sinceMs + boundMs);
     else if ((isThere ? wanted : among.get(unit)) === me) units.push(unit);

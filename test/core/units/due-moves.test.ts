@@ -25,6 +25,8 @@ it('counts what is on its way as the target has it', () => {
   expect(left).toHaveLength(1);
   expect(left[0]!.unit).not.toBe(first!.unit);
   expect(dueMoves(viewOf({ moving: new Map([...moving, [left[0]!.unit, 1]]) }))).toEqual([]);
+  const others = [0, 1, 2, 3].filter((one) => one !== first!.unit && one !== left[0]!.unit);
+  expect(dueMoves(viewOf({ moving: new Map(others.map((one) => [one, 1])) }))).toEqual([]);
 });
 
 it.each<[string, Partial<MovesView>]>([

@@ -97,6 +97,16 @@ describe('a unit stays', () => {
     expect(source.moves.wait('update')).toBeUndefined();
   });
 
+  it('as soon as the store shows that the target is gone', async () => {
+    const target = await world.start([]);
+    target.be({ isCutOff: true });
+    await world.pass(2_000);
+    expect(source.outcomes).toEqual([]);
+    world.data.txn({ if: [], then: [{ delete: source.actor.context.keys.ps(target.index) }] });
+    await world.pass(100);
+    expect(source.outcomes).toEqual(['kept', 'kept']);
+  });
+
   it('when the target dies with the copy; then it goes to the next one', async () => {
     const target = await world.start([]);
     source.actor.troubled.hold();
