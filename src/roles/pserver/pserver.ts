@@ -101,7 +101,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const followed = { view: placed, records, recoveries, cuts, master, orphans };
       const start = { ...followed, folder, metrics, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
-      return await serveUntilStopped({ owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs });
+      const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
+      return await serveUntilStopped(serving);
     } catch (error) {
       return endOf(error, { watch, lease, fatal: fatal.signal });
     } finally {

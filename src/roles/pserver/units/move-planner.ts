@@ -1,6 +1,6 @@
 /**
- * Decides when this pserver hands over a unit, and to whom: what the plan says, once the cluster has been the same for a
- * while, so that pservers which come together are planned for together.
+ * Decides when this pserver hands over a unit, and to whom: what the plan says, once the cluster has been the same for
+ * a while, so that pservers which come together are planned for together.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
