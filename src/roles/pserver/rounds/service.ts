@@ -183,6 +183,7 @@ class RoundService implements ShardService {
   async stopSaving(): Promise<void> {
     this.#moves.close();
     this.#stopped.abort();
+    this.#state.endHolds();
     this.#current?.snapshots.abandon();
     await Promise.allSettled([this.#last, this.#isGoingBack ? undefined : this.#busy]);
     await this.#current?.saved();

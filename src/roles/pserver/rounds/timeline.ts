@@ -30,6 +30,8 @@ export class TimelineState {
   readonly serving: Serving;
   readonly #index: number;
   #isFrozen = false;
+  /** What ends each time without saves. */
+  readonly #holds = new Set<() => void>();
   /** The newest save; those before it have ended when it begins. */
   #saving: Promise<unknown> = Promise.resolve();
 
@@ -105,9 +107,19 @@ export class TimelineState {
   async withoutSaves(): Promise<() => void> {
     const before = this.#saving;
     const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      this.#holds.delete(end);
+      resolve();
+    };
+    this.#holds.add(end);
     this.#saving = before.then(() => promise);
     await before;
-    return resolve;
+    return end;
+  }
+
+  /** Of moves that are given up without an end, as this process ends. */
+  endHolds(): void {
+    for (const end of [...this.#holds]) end();
   }
 
   /** Resolves when no save is running. */

@@ -106,8 +106,8 @@ export class OutgoingMoves {
   }
 
   /**
-   * An update was applied just now, by the given units or all. To be awaited before it is answered; undefined: it may be
-   * answered at once.
+   * An update was applied just now, by the given units or all. To be awaited before it is answered; undefined: it may
+   * be answered at once.
    */
   applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
     if (this.#running.size === 0) return undefined;
