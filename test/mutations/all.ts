@@ -1,6 +1,7 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
 import { FILES } from './files.ts';
 import { MOVES } from './moves.ts';
+import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
@@ -13,6 +14,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...TASKS,
   ...ROUNDS,
   ...MOVES,
+  ...MOVING,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

@@ -1,4 +1,4 @@
-/** The registry of moves: units go where the plan says while they are updated, and stay where something is in the way. */
+/** The registry of moves: units go where the plan says while they are updated, and stay where something hinders. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { aStore, stateOf } from '../../master/tasks/service-rig.ts';
 import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
