@@ -7,7 +7,7 @@ import { loadJob } from '../job/load-job.ts';
 import { runMaster } from '../roles/master/master.ts';
 import { defaultChroot } from '../store/keys.ts';
 import { resultText } from './base/result-text.ts';
-import { RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { checkpointFolder, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
 import { startCommand } from './base/start-command.ts';
 import { cacheFlags, dataFlags, jobFlags, setFlags } from './base-command.ts';
 
@@ -35,7 +35,8 @@ done. Additional masters stand by and take over when the active one dies. Run it
     });
     const chroot = flags.chroot ?? defaultChroot(job.name);
     const shell = createShell(createClock());
-    const options = { job, dataDir, cacheDir: resolve(flags['cache-dir']), command: startCommand(), shell };
+    const folders = { cacheDir: resolve(flags['cache-dir']), checkpointDir: checkpointFolder(flags, job.name) };
+    const options = { job, dataDir, ...folders, command: startCommand(), shell };
     const end = await this.withRole('master', { flags, url: storeUrl(flags), chroot }, (context) =>
       runMaster(context, options),
     );

@@ -85,6 +85,10 @@ export class MovedCluster {
     for (const shard of shards) this.saltOf.set(shard, salt);
   }
 
+  ownerOf(shard: number): number {
+    return this.#placement.findIndex((shards) => shards.includes(shard));
+  }
+
   async files(): Promise<PublishedFile[]> {
     return publishedFiles(await this.published());
   }

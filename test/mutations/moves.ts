@@ -6,6 +6,7 @@ const TARGET = 'src/core/units/move-target.ts';
 const MESSAGES = 'src/core/units/move-messages.ts';
 const MODEL = ['test/core/units/move-model.test.ts'];
 const SOURCE_TESTS = ['test/core/units/move-source.test.ts'];
+const SYNC_TESTS = ['test/roles/pserver/rounds/moving.test.ts'];
 const TARGET_TESTS = ['test/core/units/move-target.test.ts'];
 
 export const MOVES: readonly Mutation[] = [
@@ -218,5 +219,76 @@ export const MOVES: readonly Mutation[] = [
     find: ' &&\n  isSameOwner(a.target, b.target);',
     replace: ';',
     tests: [...SOURCE_TESTS, ...TARGET_TESTS],
+  },
+  {
+    rule: 'in sync mode a copy of another timeline is refused',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: "if (piece.header.part === 'rounds') this.#checkTimeline(piece.header.timeline);",
+    replace: '',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a round of another timeline is not applied to a copy',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: '    this.#checkTimeline(timeline);\n    if (before',
+    replace: '    if (before',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'rounds are applied to a copy in their order',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: 'if (before.version !== round)',
+    replace: 'if (before.version > round)',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a round that was forwarded leaves the version before it readable',
+    file: 'src/roles/pserver/units/apply-round.ts',
+    find: '  const { old } = keepPreImage(of, parameters, own);\n  if (own.dense.length + own.sparse.length > 0) parameters.push(own.sparse, own.dense, actions);\n',
+    replace:
+      '  parameters.push(own.sparse, own.dense, actions);\n  const { old } = keepPreImage(of, parameters, own);\n',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a round that was forwarded has a place in the order of the shards',
+    file: 'src/roles/pserver/units/incoming-unit.ts',
+    find: '    for (const shard of shards) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);\n    this.#rounds!',
+    replace: '    this.#rounds!',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'rounds are forwarded for the units that have applied them',
+    file: 'src/roles/pserver/rounds/rounds.ts',
+    find: 'return moves.applied(made, group.units);',
+    replace: 'return moves.applied(made, this.gates.groups().flatMap(({ units }) => units));',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a version is read again when a unit was handed over while it was waited for',
+    file: 'src/roles/pserver/rounds/rounds.ts',
+    find: '    await this.#untilAnswerable();\n    checkHeld(this.#options);\n    // The version',
+    replace: '    checkHeld(this.#options);\n    // The version',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'no lane is taken while a unit is handed over',
+    file: 'src/roles/pserver/rounds/push-pull.ts',
+    find: 'serving.beforeUpdate() ?? roundsOf(serving).untilUpdatable()',
+    replace: 'serving.beforeUpdate()',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'the lane that completes a round is answered when the round was forwarded',
+    file: 'src/roles/pserver/rounds/push-pull.ts',
+    find: 'return answerAfter(serving, forwarded, () => reply);',
+    replace: 'return answerAfter(serving, forwarded && undefined, () => reply);',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'the file of a cut has no unit that was handed over before it was begun',
+    file: 'src/roles/pserver/rounds/cut-saves.ts',
+    find: 'numbers.filter((shard) => owned.has(shard))',
+    replace: 'numbers.filter((shard) => owned.has(shard) || owned.size > 0)',
+    tests: SYNC_TESTS,
   },
 ];

@@ -130,8 +130,8 @@ export const ROUNDS: readonly Mutation[] = [
   {
     rule: 'a cut is saved again for a unit that came after its file was begun',
     file: 'src/roles/pserver/rounds/cut-saves.ts',
-    find: 'this.#options.shards.numbers.every((shard) => newest.shards.has(shard))',
-    replace: 'newest.shards.size > 0',
+    find: 'this.#options.shards.numbers.every((shard) => saved?.has(shard))',
+    replace: '(saved?.size ?? 0) > 0',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
   },
   {
@@ -165,8 +165,8 @@ export const ROUNDS: readonly Mutation[] = [
   {
     rule: 'no lane is taken while the pserver leaves',
     file: 'src/roles/pserver/rounds/rounds.ts',
-    find: 'if (this.#options.isFrozen()) throw draining();\n    this.#take(',
-    replace: 'this.#take(',
+    find: 'if (this.#options.isFrozen()) throw draining();\n    const forwarded',
+    replace: 'const forwarded',
     schedules: { mode: 'sync' },
     tests: ['test/roles/pserver'],
   },
@@ -204,8 +204,8 @@ export const ROUNDS: readonly Mutation[] = [
   {
     rule: 'a cut is captured from the view of its round, not from live parameters',
     file: 'src/roles/pserver/rounds/cut-saves.ts',
-    find: 'const source = { parameters: view,',
-    replace: 'const source = { parameters: shards.parameters,',
+    find: 'return { parameters: view,',
+    replace: 'return { parameters: shards.parameters,',
     schedules: { mode: 'sync' },
     tests: ['test/roles/pserver/rounds/rounds.test.ts'],
   },

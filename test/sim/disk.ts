@@ -3,7 +3,7 @@
  * none.
  */
 import type { Disk, DiskFile, FileFacts } from '../../src/base/seams.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../simulated-disk.ts';
+import { createSimulatedDisk, DiskCrash, type SimulatedDisk } from '../simulated-disk.ts';
 import type { Dice } from './dice.ts';
 import { CHECKPOINTS_DIR, indexOfPath } from './paths.ts';
 import { never, type SimulatedProcess } from './process.ts';
@@ -91,8 +91,9 @@ export class ProcessDisk implements Disk {
   }
 
   makeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.makeFolder(path));
-  create = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(await disk.create(path)));
-  open = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(await disk.open(path)));
+  create = (path: string): Promise<DiskFile> =>
+    this.#at(path, async (disk) => this.#fileOf(path, await disk.create(path)));
+  open = (path: string): Promise<DiskFile> => this.#at(path, async (disk) => this.#fileOf(path, await disk.open(path)));
   rename = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.rename(from, to));
   syncFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.syncFolder(path), SYNC_MS);
   remove = (path: string): Promise<void> => this.#at(path, () => this.#machine.remove(path));
@@ -115,13 +116,24 @@ export class ProcessDisk implements Disk {
     return ((index === undefined ? undefined : this.#others(index)) ?? this.#machine).disk;
   }
 
-  #fileOf(file: DiskFile): DiskFile {
+  #fileOf(path: string, opened: DiskFile): DiskFile {
+    let file = opened;
+    // Of another machine, which crashed and is there again: storage that both share has its durable files still.
+    const reading = async <T>(run: () => Promise<T>): Promise<T> => {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof DiskCrash) || this.#diskOf(path) === this.#machine.disk) throw error;
+        file = await this.#diskOf(path).open(path);
+        return run();
+      }
+    };
     return {
       write: (bytes, offset) => this.#call(() => file.write(bytes, offset)),
-      read: (into, offset) => this.#call(() => file.read(into, offset)),
-      size: () => this.#call(() => file.size()),
+      read: (into, offset) => this.#call(() => reading(() => file.read(into, offset))),
+      size: () => this.#call(() => reading(() => file.size())),
       sync: () => this.#call(() => file.sync(), SYNC_MS),
-      close: () => this.#call(() => file.close()),
+      close: () => this.#call(() => reading(() => file.close())),
     };
   }
 

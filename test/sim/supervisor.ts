@@ -207,7 +207,7 @@ export class Supervisor {
     const cacheDir = '/cache';
     switch (this.member.role) {
       case 'master': {
-        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir });
+        const end = await runMaster(context, { job, dataDir: DATA_DIR, cacheDir, checkpointDir: CHECKPOINTS_DIR });
         if (end === undefined) return EXIT.interrupted;
         if ('failure' in end) throw end.failure;
         return EXIT.done;

@@ -9,10 +9,12 @@ import { keepClusterStatus } from './cluster-status.ts';
 import { finishJob } from './finish-job.ts';
 import { runHooks } from './hooks.ts';
 import type { DirectOptions, JobWork } from './job-work.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { measureModel } from './model-size.ts';
 import { type LaneTraining, openLaneTraining } from './rounds/training.ts';
 import { openSaves, type Saves } from './saves.ts';
 import { type MasterState, tellAll } from './state.ts';
+import { saveEach } from './tasks/save-each.ts';
 import { openTaskTraining, type TaskTraining } from './tasks/training.ts';
 import { followTrainers } from './trainers.ts';
 import type { EndedPass, TrainerEvent, TrainingOptions } from './training.ts';
@@ -54,6 +56,7 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
   let saves: Saves | undefined;
   const training = await openTraining(work, () => saves);
   cancels.push(training.close);
+  cancels.push(removeLeftovers({ ...work, folder: work.checkpointFolder, save: saverOf(work, training) }));
   saves = await openSavesOf(work, training);
   if (saves !== undefined) cancels.push(saves.cancel);
   // Those that ended while they were being opened.
@@ -80,6 +83,12 @@ async function openState(work: JobWork, cancels: Cancel[]): Promise<MasterState>
     clock: context.host.clock,
   };
   return shown.state;
+}
+
+/** Has the pservers that are placed now save: each by itself, or all of them one round. */
+function saverOf({ group }: JobWork, training: TaskTraining | LaneTraining): (signal: AbortSignal) => Promise<unknown> {
+  if (training.mode === 'sync') return (signal) => training.cuts.request(signal);
+  return (signal) => group.withPlacement('save', ({ pservers }) => saveEach(group, pservers), signal);
 }
 
 /** `saves()` hears of each pass, once they are open. */

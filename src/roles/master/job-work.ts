@@ -15,6 +15,7 @@ export interface DirectOptions {
   readonly context: RoleContext;
   readonly record: JobRecord;
   readonly data: JobData;
+  readonly checkpointFolder: string;
   readonly fence: Fence;
   /** By which pservers know this master. */
   readonly secret: string;

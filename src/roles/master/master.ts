@@ -34,6 +34,8 @@ export interface MasterOptions {
   readonly job: Job;
   readonly dataDir: string;
   readonly cacheDir: string;
+  /** Where checkpoints are when the job does not say. */
+  readonly checkpointDir: string;
   /** What resumes the job, for its status. */
   readonly command?: StartCommand;
   /** Runs the commands of a job that has any. */
@@ -142,7 +144,9 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   }
   try {
     const hooks = { shell: options.shell, folder: dataDir };
-    await directJob({ context, record, data, fence, secret, lease, stopSignal, info, hooks, show: acting.show });
+    const checkpointFolder = record.job.checkpoint.dir ?? options.checkpointDir;
+    const direct = { context, record, data, checkpointFolder, fence, secret, lease, stopSignal, info, hooks };
+    await directJob({ ...direct, show: acting.show });
   } catch (error) {
     if (watch.end() === undefined && isPaddletError(error) && endsJob(error)) {
       await failJob(context, fence, 'master', error);

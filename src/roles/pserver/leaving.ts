@@ -7,6 +7,7 @@ import { isPaddletError } from '../../base/errors.ts';
 import { abortAfter } from '../../cluster/abort.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
+import { leaveNothingBehind } from './files/leave-nothing.ts';
 import type { OwnedIndex } from './owned-index.ts';
 import type { LeavingService } from './shard-service.ts';
 import { keepUnitsTold } from './tell-units.ts';
@@ -43,6 +44,25 @@ export async function leaveUnwanted(
       if (!ending.aborted) log.info(`the job wants ${view.desired()} pservers: this one stays`);
       return false;
     }
+  } finally {
+    wantedAgain.release();
+  }
+}
+
+/**
+ * To be called when it leads nothing any more. False when `ending` aborts before nothing of it is needed, or when its
+ * index is wanted again. Throws `LeaseGone` when the index is another's by now.
+ */
+export async function leaveNothing(
+  { owned, service }: { readonly owned: OwnedIndex; readonly service: Pick<LeavingService, 'stopSaving'> },
+  view: Pick<PlacementView, 'changed' | 'desired'>,
+  folder: string,
+  ending: AbortSignal,
+): Promise<boolean> {
+  await service.stopSaving();
+  const wantedAgain = abortOnChange(view.changed, () => isWanted(owned, view), ending);
+  try {
+    return await leaveNothingBehind(owned, folder, AbortSignal.any([ending, wantedAgain.signal]));
   } finally {
     wantedAgain.release();
   }

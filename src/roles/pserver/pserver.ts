@@ -97,7 +97,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
-      return await serveUntilStopped({ owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs });
+      const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
+      return await serveUntilStopped(serving);
     } catch (error) {
       return endOf(error, { watch, lease, fatal: fatal.signal });
     } finally {

@@ -49,13 +49,13 @@ interface OwnedSet {
 const FORMER_STAMPS_KEPT = 64;
 
 export class OwnedShards {
-  readonly parameters: Parameters;
-  readonly ledgers: ShardLedgers;
+  #parameters: Parameters;
+  #ledgers: ShardLedgers;
   /** Under which the units are owned. */
   readonly heads: OwnedHeads;
   readonly #job: ShardedJob;
   /** Updates applied, by shard number. */
-  readonly #seqs: Float64Array;
+  #seqs: Float64Array;
   /** Updates applied to any shard. */
   #updates = 0;
   #set: OwnedSet;
@@ -66,17 +66,32 @@ export class OwnedShards {
     this.#job = job;
     this.heads = heads;
     this.#set = this.#workOut();
-    this.parameters = state.parameters;
-    this.ledgers = createShardLedgers(job.tasks, this.numbers, state.ledgers);
-    this.#seqs = new Float64Array(job.shards);
-    for (const [shard, seq] of state.seqs) this.#seqs[shard] = seq;
+    this.#parameters = state.parameters;
+    this.#ledgers = createShardLedgers(job.tasks, this.numbers, state.ledgers);
+    this.#seqs = seqsOf(state, job);
     for (const shard of this.numbers) this.#updates = Math.max(this.#updates, this.#seqs[shard]!);
     this.#comparable = [this.stamp.revision];
   }
 
-  /** The same shards under the same heads in another state, as when sync mode goes back to a cut. */
-  inState(state: ShardState): OwnedShards {
-    return new OwnedShards(this.#job, this.heads, state);
+  get parameters(): Parameters {
+    return this.#parameters;
+  }
+
+  get ledgers(): ShardLedgers {
+    return this.#ledgers;
+  }
+
+  /** The same shards under the same heads are in another state now, as when sync mode goes back to a cut. */
+  restate(state: ShardState): void {
+    assert(
+      this.numbers.every((shard) => state.parameters.hasShard(shard)),
+      'the state is one of all owned shards',
+    );
+    this.#parameters = state.parameters;
+    this.#ledgers = createShardLedgers(this.#job.tasks, this.numbers, state.ledgers);
+    this.#seqs = seqsOf(state, this.#job);
+    this.#updates = Math.max(0, ...this.numbers.map((shard) => this.#seqs[shard]!));
+    this.#comparable = [this.stamp.revision];
   }
 
   /**
@@ -224,6 +239,12 @@ export class OwnedShards {
     for (const shard of numbers) actions[shard] = owned;
     return actions;
   }
+}
+
+function seqsOf({ seqs }: ShardPositions, { shards }: ShardedJob): Float64Array {
+  const all = new Float64Array(shards);
+  for (const [shard, seq] of seqs) all[shard] = seq;
+  return all;
 }
 
 const ledUnits = (heads: OwnedHeads): LedUnit[] => [...heads.all()].map(({ unit, head: { led } }) => ({ unit, led }));

@@ -10,7 +10,7 @@ import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { parseHead, sameOwner } from '../../cluster/placement/heads.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
-import { isWanted, leaveUnwanted, leaveWithin } from './leaving.ts';
+import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
 import { canLeave, type ShardService } from './shard-service.ts';
@@ -25,6 +25,8 @@ export interface ServedUntilStopped {
   readonly fatal: AbortSignal;
   /** How long this process hands over its units when it is stopped alone. */
   readonly leaveLimitMs: number;
+  /** The job's checkpoint folder. */
+  readonly folder: string;
 }
 
 export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd> {
@@ -39,6 +41,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
     if (!isPaddletError(error, 'LeaseGone')) throw error;
     taken = error;
   }
+  if (role === 'left' && (await leaveNothing(by, by.view, by.folder, endingOf(by)))) return role;
   if (role !== undefined) {
     await announce(owned, 'down', [], lease.lost);
     return role;
@@ -75,7 +78,7 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
 async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefined> {
   const { owned, service, watch, view, fatal } = by;
   const { context, lease } = owned;
-  const ending = AbortSignal.any([watch.stopSignal, lease.lost, fatal]);
+  const ending = endingOf(by);
   while (!ending.aborted) {
     await serveWhileWanted(by, ending);
     if (ending.aborted) break;
@@ -87,6 +90,9 @@ async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefin
   if (!canLeave(service) || giveUp.aborted) return undefined;
   return (await leaveWithin({ owned, service }, by.leaveLimitMs, giveUp)) ? 'stopped' : undefined;
 }
+
+const endingOf = ({ owned, watch, fatal }: ServedUntilStopped): AbortSignal =>
+  AbortSignal.any([watch.stopSignal, owned.lease.lost, fatal]);
 
 async function serveWhileWanted({ owned, service, view }: ServedUntilStopped, ending: AbortSignal): Promise<void> {
   const unwanted = abortOnChange(view.changed, () => !isWanted(owned, view), ending);

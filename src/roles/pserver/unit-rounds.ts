@@ -1,5 +1,8 @@
-/** Sync mode: what a unit takes along to another pserver beside the state of its shards. */
+/** Sync mode: what a unit takes along to another pserver beside the state of its shards, and what goes after it. */
 import type { PassMetrics } from '../../core/pass-metrics.ts';
+import type { PushPosition } from '../../core/shard/ledger.ts';
+import type { MetricSums } from '../../model/model.ts';
+import type { RoundGradients } from '../../tensor/lane-fold.ts';
 
 interface OldBlocks {
   readonly parameter: number;
@@ -28,4 +31,27 @@ export interface UnitRounds {
   /** Undefined when the version before cannot be read any more. */
   readonly previous: OldValues | undefined;
   readonly metrics: readonly PassMetrics[];
+}
+
+/** On the timeline that the unit is on. */
+export interface TimedRounds extends UnitRounds {
+  readonly timeline: number;
+}
+
+/** A round that all shards of a unit have applied. */
+export interface ForwardedRound extends RoundGradients {
+  readonly type: 'round';
+  readonly timeline: number;
+  /** The unit is at the version above it now. */
+  readonly round: number;
+  /** In the order of their lanes. Lanes without a mini-batch are left out. */
+  readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
+}
+
+/** What is asked of the moves of units from this pserver (`units/moves.ts`). */
+export interface RoundMoves {
+  /** To be awaited right before a request is applied or answered, until it is undefined. */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined;
+  /** These units have applied a round just now. To be awaited before the lane that completed it is answered. */
+  applied(make: () => ForwardedRound, units: readonly number[]): Promise<void> | undefined;
 }

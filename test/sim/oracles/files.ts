@@ -1,7 +1,8 @@
 /** Published files stay as long as something names them, a cut is complete, and nothing grows without a limit. */
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
-import { type CheckpointEntry, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
 
 /** Beside the files that are kept: those of the cut and of the one before, the newest, one being written, a parting. */
@@ -18,12 +19,52 @@ export function files(world: World): Oracle {
     return found && (JSON.parse(found.value) as Cut);
   };
 
+  /** Files that were published or announced, by name. */
+  const known = new Map<string, Generation>();
+
+  const entries = (): { readonly index: number; readonly files: readonly Generation[] }[] =>
+    world.keyNames().flatMap((key) => {
+      if (!key.startsWith(keys.checkpointsPrefix) || key === keys.cut) return [];
+      const entry = JSON.parse(world.get(key)!.value) as CheckpointEntry;
+      return [{ index: Number(key.slice(keys.checkpointsPrefix.length)), files: generationsOf(entry) }];
+    });
+
+  const epochIn = ({ shards: coverage }: Generation, shard: number): number =>
+    (coverage && coveredShards(coverage)?.get(shard)?.epoch) ?? -1;
+
   function namedBy(index: number, uuid: string): string | undefined {
-    const found = world.get(keys.checkpoint(index));
-    const entry = found && (JSON.parse(found.value) as CheckpointEntry);
-    if (entry !== undefined && generationsOf(entry).some((one) => one.uuid === uuid)) return keys.checkpoint(index);
     const cut = cutNow();
-    return cut !== undefined && filesOfCut(cut).has(uuid) ? keys.cut : undefined;
+    if (cut !== undefined && filesOfCut(cut).has(uuid)) return keys.cut;
+    const resting = world.keyNames().find((key) => {
+      return key.startsWith(keys.headsPrefix) && (JSON.parse(world.get(key)!.value) as Head).rest?.uuid === uuid;
+    });
+    const mine = entries().find((entry) => entry.index === index);
+    const isNamed = mine?.files.some((file) => file.uuid === uuid) === true;
+    // One that leaves deletes its files before its key: others have newer copies of all that is in them.
+    return resting ?? (isNamed && !isReplaced(index, uuid) ? keys.checkpoint(index) : undefined);
+  }
+
+  function isReplaced(index: number, uuid: string): boolean {
+    const others = entries().flatMap((entry) => (entry.index === index ? [] : entry.files));
+    return (
+      lacking(known.get(uuid)!, (shard, epoch) => others.some((other) => epochIn(other, shard) > epoch)).length === 0
+    );
+  }
+
+  /** Shards of the file for which that does not hold. */
+  function lacking(file: Generation, holds: (shard: number, epoch: number) => boolean): number[] {
+    const covered = [...((file.shards && coveredShards(file.shards)) ?? [])];
+    return covered.flatMap(([shard, { epoch }]) => (holds(shard, epoch) ? [] : [shard]));
+  }
+
+  /** Whatever was published once: a copy that is as new, or newer, is published still. */
+  function checkNewest(index: number, uuid: string): void {
+    const file = known.get(uuid);
+    if (file === undefined) return;
+    const published = entries().flatMap(({ files }) => files.filter((one) => one.uuid !== uuid));
+    const lost = lacking(file, (shard, epoch) => published.some((other) => epochIn(other, shard) >= epoch));
+    if (lost.length > 0)
+      world.violated(`pserver ${index} removed ${uuid}, the newest copy of shards ${lost.join(' ')}`);
   }
 
   /** Those that the file has at that round, as its entry says. */
@@ -59,8 +100,12 @@ export function files(world: World): Oracle {
       const uuid = path.slice(path.lastIndexOf('/') + 1);
       const key = namedBy(index, uuid);
       if (key !== undefined) world.violated(`pserver ${index} removed ${uuid}, which ${key} names`);
+      checkNewest(index, uuid);
     },
     wrote({ process, key, value, before }) {
+      if (key.startsWith(keys.partingPrefix) || (key.startsWith(keys.checkpointsPrefix) && key !== keys.cut)) {
+        for (const file of generationsOf(JSON.parse(value) as CheckpointEntry)) known.set(file.uuid, file);
+      }
       if (key === keys.cut) checkCut(JSON.parse(value) as Cut, before && (JSON.parse(before.value) as Cut));
       else if (process.role === 'pserver' && key === keys.checkpoint(indexOf(process))) {
         checkSizes(indexOf(process), key, value);

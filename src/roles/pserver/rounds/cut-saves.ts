@@ -11,15 +11,15 @@ import { type RoundView, viewRound } from './round-view.ts';
 
 export interface CutSave {
   readonly round: number;
-  /** The shards that are in the file. */
-  readonly shards: ReadonlySet<number>;
+  /** The shards that are to be in the file. Those that have left by the time when its turn comes are not. */
+  readonly shards: () => ReadonlySet<number>;
   readonly file: Promise<CheckpointFile>;
 }
 
 export interface CutSavesOptions {
   readonly shards: OwnedShards;
-  /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
-  readonly save: (source: SnapshotSource) => Promise<CheckpointFile>;
+  /** Writes and publishes what `source` gives when its turn comes. */
+  readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
 }
 
 export class CutSaves {
@@ -38,7 +38,8 @@ export class CutSaves {
   /** The save of that round, if it is the newest one and has all shards that are owned now. */
   of(round: number): CutSave | undefined {
     const newest = this.#newest;
-    const isIt = newest?.round === round && this.#options.shards.numbers.every((shard) => newest.shards.has(shard));
+    const saved = newest?.shards();
+    const isIt = newest?.round === round && this.#options.shards.numbers.every((shard) => saved?.has(shard));
     return isIt ? newest : undefined;
   }
 
@@ -61,7 +62,7 @@ export class CutSaves {
     if (this.#planned.delete(round)) this.begin(round, metrics);
   }
 
-  /** Saves the shards as they are now, which is at that round. */
+  /** Saves the shards as they are now, which is at that round. A unit may be handed over before its turn comes. */
   begin(round: number, metrics: readonly PassMetrics[]): CutSave {
     const { shards, save } = this.#options;
     const { numbers } = shards;
@@ -69,11 +70,16 @@ export class CutSaves {
     this.#views.add(view);
     const moments = new Map(numbers.map((shard) => [shard, shards.momentOf(shard)]));
     const momentOf = (shard: number): ShardMoment => moments.get(shard)!;
-    const source = { parameters: view, shards: numbers, momentOf, rounds: { round, metrics } };
+    let saved: ReadonlySet<number> = new Set(numbers);
+    const source = (): SnapshotSource => {
+      const owned = new Set(shards.numbers);
+      saved = new Set(numbers.filter((shard) => owned.has(shard)));
+      return { parameters: view, shards: [...saved], momentOf, rounds: { round, metrics } };
+    };
     const file = save(source).finally(() => {
       this.#views.delete(view);
     });
-    const started = { round, shards: new Set(numbers), file };
+    const started: CutSave = { round, shards: () => saved, file };
     this.#newest = started;
     // The requests for this cut get the error; a failed save may be asked for again.
     file.catch(() => {

@@ -5,8 +5,8 @@
 import type { PassMetrics } from '../../../core/pass-metrics.ts';
 import type { GateGroup } from '../../../core/rounds/gates.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
+import type { PreImage } from '../pre-image.ts';
 import type { Lane } from './lanes.ts';
-import type { PreImage } from './pre-image.ts';
 
 export interface KeptRounds {
   /** By lane number: of the current round, with the parts of the group's shards. */

@@ -1,7 +1,7 @@
 /** Sync mode: what requests are checked for before the rounds answer them. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
-import { answerAfter, checkStamp, checkTask } from '../checks.ts';
+import { answerAfter, checkHeld, checkStamp, checkTask } from '../checks.ts';
 import { segmentBytes } from '../request-parts.ts';
 import type { Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
@@ -19,15 +19,21 @@ export function pullVersion(serving: Serving, request: Request<'pullVersion'>, s
 }
 
 export function pushLane(serving: Serving, request: Request<'pushLane'>): Reply | Promise<Reply> {
-  return answerAfter(serving, serving.beforeUpdate(), () => answerPushLane(serving, request));
+  const wait = serving.beforeUpdate() ?? roundsOf(serving).untilUpdatable();
+  if (wait === undefined) return answerPushLane(serving, request);
+  // What is true after one wait may not be after another.
+  return wait.then(() => {
+    checkHeld(serving);
+    return pushLane(serving, request);
+  });
 }
 
-function answerPushLane(serving: Serving, request: Request<'pushLane'>): Reply {
+function answerPushLane(serving: Serving, request: Request<'pushLane'>): Reply | Promise<Reply> {
   const { batch, placement } = request.header;
   if (batch !== undefined) checkTask(serving.job, batch.pass, batch.task);
   checkStamp(serving.shards, placement);
-  const reply = roundsOf(serving).pushLane(request);
+  const { reply, forwarded } = roundsOf(serving).pushLane(request);
   const isTaken = reply.header.type === 'pushLane' && reply.header.outcome === 'taken';
   serving.metrics.pushed(isTaken ? 'applied' : 'duplicate', isTaken ? segmentBytes(request) : 0);
-  return reply;
+  return answerAfter(serving, forwarded, () => reply);
 }

@@ -25,10 +25,11 @@ import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import { checkHeld, checkStamp } from '../checks.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
+import { keepPreImage, PreImage, withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { OldValues, UnitRounds } from '../unit-rounds.ts';
+import type { ForwardedRound, OldValues, RoundMoves, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import { CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
@@ -42,7 +43,6 @@ import {
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
-import { keepPreImage, PreImage, withOldValues } from './pre-image.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -59,10 +59,17 @@ export interface RoundsOptions {
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isHeld: () => boolean;
   readonly isFrozen: () => boolean;
-  /** Writes and publishes; called at the instant in which the shards are at the cut's round. */
-  readonly save: (source: SnapshotSource) => Promise<CheckpointFile>;
+  readonly moves: RoundMoves;
+  /** Writes and publishes what `source` gives when its turn comes. */
+  readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
   /** A round cannot be applied: the job has to fail. */
   readonly onFatal: (error: PaddletError) => void;
+}
+
+export interface LaneAnswer {
+  readonly reply: Reply;
+  /** To be awaited before the reply is sent: a unit is on the move, and too far behind. */
+  readonly forwarded: Promise<void> | undefined;
 }
 
 /** A cut that is announced but not reached in this time is declined; the master announces it again. */
@@ -93,10 +100,16 @@ export class Rounds {
     }
   }
 
+  /** To be awaited before a lane is taken, until it is undefined: a unit is being handed over. */
+  untilUpdatable(): Promise<void> | undefined {
+    return this.#options.moves.wait('update');
+  }
+
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
   async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
     const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
+    await this.#untilAnswerable();
     checkHeld(this.#options);
     // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
@@ -107,7 +120,7 @@ export class Rounds {
   /**
    * Throws `RoundAhead`, `StaleTimeline`, `Draining`, and `BadMessage` and others for a lane that cannot be applied.
    */
-  pushLane(request: Request<'pushLane'>): Reply {
+  pushLane(request: Request<'pushLane'>): LaneAnswer {
     const { gates } = this;
     const { header } = request;
     checkLaneNumber(header.lane, this.#options);
@@ -126,11 +139,12 @@ export class Rounds {
     if (kept !== undefined) checkSameLane(counts, kept, header);
     if (judged.verdict === 'duplicate') {
       this.#countDuplicate(header);
-      return { header: { type: 'pushLane', outcome: 'duplicate', version: gates.version() } };
+      const reply: Reply = { header: { type: 'pushLane', outcome: 'duplicate', version: gates.version() } };
+      return { reply, forwarded: undefined };
     }
     if (this.#options.isFrozen()) throw draining();
-    this.#take(request, judged.groups);
-    return { header: { type: 'pushLane', outcome: 'taken', version: gates.version() } };
+    const forwarded = this.#take(request, judged.groups);
+    return { reply: { header: { type: 'pushLane', outcome: 'taken', version: gates.version() } }, forwarded };
   }
 
   /** Which round this pserver is at, once all its units are above the one named or the time is over. */
@@ -142,6 +156,7 @@ export class Rounds {
       return above === undefined || gates.version() > above ? true : undefined;
     };
     await this.#until(isAbove, maxWaitMs, session);
+    await this.#untilAnswerable();
     checkHeld(this.#options);
     this.#checkUnits(header);
     return {
@@ -188,11 +203,12 @@ export class Rounds {
     return { received: this.#received, duplicate: this.#duplicate };
   }
 
-  /** What the unit takes along to another pserver. */
-  stateOf(unit: number): UnitRounds {
+  /** What the unit takes along to another pserver, or what of it is of these shards. */
+  stateOf(unit: number, shards = this.#shardsOf([unit])): TimedRounds {
     const { gate, kept } = this.gates.groupOf(unit);
-    const part = kept.previous.map((image) => image.partOf(this.#shardsOf([unit]))).find(({ isEmpty }) => !isEmpty);
+    const part = kept.previous.map((image) => image.partOf(shards)).find(({ isEmpty }) => !isEmpty);
     return {
+      timeline: gate.timeline,
       version: gate.version(),
       previous: gate.oldest() < gate.version() ? (part?.old ?? NO_VALUES) : undefined,
       metrics: kept.metrics,
@@ -233,7 +249,16 @@ export class Rounds {
     return there?.kept.lanes[lane];
   }
 
-  #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): void {
+  /** Until no unit is being handed over: its next primary may have answered something else already. */
+  async #untilAnswerable(): Promise<void> {
+    for (let wait = this.#answerable(); wait !== undefined; wait = this.#answerable()) await wait;
+  }
+
+  #answerable(): Promise<void> | undefined {
+    return this.#options.moves.wait('read');
+  }
+
+  #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): Promise<void> | undefined {
     const { lane } = request.header;
     const shardsOf = groups.map((group) => this.#onlyOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
@@ -247,13 +272,14 @@ export class Rounds {
     });
     failPoint('lane.taken');
     const complete = groups.filter(({ gate }) => gate.accepted(lane));
-    for (const group of complete) this.#applyRound(group);
+    const waits = complete.flatMap((group) => this.#applyRound(group) ?? []);
     if (complete.length > 0) this.#moved();
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
   }
 
-  #applyRound(group: UnitGroup): void {
+  #applyRound(group: UnitGroup): Promise<void> | undefined {
     try {
-      this.#apply(group);
+      return this.#apply(group);
     } catch (error) {
       if (isPaddletError(error)) this.#options.onFatal(error);
       throw error;
@@ -261,8 +287,8 @@ export class Rounds {
   }
 
   /** All of it or nothing: `Parameters.push` checks and reserves before it changes anything. */
-  #apply(group: UnitGroup): void {
-    const { spec, router, shards } = this.#options;
+  #apply(group: UnitGroup): Promise<void> | undefined {
+    const { spec, router, shards, moves } = this.#options;
     const { parameters, ledgers } = shards;
     const { gate, kept } = group;
     const only = this.#onlyOf(group);
@@ -280,7 +306,11 @@ export class Rounds {
     }
     shards.advance(only);
     kept.lanes.fill(undefined);
+    const round = gate.version();
     gate.advance();
+    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
+    const made = (): ForwardedRound => ({ type: 'round', timeline: gate.timeline, round, batches, ...gradients });
+    return moves.applied(made, group.units);
   }
 
   /** Units are at another version than before, or are others. */

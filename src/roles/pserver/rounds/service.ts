@@ -233,12 +233,11 @@ class RoundService implements ShardService {
       return;
     }
     failPoint('pserver.rounds-loaded');
-    const state = new TimelineState(
-      this.#options,
-      cut.timeline,
-      loaded,
-      old.shards.inState({ parameters: into, ...loaded }),
-    );
+    // What has left in the meantime.
+    const owned = new Set(old.shards.numbers);
+    for (const shard of into.shards()) if (!owned.has(shard)) into.dropShard(shard);
+    old.shards.restate({ parameters: into, ...loaded });
+    const state = new TimelineState(this.#options, cut.timeline, loaded, old.shards);
     if (this.#frozen.signal.aborted) state.freeze();
     this.#state = state;
     this.#isGoingBack = false;

@@ -11,6 +11,7 @@ import type { OwnedHead } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { RoundMoves } from '../unit-rounds.ts';
 import type { LoadedUnits } from './load.ts';
 import { Rounds } from './rounds.ts';
 
@@ -19,6 +20,8 @@ export interface TimelineOptions extends ShardServiceOptions {
   /** The mini-batch of each lane in each round. */
   readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
 }
+
+const NO_MOVES: RoundMoves = { wait: () => undefined, applied: () => undefined };
 
 export class TimelineState {
   readonly timeline: number;
@@ -55,13 +58,14 @@ export class TimelineState {
       ...{ clock: context.host.clock, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
+      moves: NO_MOVES,
       counts: {
         plan: pushPlanOf(record),
         batches: options.batches,
         onContradiction: (error) => failWholeJob(options, error),
       },
       router: createIdRouter({ shards: cluster.shards }),
-      save: (source) => this.#inTurn(() => this.snapshots.save(false, source)),
+      save: (source) => this.#inTurn(() => this.snapshots.save(false, source())),
       onFatal: (error) => failWholeJob(options, error),
     });
     this.serving = createServing({
@@ -95,6 +99,15 @@ export class TimelineState {
       await this.shards.heads.rest({ index: this.#index, uuid: file.uuid });
       return file;
     });
+  }
+
+  /** Resolves when no save is running. None begins until the given function is called. */
+  async withoutSaves(): Promise<() => void> {
+    const before = this.#saving;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#saving = before.then(() => promise);
+    await before;
+    return resolve;
   }
 
   /** Resolves when no save is running. */

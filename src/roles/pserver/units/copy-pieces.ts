@@ -40,13 +40,23 @@ export interface CopyPiece {
 export const pieceBytes = ({ segments }: CopyPiece): number =>
   segments.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
-/** The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. */
-export function copyShard(shards: OwnedShards, shard: number, spec: TrainedSpec, maxBytes: number): CopyPiece[] {
+/**
+ * The shard as it is now. A piece has at most `maxBytes`, but at least one row or one block. Never empty. `ofRounds`:
+ * in sync mode, what is kept of rounds for the shard.
+ */
+export function copyShard(
+  shards: OwnedShards,
+  shard: number,
+  spec: TrainedSpec,
+  maxBytes: number,
+  ofRounds: readonly CopyPiece[] = [],
+): CopyPiece[] {
   const { parameters } = shards;
   const { seq, ledger } = shards.momentOf(shard);
   return [
     ...spec.sparse.flatMap((_, table) => rowPieces(table, parameters.exportRows(shard, table), maxBytes)),
     ...parameters.exportBlocks(shard).map(blockPiece),
+    ...ofRounds,
     ...slices(ledger.byteLength, maxBytes).map(([from, to]): CopyPiece => {
       return { header: { part: 'ledger', seq }, segments: [ledger.subarray(from, to)] };
     }),

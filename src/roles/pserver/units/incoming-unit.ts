@@ -5,14 +5,16 @@
 import { unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import { addPassMetrics } from '../../../core/pass-metrics.ts';
 import type { PushPosition } from '../../../core/shard/ledger.ts';
 import { createShardLedgers, type ShardLedgers } from '../../../core/shard/ledgers.ts';
-import type { MetricSums } from '../../../model/model.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { hasLearningRate, type TrainedSpec } from '../../../tensor/optimizer.ts';
 import { type DensePart, type Parameters, SHARD_ACTION, type SparsePart } from '../../../tensor/parameters.ts';
 import type { ShardPositions } from '../shards.ts';
+import type { ForwardedRound, TimedRounds } from '../unit-rounds.ts';
+import { applyRound } from './apply-round.ts';
 import { type CopyPiece, putPiece } from './copy-pieces.ts';
+import { IncomingRounds } from './rounds-pieces.ts';
 
 /** An update that the source has applied, for those who follow it. */
 export type ForwardedUpdate =
@@ -32,16 +34,6 @@ export type ForwardedUpdate =
     }
   | ForwardedRound;
 
-/** Sync mode: a round that all shards of the unit have applied. */
-export interface ForwardedRound extends RoundGradients {
-  readonly type: 'round';
-  readonly timeline: number;
-  /** The unit is at the version above it now. */
-  readonly round: number;
-  /** In the order of their lanes. Lanes without a mini-batch are left out. */
-  readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
-}
-
 export interface IncomingUnitOptions {
   /** Where the copy goes; the shards of the unit are not present there. */
   readonly parameters: Parameters;
@@ -49,6 +41,8 @@ export interface IncomingUnitOptions {
   /** Shards of the job, and tasks of a pass. */
   readonly shards: number;
   readonly tasks: number;
+  /** In sync mode: the timeline of this pserver; undefined while it goes back to a cut. */
+  readonly timeline?: (() => number | undefined) | undefined;
 }
 
 export class IncomingUnit {
@@ -58,12 +52,15 @@ export class IncomingUnit {
   readonly #seqs = new Map<number, number>();
   /** In memory, complete or not. */
   readonly #present = new Set<number>();
+  /** In sync mode. */
+  readonly #rounds: IncomingRounds | undefined;
   /** Of the shard that is coming, once there is something of its ledger. */
   #coming: { readonly seq: number; readonly ledger: Uint8Array[] } | undefined;
 
   constructor(options: IncomingUnitOptions) {
     this.#options = options;
     this.#ledgers = createShardLedgers(options.tasks, [], new Map());
+    this.#rounds = options.timeline && new IncomingRounds(options.spec);
   }
 
   /**
@@ -77,13 +74,17 @@ export class IncomingUnit {
       this.#present.add(shard);
       this.#coming = undefined;
     }
-    if (piece.header.part === 'ledger') this.#putLedger(piece, piece.header.seq);
+    const { header } = piece;
+    if (header.part === 'ledger') this.#putLedger(piece, header.seq);
+    else if (header.part === 'rounds' || header.part === 'oldRows' || header.part === 'oldBlocks')
+      this.#putRounds(piece);
     else putPiece(parameters, shard, spec, piece);
     if (isLast) this.#complete(shard);
   }
 
   /** To these shards, all of them complete. Throws when it does not fit the copy, which is then to be discarded. */
   apply(shards: readonly number[], update: ForwardedUpdate): void {
+    if (this.#rounds !== undefined && update.type !== 'round') throw unfit(`a ${update.type} comes in sync mode`);
     switch (update.type) {
       case 'push':
         this.#push(
@@ -95,7 +96,8 @@ export class IncomingUnit {
         for (const { pass, task, records } of update.tasks) this.#close(pass, task, records);
         break;
       case 'round':
-        throw unfit('a round comes to a job that has none');
+        this.#round(shards, update);
+        break;
       default:
         unreachable(update);
     }
@@ -107,10 +109,27 @@ export class IncomingUnit {
     return { ledgers: new Map(ledgers), seqs: new Map(this.#seqs) };
   }
 
+  /** In sync mode: where the unit is in the rounds, and on which timeline. */
+  rounds(): TimedRounds | undefined {
+    return this.#rounds?.state();
+  }
+
   /** Frees the memory. */
   discard(): void {
     for (const shard of this.#present) this.#options.parameters.dropShard(shard);
     this.#present.clear();
+  }
+
+  /** What is of another timeline is of no use here, and what is here of none there. */
+  #putRounds(piece: CopyPiece): void {
+    if (this.#rounds === undefined) throw unfit('a copy of a job in async mode says where it is in the rounds');
+    if (piece.header.part === 'rounds') this.#checkTimeline(piece.header.timeline);
+    this.#rounds.put(piece);
+  }
+
+  #checkTimeline(timeline: number): void {
+    const here = this.#options.timeline?.();
+    if (timeline !== here) throw unfit(`the unit is on timeline ${timeline}, and this pserver on ${here ?? 'none'}`);
   }
 
   #putLedger({ segments }: CopyPiece, seq: number): void {
@@ -123,6 +142,7 @@ export class IncomingUnit {
 
   #complete(shard: number): void {
     if (this.#coming === undefined) throw unfit(`the copy of shard ${shard} has no ledger`);
+    if (this.#rounds !== undefined && this.#rounds.state() === undefined) throw unfit(`shard ${shard} is in no round`);
     const { seq, ledger } = this.#coming;
     this.#ledgers.add([shard], new Map([[shard, Buffer.concat(ledger)]]));
     this.#seqs.set(shard, seq);
@@ -143,6 +163,24 @@ export class IncomingUnit {
     parameters.push(sparse, dense, actions, rateScale);
     this.#ledgers.advance(push);
     for (const shard of applying) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+  }
+
+  /** Exactly what the source did, so that the bits are the same. */
+  #round(shards: readonly number[], update: ForwardedRound): void {
+    const { timeline, round, batches } = update;
+    const before = this.#rounds?.state();
+    if (before === undefined) throw unfit('a round comes in async mode, or before any shard');
+    this.#checkTimeline(timeline);
+    if (before.version !== round) throw unfit(`round ${round} comes to a unit at version ${before.version}`);
+    let { metrics } = before;
+    for (const { position, metrics: added } of batches) {
+      this.#checkWanted(shards, position);
+      this.#ledgers.advance(position);
+      metrics = addPassMetrics(metrics, position.pass, added);
+    }
+    const previous = applyRound({ ...this.#options, applying: shards }, update);
+    for (const shard of shards) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+    this.#rounds!.applied({ timeline, version: round + 1, previous, metrics });
   }
 
   #hasRate(): boolean {

@@ -5,13 +5,8 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { blockCount, blockLength } from '../../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
-import type { OldValues, UnitRounds } from '../unit-rounds.ts';
+import type { OldValues, TimedRounds } from '../unit-rounds.ts';
 import type { CopyPiece } from './copy-pieces.ts';
-
-/** On the timeline that the unit is on. */
-export interface TimedRounds extends UnitRounds {
-  readonly timeline: number;
-}
 
 type OldRows = OldValues['sparse'][number];
 type OldBlocks = OldValues['dense'][number];

@@ -1,6 +1,7 @@
 /** Rounds of one pserver or of several, with what trainers push to them, for tests in which units move. */
 import { expect } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
+import { shardsOfUnits } from '../../../../src/core/units/units.ts';
 import { blockLength, blockShards } from '../../../../src/tensor/blocks.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
@@ -35,11 +36,12 @@ export class PlayedPserver {
   readonly parameters: Parameters;
   readonly #rounds: PlayedRounds;
 
-  constructor(optimizer: OptimizerSpec, rounds: PlayedRounds, held: readonly number[] = ALL) {
+  constructor(optimizer: OptimizerSpec, rounds: PlayedRounds, held: readonly number[] = ALL, units = SHARDS) {
     this.#rounds = rounds;
-    this.parameters = makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present: [...held] });
+    const present = shardsOfUnits(held, { shards: SHARDS, units });
+    this.parameters = makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present });
     const { parameters } = this;
-    this.rig = new RoundsRig({ spec: ROUND_SPEC, parameters, held, shards: SHARDS, lanes: LANES, tasks: LANES });
+    this.rig = new RoundsRig({ spec: ROUND_SPEC, parameters, held, shards: SHARDS, units, lanes: LANES, tasks: LANES });
   }
 
   get rounds() {

@@ -3,12 +3,14 @@ import type { CheckpointFile } from '../../../../src/checkpoint/file/write-durab
 import type { LaneBatch } from '../../../../src/core/rounds/plan.ts';
 import type { ShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import { createPushPlan } from '../../../../src/core/shard/push-plan.ts';
+import { shardsOfUnits } from '../../../../src/core/units/units.ts';
 import type { MetricSums } from '../../../../src/model/model.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
 import { Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
+import type { RoundMoves } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
@@ -34,8 +36,11 @@ function request<H>(header: H, segments: readonly Uint8Array[] = []): Received<H
 export interface RigOptions {
   readonly spec: ParameterSpec;
   readonly parameters: Parameters;
+  /** Units. */
   readonly held: readonly number[];
   readonly shards: number;
+  /** As many as there are shards unless given. */
+  readonly units?: number;
   readonly lanes: number;
   readonly tasks: number;
   readonly version?: number;
@@ -49,16 +54,21 @@ export class RoundsRig {
   readonly failures: unknown[] = [];
   /** What was to be saved, and how it ends. */
   readonly saves: { readonly source: SnapshotSource; readonly end: PromiseWithResolvers<CheckpointFile> }[] = [];
+  /** None, unless a test puts some here. */
+  moves: RoundMoves = { wait: () => undefined, applied: () => undefined };
+  /** Saves wait for their turn. */
+  holdsSaves = false;
+  #held: (() => void)[] = [];
   isHeld = true;
   isFrozen = false;
   #planned: LaneBatch | undefined;
   #close: (() => void)[] = [];
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
-  constructor({ spec, parameters, held, shards, lanes, tasks, version = 0 }: RigOptions) {
+  constructor({ spec, parameters, held, shards, units = shards, lanes, tasks, version = 0 }: RigOptions) {
     const heads = firstHeads(held);
-    const seqs = new Map(held.map((shard) => [shard, version]));
-    const owned = new OwnedShards({ spec, shards, units: shards, tasks }, heads, {
+    const seqs = new Map(shardsOfUnits(held, { shards, units }).map((shard) => [shard, version]));
+    const owned = new OwnedShards({ spec, shards, units, tasks }, heads, {
       parameters,
       ledgers: new Map(),
       seqs,
@@ -67,7 +77,7 @@ export class RoundsRig {
     this.ledger = owned.ledgers;
     this.rounds = new Rounds({
       clock: this.clock,
-      ...{ timeline: 0, lanes, spec, shards: owned, grouping: { shards, units: shards } },
+      ...{ timeline: 0, lanes, spec, shards: owned, grouping: { shards, units } },
       loaded: new Map(held.map((unit) => [unit, { round: version, metrics: [] }])),
       counts: {
         // What a test pushes is as it was planned; counts have tests of their own.
@@ -76,11 +86,17 @@ export class RoundsRig {
         onContradiction: (error) => void this.failures.push(error),
       },
       router: createIdRouter({ shards }),
+      moves: {
+        wait: (kind) => this.moves.wait(kind),
+        applied: (make, units) => this.moves.applied(make, units),
+      },
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,
       save: (source) => {
         const end = Promise.withResolvers<CheckpointFile>();
-        this.saves.push({ source, end });
+        const begin = (): void => void this.saves.push({ source: source(), end });
+        if (this.holdsSaves) this.#held.push(begin);
+        else begin();
         return end.promise;
       },
       onFatal: (error) => void this.failures.push(error),
@@ -92,6 +108,10 @@ export class RoundsRig {
     return () => {
       this.#close = this.#close.filter((other) => other !== fire);
     };
+  }
+
+  releaseSaves(): void {
+    for (const begin of this.#held.splice(0)) begin();
   }
 
   closeSession(): void {
@@ -110,7 +130,7 @@ export class RoundsRig {
       ...sparse.flatMap(({ ids, gradients }) => [ids, gradients]),
     ];
     this.#planned = header.batch && { ...header.batch, from: 0, to: records };
-    const reply = this.rounds.pushLane(request(whole, segments)).header;
+    const reply = this.rounds.pushLane(request(whole, segments)).reply.header;
     if (reply.type !== 'pushLane') throw new Error(`answered with ${reply.type}`);
     return reply.outcome;
   }

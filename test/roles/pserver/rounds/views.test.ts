@@ -3,8 +3,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { keepPreImage, withOldValues } from '../../../../src/roles/pserver/pre-image.ts';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
-import { keepPreImage, withOldValues } from '../../../../src/roles/pserver/rounds/pre-image.ts';
 import { type RoundView, viewRound } from '../../../../src/roles/pserver/rounds/round-view.ts';
 import { blockShards } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';

@@ -2,12 +2,12 @@
  * The version before the current one, readable beside it: what a round changed, as it was before (DESIGN §6). Each
  * group of units has its own, and a unit that goes to another pserver takes its part along.
  */
-import { blockLength } from '../../../tensor/blocks.ts';
-import type { RoundGradients } from '../../../tensor/lane-fold.ts';
-import type { Parameters } from '../../../tensor/parameters.ts';
-import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
-import type { ValueSource } from '../request-parts.ts';
-import type { OldValues } from '../unit-rounds.ts';
+import { blockLength } from '../../tensor/blocks.ts';
+import type { RoundGradients } from '../../tensor/lane-fold.ts';
+import type { Parameters } from '../../tensor/parameters.ts';
+import { partsOfShards, type ShardParts } from '../../tensor/shard-parts.ts';
+import type { ValueSource } from './request-parts.ts';
+import type { OldValues } from './unit-rounds.ts';
 
 export class PreImage {
   readonly old: OldValues;

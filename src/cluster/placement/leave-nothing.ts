@@ -1,0 +1,131 @@
+/**
+ * Deletes what is left of a pserver that the job does not want any more: its files, and the keys of its index. Its
+ * files go first, so that the keys tell what is left when the process dies in between.
+ */
+import { LIMITS } from '../../base/limits.ts';
+import { checkpointPath } from '../../checkpoint/file/paths.ts';
+import { parseCut } from '../../checkpoint/registry/cut.ts';
+import { readEntries } from '../../checkpoint/registry/discover.ts';
+import { type Need, needOf } from '../../checkpoint/registry/needed.ts';
+import { type PublishedFile, publishedFiles } from '../../checkpoint/registry/newest.ts';
+import { type Parting, parsePartings } from '../../checkpoint/registry/partings.ts';
+import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { Compare } from '../../store/store.ts';
+import type { RoleContext } from '../context.ts';
+import { retryStore } from '../ownership.ts';
+import { parseHead } from './heads.ts';
+
+export interface LeaveNothing {
+  readonly context: RoleContext;
+  /** Of the actor's claim. */
+  readonly fence: Fence;
+  /** What must hold beside that for the keys to be deleted. */
+  readonly also?: readonly Compare[];
+  readonly index: number;
+  /** The job's checkpoint folder. */
+  readonly folder: string;
+  /** Ends waiting for the store. */
+  readonly signal?: AbortSignal;
+}
+
+/** Why something of the pserver must stay. */
+export type Left =
+  | Need
+  /** It is the primary of units. */
+  | { readonly type: 'leads'; readonly units: readonly number[] }
+  /** A file could not be deleted, or something changed at the same time: to be tried again. */
+  | { readonly type: 'again'; readonly why: string };
+
+/**
+ * Undefined when nothing is left. The pserver must have handed over its units and take no others. Throws `LeaseGone`
+ * when the actor's claim is another's by now.
+ */
+export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> {
+  const { context, index } = by;
+  const read = await readLeft(by);
+  if (read.units.length > 0) return { type: 'leads', units: read.units };
+  const need = needOf(index, read);
+  if (need !== undefined) return need;
+  if (!(await isUnchanged(by, read))) return CHANGED;
+  const mine = [...read.files, ...read.partings].filter((file) => file.index === index);
+  const undeleted = await deleteFiles(by, mine);
+  if (undeleted !== undefined) return { type: 'again', why: undeleted };
+  if (!(await deleteKeys(by, read))) return CHANGED;
+  context.host.log.info(`nothing is left of pserver ${index}`, { files: mine.length });
+  return undefined;
+}
+
+const CHANGED: Left = { type: 'again', why: 'the keys changed at the same time' };
+
+async function readLeft({ context, index, signal }: LeaveNothing) {
+  const { store, keys } = context;
+  const range = async (prefix: string) => (await retryStore(context, () => store.range({ prefix }), signal)).entries;
+  const heads = await range(keys.headsPrefix);
+  const led = heads.map(({ key, value }) => ({
+    unit: Number(key.slice(keys.headsPrefix.length)),
+    head: parseHead(key, value),
+  }));
+  const partings = parsePartings(keys.partingPrefix, await range(keys.partingPrefix));
+  const entries = await range(keys.checkpointsPrefix);
+  const found = (key: string) => entries.find((entry) => entry.key === key);
+  const { cut, modRevision } = parseCut(keys.cut, found(keys.cut));
+  return {
+    units: led.filter(({ head }) => head.primary.index === index).map(({ unit }) => unit),
+    resting: new Set(led.flatMap(({ head }) => head.rest?.uuid ?? [])),
+    files: publishedFiles(readEntries(keys.checkpointsPrefix, entries).published),
+    partings,
+    cut,
+    cutRevision: modRevision,
+    entryRevision: found(keys.checkpoint(index))?.modRevision ?? 0n,
+  };
+}
+
+/** Why one could not be deleted. Those that are not in the folder may be on the disk of another machine. */
+async function deleteFiles(
+  { context, folder, index }: LeaveNothing,
+  files: readonly PublishedFile[],
+): Promise<string | undefined> {
+  for (const { generation } of files) {
+    const path = checkpointPath({ folder, index }, generation.uuid);
+    try {
+      await context.host.disk.remove(path);
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error)) throw error;
+      return `${path} could not be deleted: ${error.message}`;
+    }
+  }
+  return undefined;
+}
+
+interface Read {
+  readonly partings: readonly Parting[];
+  readonly entryRevision: bigint;
+  readonly cutRevision: bigint;
+}
+
+function unchanged({ context, index, also = [] }: LeaveNothing, { entryRevision, cutRevision }: Read): Compare[] {
+  const { keys } = context;
+  return [
+    ...also,
+    { key: keys.checkpoint(index), modRevision: entryRevision },
+    { key: keys.cut, modRevision: cutRevision },
+  ];
+}
+
+/** No owner of the index has come since, and the actor has its claim still. */
+async function isUnchanged(by: LeaveNothing, read: Read): Promise<boolean> {
+  const { context, fence, index, signal } = by;
+  const { store, keys } = context;
+  const txn = { if: unchanged(by, read), then: [{ get: keys.checkpoint(index) }] };
+  return (await retryStore(context, () => fencedTxn(store, fence, txn), signal)).succeeded;
+}
+
+async function deleteKeys(by: LeaveNothing, read: Read): Promise<boolean> {
+  const { context, fence, index, signal } = by;
+  const { store, keys } = context;
+  const mine = read.partings.filter((parting) => parting.index === index).map(({ key }) => key);
+  const deleted = [...mine, keys.pserver(index), keys.checkpoint(index)].slice(-LIMITS.storeTxnOps / 2);
+  const txn = { if: unchanged(by, read), then: deleted.map((key) => ({ delete: key })) };
+  const { succeeded } = await retryStore(context, () => fencedTxn(store, fence, txn), signal);
+  return succeeded && deleted.length === mine.length + 2;
+}

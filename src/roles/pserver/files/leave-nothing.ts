@@ -1,0 +1,76 @@
+/**
+ * A pserver that the job does not want any more has handed over its units. It stays until the others have saved what
+ * only its files have, and then deletes its files and the keys of its index. If it dies before, the master does that.
+ */
+import { isPaddletError } from '../../../base/errors.ts';
+import type { Cancel } from '../../../base/seams.ts';
+import { needText } from '../../../checkpoint/registry/needed.ts';
+import { type Left, leaveNothing } from '../../../cluster/placement/leave-nothing.ts';
+import { createSignal, type Signal, untilOrLate } from '../../../cluster/waiting.ts';
+import { follow } from '../../../store/follow.ts';
+import type { OwnedIndex } from '../owned-index.ts';
+
+/** What others publish and decide is followed; this is for files that the disk did not delete. */
+const LOOK_AGAIN_MS = 2_000;
+
+/**
+ * To be called when this pserver leads no unit and takes none. False when the signal aborts before: then the master
+ * does the rest. Throws `LeaseGone` when the index is another's by now.
+ */
+export async function leaveNothingBehind(
+  { context, fence, index }: Pick<OwnedIndex, 'context' | 'fence' | 'index'>,
+  folder: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { clock, log } = context.host;
+  const { changed, version, cancel } = followFiles(context);
+  let told = '';
+  try {
+    for (;;) {
+      const seen = version();
+      const left = await leaveNothing({ context, fence, index, folder, signal });
+      if (left === undefined) return true;
+      const why = leftText(left);
+      if (why !== told) log.info(`staying until nothing of this pserver is needed: ${why}`);
+      told = why;
+      await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs: LOOK_AGAIN_MS, signal });
+    }
+  } catch (error) {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+    return false;
+  } finally {
+    cancel();
+  }
+}
+
+function leftText(left: Left): string {
+  if (left.type === 'leads') return `it leads units ${left.units.join(', ')}`;
+  return left.type === 'again' ? left.why : needText(left);
+}
+
+interface Followed {
+  readonly changed: Signal;
+  readonly version: () => number;
+  readonly cancel: Cancel;
+}
+
+function followFiles({ store, keys, host }: OwnedIndex['context']): Followed {
+  const changed = createSignal();
+  let version = 0;
+  const onChange = (): void => {
+    version += 1;
+    changed.notify();
+  };
+  const onEnd = (error: Error): void => host.log.error(`watching ${keys.chroot}: ${error.message}`);
+  const handlers = { onSnapshot: onChange, onEvents: onChange, onEnd };
+  const cancels = [keys.checkpointsPrefix, keys.headsPrefix].map((prefix) =>
+    follow(store, prefix, handlers, host.clock),
+  );
+  return {
+    changed,
+    version: () => version,
+    cancel: () => {
+      for (const cancel of cancels) cancel();
+    },
+  };
+}

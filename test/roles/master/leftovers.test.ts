@@ -1,0 +1,187 @@
+/** What a pserver leaves that the job does not want any more. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RoleContext } from '../../../src/cluster/context.ts';
+import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
+import { removeLeftovers } from '../../../src/roles/master/leftovers.ts';
+import { leaveNothingBehind } from '../../../src/roles/pserver/files/leave-nothing.ts';
+import type { Fence } from '../../../src/store/fence.ts';
+import { FOLDER } from '../../checkpoint/cluster-fixture.ts';
+import { JOB, keys, MovedCluster, STAGES } from '../../checkpoint/moved-cluster.ts';
+import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { put, RecordingLog } from '../../store/support.ts';
+
+let disk: SimulatedDisk;
+let cluster: MovedCluster;
+let log: RecordingLog;
+let context: RoleContext;
+let cancels: (() => void)[];
+let ends: unknown[];
+let saves: number;
+
+beforeEach(async () => {
+  disk = createSimulatedDisk();
+  cluster = new MovedCluster(disk);
+  log = new RecordingLog();
+  const host = { disk, clock: cluster.clock, log };
+  context = { host, store: cluster.store, keys, stop: new AbortController().signal } as unknown as RoleContext;
+  [cancels, ends, saves] = [[], [], 0];
+  // Pserver 3 has handed over its units, and its files have the newest copies of them.
+  await STAGES['4 → 3, and none has saved since the last one left']!(cluster);
+  await put(cluster.store, keys.psDesired, '3');
+  await put(cluster.store, keys.pserver(3), JSON.stringify(recordOf(3)));
+  for (let unit = 0; unit < JOB.shards; unit++) await lead(unit, cluster.ownerOf(unit));
+});
+afterEach(() => {
+  for (const cancel of cancels) cancel();
+  expect(ends).toEqual([]);
+});
+
+const recordOf = (id: number) => ({ id, instance: 'here 1:1', status: 'down', start_time: 1, sync: false, units: [] });
+
+async function lead(unit: number, index: number, rest?: { index: number; uuid: string }): Promise<void> {
+  const owner = { index, token: (await fenceOf(index)).token.toString() };
+  const head = { epoch: 3, led: 3, primary: owner, inSync: [owner], ...(rest && { rest }) };
+  await put(cluster.store, keys.head(unit), JSON.stringify(head));
+}
+
+async function fenceOf(index: number): Promise<Fence> {
+  const key = keys.ps(index);
+  return { key, token: (await cluster.store.get(key))!.createRevision };
+}
+
+const die = (index: number) => cluster.store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
+
+async function start(save: () => Promise<unknown>): Promise<void> {
+  await put(cluster.store, keys.masterLock, 'a master');
+  const fence = { key: keys.masterLock, token: (await cluster.store.get(keys.masterLock))!.createRevision };
+  const onFatal = (error: unknown): void => void ends.push(error);
+  const view = followPlacement(context, { shards: JOB.shards, units: JOB.shards }, onFatal);
+  const counted = (): Promise<unknown> => {
+    saves += 1;
+    return save();
+  };
+  cancels.push(view.cancel, removeLeftovers({ context, fence, view, folder: FOLDER, save: counted, onFatal }));
+  await cluster.clock.advance(0);
+}
+
+const saveAll = async (): Promise<void> => {
+  for (const index of [0, 1, 2]) await cluster.save(index);
+};
+const pass = () => cluster.clock.advance(10_000);
+
+async function left(): Promise<{ keys: string[]; files: number }> {
+  const found = await Promise.all([keys.checkpoint(3), keys.pserver(3)].map((key) => cluster.store.get(key)));
+  const names = found.flatMap((entry) => (entry === undefined ? [] : [entry.key]));
+  return { keys: names, files: (await disk.list(`${FOLDER}/3`)).length };
+}
+
+const ALL = { keys: [keys.checkpoint(3), keys.pserver(3)], files: 1 };
+const NOTHING = { keys: [], files: 0 };
+
+describe('the master', () => {
+  it('has the others save what only the files of a dead pserver have, and then removes all of it', async () => {
+    await die(3);
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+    expect(saves).toBe(1);
+    expect((await cluster.files()).map(({ index }) => index)).not.toContain(3);
+  });
+
+  it('keeps it until they have saved, and does not ask them all the time', async () => {
+    await die(3);
+    await start(async () => undefined);
+    await pass();
+    expect(await left()).toEqual(ALL);
+    expect(saves).toBeGreaterThan(1);
+    expect(saves).toBeLessThan(6);
+    await saveAll();
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  it('leaves it to a pserver that lives, but has the others save', async () => {
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual(ALL);
+    expect(saves).toBe(1);
+    await die(3);
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  it('leaves what belongs to a pserver that is wanted, or wanted again', async () => {
+    await die(3);
+    await put(cluster.store, keys.psDesired, '4');
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual(ALL);
+    expect(saves).toBe(0);
+    await put(cluster.store, keys.psDesired, '3');
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  it('leaves the files of one that leads units still, and those that a head names', async () => {
+    const [own] = (await cluster.files()).filter(({ index }) => index === 3);
+    await saveAll();
+    await lead(5, 3);
+    await die(3);
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual(ALL);
+    await lead(5, 1, { index: 3, uuid: own!.generation.uuid });
+    await pass();
+    expect(await left()).toEqual(ALL);
+    await lead(5, 1);
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  it('tries again when the disk does not delete a file, and keeps the keys until then', async () => {
+    await saveAll();
+    await die(3);
+    disk.failNext('remove', 'EIO');
+    await start(saveAll);
+    await cluster.clock.advance(0);
+    expect(await left()).toEqual(ALL);
+    expect(log.messages.join()).toContain('stays for now');
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+  });
+});
+
+describe('a pserver that left', () => {
+  const leave = async (signal = new AbortController().signal) =>
+    leaveNothingBehind({ context, fence: await fenceOf(3), index: 3 }, FOLDER, signal);
+
+  it('stays until the others have saved, then nothing of it is left', async () => {
+    const leaving = leave();
+    await pass();
+    expect(await left()).toEqual(ALL);
+    await saveAll();
+    await cluster.clock.advance(0);
+    expect(await leaving).toBe(true);
+    expect(await left()).toEqual(NOTHING);
+  });
+
+  it('goes without that when it is stopped', async () => {
+    const stop = new AbortController();
+    const leaving = leave(stop.signal);
+    await pass();
+    stop.abort();
+    await cluster.clock.advance(0);
+    expect(await leaving).toBe(false);
+    expect(await left()).toEqual(ALL);
+  });
+
+  it('deletes nothing for another that has its index by now', async () => {
+    const fence = await fenceOf(3);
+    await die(3);
+    await put(cluster.store, keys.ps(3), 'host:9');
+    await saveAll();
+    const leaving = leaveNothingBehind({ context, fence, index: 3 }, FOLDER, new AbortController().signal);
+    await expect(leaving).rejects.toMatchObject({ code: 'LeaseGone' });
+    expect(await left()).toEqual(ALL);
+  });
+});
