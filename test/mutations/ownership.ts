@@ -158,8 +158,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver refuses a request that is meant for another one',
     file: 'src/roles/pserver/serve.ts',
-    find: '    checkMeant(current, header);\n    const answered',
-    replace: '    const answered',
+    find: '      checkMeant(current, header);\n      return answer(',
+    replace: '      return answer(',
     schedules: { mode: 'async' },
     tests: ['test/roles/pserver'],
   },

@@ -54,7 +54,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { tasks: [], rounds: ['tasks'] },
-  'roles/pserver': { files: [], units: [], tasks: ['files'], rounds: ['files', 'tasks'] },
+  'roles/pserver': { files: [], units: [], tasks: ['files', 'units'], rounds: ['files', 'units', 'tasks'] },
   'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
   commands: {
     base: [],

@@ -10,7 +10,7 @@ import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { StoreContext } from '../context.ts';
 import { createSignal, type Signal } from '../waiting.ts';
-import { parseHead } from './heads.ts';
+import { type Head, parseHead } from './heads.ts';
 import { parseDesired } from './ps-desired.ts';
 
 export interface PlacedPserver {
@@ -44,6 +44,10 @@ export interface PlacementView {
   missing(): string;
   /** Indexes with a live pserver. */
   liveIndexes(): number[];
+  /** By ascending index. */
+  live(): LivePserver[];
+  /** All of them, ascending; none until the store has answered. */
+  units(): readonly UnitPlace[];
   /** The number of pservers that the job should have; undefined until the store has answered. */
   desired(): number | undefined;
   /** Units without a live primary; none until the store has answered. */
@@ -53,10 +57,25 @@ export interface PlacementView {
   cancel(): void;
 }
 
+export interface LivePserver {
+  readonly index: number;
+  readonly address: string;
+  readonly token: bigint;
+}
+
 export interface OrphanUnit {
   readonly unit: number;
   /** Undefined when it never had a primary. */
   readonly head: KeyValue | undefined;
+}
+
+/** Where a unit is. */
+export interface UnitPlace extends OrphanUnit {
+  /** Index of its primary, alive or not; undefined when it never had one. */
+  readonly last: number | undefined;
+  readonly led: number;
+  /** The claim of its primary, if that is alive. */
+  readonly owner: KeyValue | undefined;
 }
 
 interface Mirror {
@@ -77,6 +96,7 @@ export function followPlacement(
   let desired: number | undefined;
   let version = 0;
   let built: Built | undefined;
+  let places: readonly UnitPlace[] | undefined;
 
   const mirror = (prefix: string, into: Mirror) =>
     follow(
@@ -102,6 +122,7 @@ export function followPlacement(
     );
   const invalidate = (): void => {
     built = undefined;
+    places = undefined;
     version += 1;
     changed.notify();
   };
@@ -116,9 +137,14 @@ export function followPlacement(
     followKey(store, keys.psDesired, { onValue: onDesired, onEnd: onFatal }, context.host.clock),
   ];
   const isLoaded = (): boolean => owners.loaded && heads.loaded && desired !== undefined;
+  const units = (): readonly UnitPlace[] => {
+    if (!isLoaded()) return [];
+    places ??= placesIn(keys, job, owners.entries, heads.entries);
+    return places;
+  };
   const view = (): Built => {
     if (!isLoaded()) return { placement: undefined, missing: 'the store' };
-    built ??= build(keys, { ...job, desired: desired! }, { owners: owners.entries, heads: heads.entries, version });
+    built ??= build(keys, { ...job, desired: desired! }, { owners: owners.entries, places: units(), version });
     return built;
   };
   return {
@@ -127,9 +153,11 @@ export function followPlacement(
     current: () => view().placement,
     version: () => version,
     missing: () => view().missing,
-    liveIndexes: () => liveIndexes(keys, owners.entries),
+    liveIndexes: () => liveIn(keys, owners.entries).map(({ index }) => index),
+    live: () => liveIn(keys, owners.entries),
+    units,
     desired: () => desired,
-    orphans: () => (isLoaded() ? orphansIn(keys, job, owners.entries, heads.entries) : []),
+    orphans: () => units().flatMap(({ unit, head, owner }) => (owner === undefined ? [{ unit, head }] : [])),
     isLive: (index, token) => !owners.loaded || owners.entries.get(keys.ps(index))?.createRevision === token,
     cancel: () => {
       for (const cancel of cancels) cancel();
@@ -150,23 +178,27 @@ interface PlacedUnit extends LedUnit {
 
 type Entries = ReadonlyMap<string, KeyValue>;
 
-function placedIn(keys: Keys, { units }: Grouping, owners: Entries, heads: Entries): PlacedUnit[] {
-  const placed: PlacedUnit[] = [];
-  for (let unit = 0; unit < units; unit++) {
-    const entry = heads.get(keys.head(unit));
-    const head = entry && parseHead(entry.key, entry.value);
-    const owner = head && owners.get(keys.ps(head.primary.index));
-    if (head === undefined || owner?.createRevision.toString() !== head.primary.token) continue;
-    placed.push({ unit, led: head.led, owner });
-  }
-  return placed;
+/** Heads stay as they are while others change. */
+const parsedHeads = new WeakMap<KeyValue, Head>();
+
+function headIn(entry: KeyValue): Head {
+  const head = parsedHeads.get(entry) ?? parseHead(entry.key, entry.value);
+  parsedHeads.set(entry, head);
+  return head;
 }
 
-function orphansIn(keys: Keys, job: Grouping, owners: Entries, heads: Entries): OrphanUnit[] {
-  const placed = new Set(placedIn(keys, job, owners, heads).map(({ unit }) => unit));
-  const all = Array.from({ length: job.units }, (_, unit) => unit);
-  return all.filter((unit) => !placed.has(unit)).map((unit) => ({ unit, head: heads.get(keys.head(unit)) }));
-}
+const placesIn = (keys: Keys, { units }: Grouping, owners: Entries, heads: Entries): UnitPlace[] =>
+  Array.from({ length: units }, (_, unit) => {
+    const entry = heads.get(keys.head(unit));
+    if (entry === undefined) return { unit, head: undefined, last: undefined, led: 0, owner: undefined };
+    const { primary, led } = headIn(entry);
+    const claim = owners.get(keys.ps(primary.index));
+    const owner = claim?.createRevision.toString() === primary.token ? claim : undefined;
+    return { unit, head: entry, last: primary.index, led, owner };
+  });
+
+const placedIn = (places: readonly UnitPlace[]): PlacedUnit[] =>
+  places.flatMap(({ unit, led, owner }) => (owner === undefined ? [] : [{ unit, led, owner }]));
 
 interface Wanted extends Grouping {
   readonly desired: number;
@@ -175,11 +207,11 @@ interface Wanted extends Grouping {
 function build(
   keys: Keys,
   job: Wanted,
-  { owners, heads, version }: { owners: Entries; heads: Entries; version: number },
+  { owners, places, version }: { owners: Entries; places: readonly UnitPlace[]; version: number },
 ): Built {
-  const placed = placedIn(keys, job, owners, heads);
+  const placed = placedIn(places);
   if (placed.length < job.units) {
-    return { placement: undefined, missing: missingIn(job, liveIndexes(keys, owners), job.units - placed.length) };
+    return { placement: undefined, missing: missingIn(job, liveIn(keys, owners), job.units - placed.length) };
   }
   return { placement: placementOf(keys, job, placed, version), missing: '' };
 }
@@ -207,18 +239,21 @@ export async function readPlacement(store: Store, keys: Keys, job: Grouping): Pr
       return new Map(entries.map((entry) => [entry.key, entry]));
     }),
   );
-  const placed = placedIn(keys, job, owners!, heads!);
+  const placed = placedIn(placesIn(keys, job, owners!, heads!));
   return placed.length < job.units ? undefined : placementOf(keys, job, placed, 0);
 }
 
-function missingIn(job: Wanted, live: readonly number[], orphans: number): string {
-  const absent = Array.from({ length: job.desired }, (_, index) => index).filter((index) => !live.includes(index));
+function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): string {
+  const present = new Set(live.map(({ index }) => index));
+  const absent = Array.from({ length: job.desired }, (_, index) => index).filter((index) => !present.has(index));
   if (absent.length === 0) return `pservers to take ${orphans} of ${job.units} units of shards`;
   return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
 const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));
 
-/** Ascending. */
-const liveIndexes = (keys: Keys, owners: ReadonlyMap<string, KeyValue>): number[] =>
-  [...owners.keys()].map((key) => indexIn(keys, key)).sort((a, b) => a - b);
+/** By ascending index. */
+const liveIn = (keys: Keys, owners: ReadonlyMap<string, KeyValue>): LivePserver[] =>
+  [...owners.values()]
+    .map(({ key, value, createRevision }) => ({ index: indexIn(keys, key), address: value, token: createRevision }))
+    .sort((a, b) => a.index - b.index);

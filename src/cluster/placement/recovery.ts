@@ -23,7 +23,11 @@ const NONE: Recovery = { number: 0, modRevision: 0n };
 
 export async function readRecovery(context: RoleContext): Promise<Recovery> {
   const key = context.keys.recovery;
-  const entry = await retryStore(context, () => context.store.get(key));
+  return recoveryIn(key, await retryStore(context, () => context.store.get(key)));
+}
+
+/** `entry`: of the key of the recovery number. */
+export function recoveryIn(key: string, entry: { value: string; modRevision: bigint } | undefined): Recovery {
   if (entry === undefined) return NONE;
   return { number: parseStoreValue(schema, key, entry.value), modRevision: entry.modRevision };
 }
@@ -56,10 +60,7 @@ export function followRecovery(context: RoleContext, onFatal: (error: Error) => 
   const changed = createSignal();
   let current: Recovery | undefined;
   const observe = (entry: { value: string; modRevision: bigint } | undefined): void => {
-    const next =
-      entry === undefined
-        ? NONE
-        : { number: parseStoreValue(schema, key, entry.value), modRevision: entry.modRevision };
+    const next = recoveryIn(key, entry);
     if (current !== undefined && next.number < current.number) return;
     current = next;
     changed.notify();

@@ -16,12 +16,27 @@ export function checkHeld({ isHeld }: Lease): void {
  * Answers at once when there is nothing to wait for. Else answers after `wait`, if the lease is still held then: a
  * lease that was checked before the wait may have run out during it.
  */
-export function answerAfter<T>(lease: Lease, wait: Promise<void> | undefined, answer: () => T): T | Promise<T> {
+export function answerAfter<T>(
+  lease: Lease,
+  wait: Promise<void> | undefined,
+  answer: () => T | Promise<T>,
+): T | Promise<T> {
   if (wait === undefined) return answer();
   return wait.then(() => {
     checkHeld(lease);
     return answer();
   });
+}
+
+/** As `answerAfter`, and asks again after each wait: the answer begins while there is nothing to wait for. */
+export function answerWhenReady<T>(
+  lease: Lease,
+  wait: () => Promise<void> | undefined,
+  answer: () => T | Promise<T>,
+): T | Promise<T> {
+  const waiting = wait();
+  if (waiting === undefined) return answer();
+  return answerAfter(lease, waiting, () => answerWhenReady(lease, wait, answer));
 }
 
 /**

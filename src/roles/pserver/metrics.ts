@@ -9,6 +9,8 @@ export interface PserverMetrics {
   staleness(updates: number): void;
   tooStale(): void;
   waitedForStaleness(ms: number): void;
+  /** A unit that was to be handed over: it went, or stayed. */
+  moved(outcome: 'kept' | 'moved'): void;
 }
 
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
@@ -54,10 +56,17 @@ export function registerPserverMetrics(
     help: 'Time that pulls waited for the staleness bound',
     registers: [registry],
   });
+  const moves = new Counter({
+    name: 'paddlet_pserver_moves_total',
+    help: 'Units that were to be handed over, by outcome: moved, or kept',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
   let duplicates = 0;
   return {
     staleness: (updates) => staleness.observe(updates),
     tooStale: () => tooStale.inc(),
+    moved: (outcome) => moves.inc({ outcome }),
     waitedForStaleness: (ms) => waited.inc(ms / 1000),
     pushed(outcome, bytes) {
       pushes.inc({ outcome });

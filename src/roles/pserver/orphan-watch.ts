@@ -1,14 +1,18 @@
 /** Which units without a live primary this pserver is to take, as the store has it now. */
 import type { Clock } from '../../base/seams.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
+import type { PserverRecords } from '../../cluster/placement/pserver-records.ts';
 import { type Signal, untilOrLate } from '../../cluster/waiting.ts';
-import { orphansFor } from '../../core/units/orphans.ts';
+import { type OrphanView, orphansFor } from '../../core/units/orphans.ts';
+import type { PlannedUnit } from '../../core/units/plan.ts';
 import type { Restored } from './files/restored.ts';
 import type { OrphanHead } from './take-units.ts';
 
 export interface OrphanWatchOptions {
   readonly clock: Clock;
-  readonly view: Pick<PlacementView, 'changed' | 'version' | 'orphans' | 'liveIndexes' | 'desired' | 'isLoaded'>;
+  /** Notified when the records change as well. */
+  readonly view: Pick<PlacementView, 'changed' | 'version' | 'orphans' | 'units' | 'live' | 'desired' | 'isLoaded'>;
+  readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
   readonly restored: Restored;
   /** Of this pserver. */
   readonly index: number;
@@ -28,7 +32,8 @@ export interface OrphanWatch {
 }
 
 /** Without the claim of an index, which others see as live, nothing may be taken. */
-export function watchOrphans({ clock, view, restored, index, boundMs }: OrphanWatchOptions): OrphanWatch {
+export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
+  const { clock, view, records, restored, index, boundMs } = options;
   const since = new Map<number, number>();
   let againAtMs: number | undefined;
 
@@ -42,26 +47,38 @@ export function watchOrphans({ clock, view, restored, index, boundMs }: OrphanWa
     return orphans;
   }
 
+  const version = (): number => view.version() + records.version();
+
   return {
     view: view.changed,
     due() {
       const desired = view.desired();
-      if (!view.isLoaded() || desired === undefined) return [];
+      if (!view.isLoaded() || !records.isLoaded() || desired === undefined) return [];
       const orphans = look();
       const seen = orphans.map(({ unit, head }) => ({ unit, last: head?.primary.index, sinceMs: since.get(unit)! }));
       const nowMs = clock.monotonicMs();
-      const mine = orphansFor(index, { orphans: seen, live: view.liveIndexes(), desired, nowMs, boundMs });
+      const mine = orphansFor(index, { orphans: seen, ...placedUnits(options), desired, nowMs, boundMs });
       againAtMs = mine.againAtMs;
       return orphans.filter(({ unit }) => mine.units.includes(unit));
     },
     async changed(signal) {
-      const seen = view.version();
+      const seen = version();
       const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
-      await untilOrLate(view.changed, () => view.version() !== seen || undefined, { clock, maxWaitMs, signal });
+      await untilOrLate(view.changed, () => version() !== seen || undefined, { clock, maxWaitMs, signal });
     },
     isOrphan: ({ unit, modRevision }) =>
       view.orphans().some((one) => one.unit === unit && (one.head?.modRevision ?? 0n) === modRevision),
   };
+}
+
+/** Who leads what, who is there, and how large the units are: all of it as the store has it, so that all agree. */
+function placedUnits({ view, records }: OrphanWatchOptions): Pick<OrphanView, 'led' | 'bytesOf' | 'live'> {
+  const bytesOf = (unit: number, leader?: number): number => records.bytesOf(unit, leader) ?? 0;
+  const led = view.units().flatMap(({ unit, last, owner }): PlannedUnit[] => {
+    return owner === undefined ? [] : [{ unit, bytes: bytesOf(unit, last), leader: last, last }];
+  });
+  const live = view.live().map((one) => ({ index: one.index, leaving: records.of(one.index)?.status === 'draining' }));
+  return { led, bytesOf: (unit) => bytesOf(unit), live };
 }
 
 /** Longer than a timer is set for, there is always a change. */

@@ -17,6 +17,7 @@ import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { PlaceLabels } from '../../cluster/placement/pserver-record.ts';
+import { followPserverRecords, type PserverRecords } from '../../cluster/placement/pserver-records.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
@@ -61,6 +62,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let cuts: CutView | undefined;
   let master: MasterSecret | undefined;
   let view: PlacementView | undefined;
+  let records: PserverRecords | undefined;
   const fatal = new AbortController();
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
@@ -93,9 +95,11 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const onWaiting = (what = 'its shards'): void => {
         waitingFor = what;
       };
-      const orphans = await watchOwnOrphans(owned, placed, stopSignal);
+      records = followPserverRecords(context, () => placed.changed.notify(), onFatal);
+      const orphans = await watchOwnOrphans(owned, { view: placed, records }, stopSignal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      const start = { folder, metrics, recoveries, cuts, master, orphans, stopSignal, onWaiting, onFatal };
+      const followed = { view: placed, records, recoveries, cuts, master, orphans };
+      const start = { ...followed, folder, metrics, stopSignal, onWaiting, onFatal };
       service = await startService(owned, start);
       const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
       return await serveUntilStopped(serving);
@@ -113,6 +117,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     master?.cancel();
     await service?.stopSaving();
     view?.cancel();
+    records?.cancel();
     await lease?.release();
     await listening.server.close();
   }
@@ -127,12 +132,16 @@ const known = ({ changed, current }: RecoveryView, stopSignal: AbortSignal): Pro
   changed.until(current, stopSignal);
 
 /** From when this pserver is seen as live, by itself as by others. */
-async function watchOwnOrphans(owned: OwnedIndex, view: PlacementView, stopSignal: AbortSignal): Promise<OrphanWatch> {
+async function watchOwnOrphans(
+  owned: OwnedIndex,
+  { view, records }: { readonly view: PlacementView; readonly records: PserverRecords },
+  stopSignal: AbortSignal,
+): Promise<OrphanWatch> {
   const { context, record, index, fence } = owned;
   const restored = await readRestored(context);
   await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
   const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
-  return watchOrphans({ clock: context.host.clock, view, index, restored, boundMs });
+  return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
 }
 
 /** So many lease times a pserver is waited for that should take units before another one takes them. */
@@ -146,7 +155,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */

@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
 import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
-import { checkHeld, checkStamp, checkTask } from './checks.ts';
+import { answerWhenReady, checkHeld, checkStamp, checkTask } from './checks.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { Serving } from './serving.ts';
@@ -73,8 +73,11 @@ export function createHandler(serving: () => Serving | undefined, info: () => Re
     if (current === undefined) throw notReady(info());
     checkJob(current, header);
     checkHeld(current);
-    checkMeant(current, header);
-    const answered = answer(header.type, current, request as Request<JobType>, session);
+    const ready = (): Promise<void> | undefined => (isOfMove(header) ? undefined : current.moves?.wait('read'));
+    const answered = answerWhenReady(current, ready, () => {
+      checkMeant(current, header);
+      return answer(header.type, current, request as Request<JobType>, session);
+    });
     if (!(answered instanceof Promise)) return answered;
     return answered.then((reply) => {
       // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now.
@@ -99,6 +102,13 @@ function checkMeant({ shards }: Serving, header: Header<JobType>): void {
   if ('placement' in header && header.placement !== undefined) checkStamp(shards, header.placement);
   else if (header.type === 'checkpoint') throw new PaddletError('BadMessage', 'field placement: missing');
 }
+
+/** These bring about what the others wait for. */
+function isOfMove({ type }: Header<JobType>): boolean {
+  return MOVE_TYPES.has(type);
+}
+
+const MOVE_TYPES: ReadonlySet<JobType> = new Set(['openMove', 'offerMove', 'moveFrame', 'abandonMove', 'unitMoved']);
 
 /** Throws `NotReady` while this pserver takes no part in moves. */
 function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {

@@ -6,14 +6,13 @@ import { pushPlanOf } from '../../cluster/job/job-plan.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PushPlan } from '../../core/shard/push-plan.ts';
-import type { MoveAnswer } from '../../core/units/move-messages.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Rounds } from './rounds/rounds.ts';
 import { createScanner, type Scanner } from './scan.ts';
 import type { OwnedShards } from './shards.ts';
 import { createStaleness, type Staleness } from './tasks/staleness.ts';
-import type { FromSource } from './units/incoming-move.ts';
+import type { Moves } from './units/moves.ts';
 
 /** What requests must agree with. */
 export interface ServedJob {
@@ -53,8 +52,8 @@ export interface ServingOptions {
   readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
   /** In sync mode. */
   readonly rounds: Rounds | undefined;
-  /** Units that come from other pservers. Undefined while none can be taken. */
-  readonly moves?: { received(message: FromSource): Promise<readonly MoveAnswer[]> };
+  /** Units that come and are handed over. Undefined while none can be. */
+  readonly moves?: Pick<Moves, 'received' | 'wait' | 'applied'>;
   /** Called after each push that was applied. */
   readonly onApplied: () => void;
 }

@@ -4,7 +4,9 @@ import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
+import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { UnitBytes } from '../../cluster/placement/pserver-record.ts';
+import type { PserverRecords } from '../../cluster/placement/pserver-records.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
@@ -28,6 +30,9 @@ export interface ShardServiceOptions {
   readonly onWaiting: (what: string | undefined) => void;
   readonly metrics: PserverMetrics;
   readonly master: Pick<MasterSecret, 'check'>;
+  readonly view: PlacementView;
+  /** A change of them notifies the view. */
+  readonly records: PserverRecords;
   /** Units that this pserver is to take. */
   readonly orphans: OrphanWatch;
   /** Ends the process: the index was lost while saving, or a bug. */

@@ -74,6 +74,8 @@ it('a request to the pservers is repeated with the next placement', async () => 
     desired: () => undefined,
     orphans: () => [],
     liveIndexes: () => [0],
+    live: () => [],
+    units: () => [],
     isLive: (_index, token) => token === placement.pservers[0]!.token,
     cancel: () => {},
   };

@@ -3,9 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { type Orphan, type OrphanView, orphansFor } from '../../../src/core/units/orphans.ts';
 
 const BOUND_MS = 1_000;
-const viewOf = (more: Partial<OrphanView>): OrphanView => {
-  return { orphans: [], live: [0, 1], desired: 2, nowMs: 5_000, boundMs: BOUND_MS, ...more };
-};
+type Shape = Partial<Omit<OrphanView, 'live'>> & { readonly live?: readonly number[]; readonly leaving?: number };
+const viewOf = ({ live = [0, 1], leaving, ...more }: Shape): OrphanView => ({
+  ...{ orphans: [], led: [], bytesOf: () => 0, desired: 2, nowMs: 5_000, boundMs: BOUND_MS, ...more },
+  live: live.map((index) => ({ index, leaving: index === leaving })),
+});
 const orphan = (unit: number, more: Partial<Orphan> = {}): Orphan => {
   return { unit, last: undefined, sinceMs: 5_000, ...more };
 };
@@ -32,7 +34,28 @@ describe('a unit without a live primary', () => {
 
   it('does not wait for an index that is not wanted any more', () => {
     const view = viewOf({ orphans: [orphan(3, { last: 7 })] });
-    expect(orphansFor(1, view).units).toEqual([3]);
+    expect(orphansFor(0, view).units).toEqual([3]);
+  });
+
+  it('goes to who has least, in bytes', () => {
+    const led = [{ unit: 9, bytes: 5_000_000, leader: 0, last: 0 }];
+    const sizes = [1_000_000, 4_000_000, 1_000_000, 1_000_000];
+    const orphans = [0, 1, 2, 3].map((unit) => orphan(unit));
+    const view = viewOf({ led, orphans, bytesOf: (unit) => sizes[unit]! });
+    expect(orphansFor(0, view).units).toEqual([2]);
+    expect(orphansFor(1, view).units).toEqual([0, 1, 3]);
+  });
+
+  it('does not go to a pserver that is leaving, not even back to it', () => {
+    const orphans = [orphan(0, { last: 1 }), orphan(1, { last: 1 }), orphan(2)];
+    const view = viewOf({ orphans, leaving: 1 });
+    expect(orphansFor(0, view).units).toEqual([0, 1, 2]);
+    expect(orphansFor(1, view)).toEqual({ units: [], againAtMs: undefined });
+  });
+
+  it('is taken by none while all are leaving', () => {
+    const view = viewOf({ orphans: [orphan(0)], live: [0], desired: 1, leaving: 0, nowMs: 99_000 });
+    expect(orphansFor(0, view).units).toEqual([]);
   });
 
   it('waits for a pserver of a higher index than wanted while that is live', () => {

@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
 import { followPlacement, type PlacementView } from '../../../src/cluster/placement/placement-view.ts';
+import type { PserverRecord, UnitBytes } from '../../../src/cluster/placement/pserver-record.ts';
+import { followPserverRecords, type PserverRecords } from '../../../src/cluster/placement/pserver-records.ts';
 import { type OrphanWatch, watchOrphans } from '../../../src/roles/pserver/orphan-watch.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { aStore, Master, stateOf } from '../master/tasks/service-rig.ts';
@@ -11,6 +13,7 @@ const BOUND_MS = 4_000;
 let data: MemoryStoreData;
 let process: Master;
 let view: PlacementView;
+let records: PserverRecords;
 let watch: OrphanWatch;
 
 beforeEach(async () => {
@@ -20,14 +23,20 @@ beforeEach(async () => {
   const { keys } = process.context;
   data.txn({ if: [], then: [{ put: keys.psDesired, value: '2' }] });
   view = followPlacement(process.context, { units: 4, shards: 8 }, (error) => process.ends.push(error));
+  records = followPserverRecords(
+    process.context,
+    () => view.changed.notify(),
+    (error) => process.ends.push(error),
+  );
   watch = watchOrphans({
-    ...{ clock: process.clock, view, index: 0, boundMs: BOUND_MS },
+    ...{ clock: process.clock, view, records, index: 0, boundMs: BOUND_MS },
     restored: { headOf: (_unit, entry) => entry && parseHead(entry.key, entry.value) },
   });
   await settle();
 });
 afterEach(() => {
   view.cancel();
+  records.cancel();
   expect(process.ends).toEqual([]);
 });
 
@@ -44,6 +53,11 @@ const leave = async (index: number): Promise<void> => {
 };
 const take = (unit: number, index: number, token: bigint) =>
   put(process.context.keys.head(unit), JSON.stringify(takenBy({ index, token: String(token) }, undefined)));
+const tell = (id: number, status: PserverRecord['status'], units: readonly UnitBytes[]) =>
+  put(
+    process.context.keys.pserver(id),
+    JSON.stringify({ id, instance: 'here', status, start_time: 1, sync: true, units }),
+  );
 const due = (): number[] => watch.due().map(({ unit }) => unit);
 
 it('units that never had a primary are shared out; those of an absent pserver come after a while', async () => {
@@ -90,9 +104,22 @@ it('an index that is not wanted any more is not waited for', async () => {
 it('nothing is due before the store has answered', () => {
   const unseen = followPlacement(process.context, { units: 4, shards: 8 }, () => {});
   const early = watchOrphans({
-    ...{ clock: process.clock, view: unseen, index: 0, boundMs: 0 },
+    ...{ clock: process.clock, view: unseen, records, index: 0, boundMs: 0 },
     restored: { headOf: () => undefined },
   });
   expect(early.due()).toEqual([]);
   unseen.cancel();
+});
+
+it('sizes and who is leaving are as the records have them, and a change of these is a change', async () => {
+  const [me, other] = [await claim(0), await claim(1)];
+  await take(0, 0, me);
+  await take(1, 1, other);
+  expect(due()).toEqual([2]);
+  const changed = watch.changed(new AbortController().signal);
+  await tell(0, 'up', [{ unit: 0, bytes: 9_000_000 }]);
+  await changed;
+  expect(due()).toEqual([]);
+  await tell(1, 'draining', []);
+  expect(due()).toEqual([2, 3]);
 });

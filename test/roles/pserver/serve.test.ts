@@ -13,8 +13,10 @@ import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
+import type { ForwardedUpdate } from '../../../src/roles/pserver/units/incoming-unit.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
+import { stateOf } from '../master/tasks/service-rig.ts';
 import { ownedHeads } from './owned-heads.ts';
 
 const SPEC = table(2);
@@ -201,6 +203,91 @@ it('does not send an answer for units that have moved while it was made', async 
   await expect(answer).rejects.toMatchObject({ code: 'StalePlacement', action: 'refresh' });
 });
 
+describe('while a unit is handed over', () => {
+  /** Settled when the unit stays or is gone. */
+  let settled: PromiseWithResolvers<void>;
+  let waitsFor: readonly string[];
+  let forwarded: ForwardedUpdate[];
+  let taken: PromiseWithResolvers<void> | undefined;
+  const moving = (): Serving =>
+    serving({
+      moves: {
+        wait: (kind) => (waitsFor.includes(kind) ? settled.promise : undefined),
+        applied: (make) => {
+          forwarded.push(make());
+          return taken?.promise;
+        },
+        received: async () => [],
+      },
+    });
+  const end = (): void => {
+    waitsFor = [];
+    settled.resolve();
+  };
+
+  beforeEach(() => {
+    settled = Promise.withResolvers();
+    [waitsFor, forwarded, taken] = [['read', 'update'], [], undefined];
+  });
+
+  it.each<[string, RequestHeader]>([
+    ['a pull', pull()],
+    ['a push', push()],
+    ['a position', { type: 'position', ...ASKED, tasks: [] }],
+    ['an account', { type: 'account', ...ASKED }],
+    ['a checkpoint', { type: 'checkpoint', ...ASKED, final: false }],
+    ['a closure', { type: 'closeTasks', ...ASKED, masterSecret: 'of the master', tasks: [] }],
+  ])('%s waits, and is refused when the unit has left', async (_, header) => {
+    const [answer, other] = [ask(header, moving()), ask(header, moving())];
+    expect(await stateOf(answer)).toBe('open');
+    shards.remove(1);
+    end();
+    await expect(answer).rejects.toMatchObject({ code: 'StalePlacement' });
+    await expect(other).rejects.toMatchObject({ code: 'StalePlacement' });
+    expect([state.applied, forwarded]).toEqual([0, []]);
+  });
+
+  it('a request is answered when the unit stays, but not by a pserver that lost its lease in the meantime', async () => {
+    const answer = ask(push(), moving());
+    end();
+    expect(await answer).toMatchObject({ type: 'push', outcome: 'applied' });
+    waitsFor = ['read'];
+    settled = Promise.withResolvers();
+    const late = ask(pull(), moving());
+    state.held = false;
+    end();
+    await expect(late).rejects.toMatchObject({ code: 'Suspended' });
+  });
+
+  it('reads are answered while updates wait for the seal', async () => {
+    waitsFor = ['update'];
+    const current = moving();
+    expect(await ask(pull(), current)).toMatchObject({ type: 'pull' });
+    const tasks = [{ pass: 0, task: 0, records: 4 }];
+    const closing = ask({ type: 'closeTasks', ...ASKED, masterSecret: 'of the master', tasks }, current);
+    const pushing = ask(push({ task: 1 }), current);
+    expect(await Promise.all([stateOf(closing), stateOf(pushing)])).toEqual(['open', 'open']);
+    expect(shards.committed.position(0, 0)).toBe(0);
+    end();
+    await Promise.all([closing, pushing]);
+    expect(forwarded.map(({ type }) => type).sort()).toEqual(['close', 'push']);
+  });
+
+  it('an update is forwarded as it was applied, and answered when the target has room for it', async () => {
+    waitsFor = [];
+    taken = Promise.withResolvers();
+    const answer = ask(push(), moving());
+    expect(state.applied).toBe(1);
+    const position = { pass: 0, task: 0, push: 0, last: false, good: 2 };
+    expect(forwarded).toEqual([{ type: 'push', push: position, shards: [0, 1], rateScale: 1, dense: [], sparse: [] }]);
+    expect(await stateOf(answer)).toBe('open');
+    taken.resolve();
+    expect(await answer).toMatchObject({ outcome: 'applied' });
+    const duplicate = await ask(push(), moving());
+    expect([duplicate, forwarded.length]).toMatchObject([{ outcome: 'duplicate' }, 1]);
+  });
+});
+
 describe('a message of a move', () => {
   const owners = { source: { index: 1, token: '8' }, target: { index: 0, token: '7' } };
   const move = { unit: 1, epoch: 1, ...owners, attempt: 1 };
@@ -210,7 +297,9 @@ describe('a message of a move', () => {
       seen.push(message);
       return answers;
     };
-    return ask(header, serving({ moves: { received } }));
+    // Requests wait for a hand-over, which waits for these.
+    const wait = (): Promise<void> => new Promise(() => {});
+    return ask(header, serving({ moves: { received, wait, applied: () => undefined } }));
   };
 
   it('needs no placement, and gets what the target says', async () => {

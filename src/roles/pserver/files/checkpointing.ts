@@ -7,7 +7,9 @@ import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
+import { unlessStopped } from '../../../cluster/waiting.ts';
 import type { Job } from '../../../job/schema.ts';
+import { SaveHolds } from './save-holds.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** Pauses before a save that the disk refused is tried again, at the latest when the next one is due. */
@@ -24,6 +26,8 @@ export interface Checkpointing {
   last(): Promise<CheckpointFile>;
   /** After `last`: there is more to save, at intervals and a last time again. */
   resume(): void;
+  /** Resolves when no save is running. None begins until the function given is called: what was asked for waits. */
+  hold(): Promise<() => void>;
   /** To be called with what has been done so far: saves when it is time to. */
   progressed(passes: number, batches: number): void;
   /** No more saves begin, and none waits for an unreachable store; resolves when none is running. */
@@ -44,89 +48,131 @@ export interface CheckpointingOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-export function createCheckpointing(options: CheckpointingOptions): Checkpointing {
-  const { clock, log, when, snapshots, isEmpty } = options;
-  let running: Promise<CheckpointFile> | undefined;
-  let final: Promise<CheckpointFile> | undefined;
-  let stopped = false;
-  let cancelTimer: Cancel = () => {};
-  let saved = options.start;
-  /** Saves in a row that the disk refused. */
-  let refused = 0;
+export const createCheckpointing = (options: CheckpointingOptions): Checkpointing => new PacedSaves(options);
 
-  function arm(): void {
-    cancelTimer();
-    const { delayMs, why } = nextSave(when, refused);
-    if (delayMs === Number.POSITIVE_INFINITY || stopped) return;
-    cancelTimer = clock.after(delayMs, () => begin(why));
+class PacedSaves implements Checkpointing {
+  readonly #options: CheckpointingOptions;
+  readonly #holds = new SaveHolds();
+  readonly #abandoned = new AbortController();
+  #running: Promise<CheckpointFile> | undefined;
+  #final: Promise<CheckpointFile> | undefined;
+  #isStopped = false;
+  /** One waits until nothing holds it back. */
+  #isWaiting = false;
+  #cancelTimer: Cancel = () => {};
+  #saved: CheckpointingOptions['start'];
+  /** Saves in a row that the disk refused. */
+  #refused = 0;
+
+  constructor(options: CheckpointingOptions) {
+    this.#options = options;
+    this.#saved = options.start;
+    if (options.savesAtOnce) this.saveAtOnce('the values of the warm start have none yet');
+    else this.#arm();
   }
 
-  async function save(clean: boolean): Promise<CheckpointFile> {
-    try {
-      const file = await snapshots.save(clean);
-      refused = 0;
-      return file;
-    } catch (error) {
-      if (isPaddletError(error, 'CheckpointNotWritten')) refused += 1;
-      throw error;
-    } finally {
-      running = undefined;
-      arm();
+  /** A failure of the disk is logged; the next save may succeed. */
+  saveAtOnce(why: string): void {
+    const { isEmpty, log } = this.#options;
+    if (this.#isStopped || this.#running !== undefined) return;
+    if (isEmpty()) this.#arm();
+    else if (this.#holds.isHeld) this.#saveLater(why);
+    else {
+      log.debug(`saving a checkpoint: ${why}`);
+      this.#running = this.#save(false);
+      this.#running.catch((error: unknown) => tellFailure(this.#options, this.#isStopped, error));
     }
   }
 
-  /** A save that no request waits for. A failure of the disk is logged; the next save may succeed. */
-  function begin(why: string): void {
-    if (stopped || running !== undefined) return;
-    if (isEmpty()) return void arm();
-    log.debug(`saving a checkpoint: ${why}`);
-    running = save(false);
-    running.catch((error: unknown) => tellFailure(options, stopped, error));
+  async request(): Promise<CheckpointFile | undefined> {
+    // Without a wait when there is none, so that a second request finds the save running.
+    if (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
+    if (this.#running !== undefined || this.#isStopped || this.#options.isEmpty()) return undefined;
+    this.#running = this.#save(false);
+    return this.#running;
   }
 
-  if (options.savesAtOnce) begin('the values of the warm start have none yet');
-  else arm();
-  return {
-    saveAtOnce: begin,
-    async request() {
-      if (running !== undefined || stopped || isEmpty()) return undefined;
-      running = save(false);
-      return running;
-    },
-    last() {
-      stopped = true;
-      cancelTimer();
-      snapshots.endRateLimit();
-      final ??= settled(running)
-        .then(() => save(true))
-        .catch((error: unknown) => {
-          final = undefined;
-          throw error;
-        });
-      return final;
-    },
-    resume() {
-      stopped = false;
-      final = undefined;
-      arm();
-    },
-    progressed(passes, batches) {
-      const { everyPasses, everyBatches } = when;
-      const passesDue = everyPasses !== undefined && passes - saved.passes >= everyPasses;
-      const batchesDue = everyBatches !== undefined && batches - saved.batches >= everyBatches;
-      if (!passesDue && !batchesDue) return;
-      if (running !== undefined || stopped) return;
-      saved = { passes, batches };
-      begin(passesDue ? `${passes} passes are complete` : `${batches} mini-batches are applied`);
-    },
-    async stop() {
-      stopped = true;
-      cancelTimer();
-      snapshots.abandon();
-      await settled(running);
-      await settled(final);
-    },
-  };
+  last(): Promise<CheckpointFile> {
+    this.#isStopped = true;
+    this.#cancelTimer();
+    this.#options.snapshots.endRateLimit();
+    this.#final ??= this.#saveLast().catch((error: unknown) => {
+      this.#final = undefined;
+      throw error;
+    });
+    return this.#final;
+  }
+
+  resume(): void {
+    this.#isStopped = false;
+    this.#final = undefined;
+    this.#arm();
+  }
+
+  async hold(): Promise<() => void> {
+    const release = this.#holds.hold();
+    await settled(this.#running);
+    return release;
+  }
+
+  progressed(passes: number, batches: number): void {
+    const { everyPasses, everyBatches } = this.#options.when;
+    const passesDue = everyPasses !== undefined && passes - this.#saved.passes >= everyPasses;
+    const batchesDue = everyBatches !== undefined && batches - this.#saved.batches >= everyBatches;
+    if (!passesDue && !batchesDue) return;
+    if (this.#running !== undefined || this.#isStopped) return;
+    this.#saved = { passes, batches };
+    this.saveAtOnce(passesDue ? `${passes} passes are complete` : `${batches} mini-batches are applied`);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTimer();
+    this.#options.snapshots.abandon();
+    this.#abandoned.abort();
+    await Promise.all([settled(this.#running), settled(this.#final)]);
+  }
+
+  #arm(): void {
+    this.#cancelTimer();
+    const { delayMs, why } = nextSave(this.#options.when, this.#refused);
+    if (delayMs === Number.POSITIVE_INFINITY || this.#isStopped) return;
+    this.#cancelTimer = this.#options.clock.after(delayMs, () => this.saveAtOnce(why));
+  }
+
+  async #save(clean: boolean): Promise<CheckpointFile> {
+    try {
+      const file = await this.#options.snapshots.save(clean);
+      this.#refused = 0;
+      return file;
+    } catch (error) {
+      if (isPaddletError(error, 'CheckpointNotWritten')) this.#refused += 1;
+      throw error;
+    } finally {
+      this.#running = undefined;
+      this.#arm();
+    }
+  }
+
+  #saveLater(why: string): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    const wait = async (): Promise<void> => {
+      await this.#holds.released(this.#abandoned.signal).finally(() => {
+        this.#isWaiting = false;
+      });
+      this.saveAtOnce(why);
+    };
+    wait().catch(unlessStopped(this.#abandoned.signal, this.#options.onFatal));
+  }
+
+  /** A running save is waited for first, and what holds saves back. */
+  async #saveLast(): Promise<CheckpointFile> {
+    await settled(this.#running);
+    await this.#holds.released(this.#abandoned.signal);
+    this.#running = this.#save(true);
+    return this.#running;
+  }
 }
 
 /** `refused`: saves in a row that the disk refused. Infinite when there is none. */

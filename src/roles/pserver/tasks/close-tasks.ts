@@ -5,7 +5,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { CLOSED } from '../../../core/shard/ledger.ts';
 import type { PushPlan } from '../../../core/shard/push-plan.ts';
-import { answerAfter } from '../checks.ts';
+import { answerAfter, answerWhenReady } from '../checks.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 
@@ -15,7 +15,7 @@ interface ClosedTask {
   readonly records: number;
 }
 
-type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld'> & {
+type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld' | 'moves'> & {
   readonly shards: Pick<Serving['shards'], 'committed' | 'close'>;
   readonly job: { readonly plan: Pick<PushPlan, 'recordsOf'> };
 };
@@ -31,15 +31,16 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
     if (records === planned) continue;
     throw new PaddletError('WrongCounts', `task ${task} in pass ${pass} has ${planned} records, not ${records}`);
   }
-  const close = (): Reply => {
+  const close = (): Reply | Promise<Reply> => {
     const open = tasks.filter(({ pass, task }) => shards.committed.position(pass, task) !== CLOSED);
     if (open.length > 0 && serving.isFrozen()) {
       throw new PaddletError('Draining', 'this pserver is draining and closes no more tasks');
     }
     for (const { pass, task, records } of open) shards.close(pass, task, records);
-    return { header: { type: 'closeTasks' } };
+    const forwarded = open.length === 0 ? undefined : serving.moves?.applied(() => ({ type: 'close', tasks: open }));
+    return answerAfter(serving, forwarded, () => ({ header: { type: 'closeTasks' } }));
   };
   // Each new master asks again: what is closed already changes nothing.
   if (tasks.every(({ pass, task }) => shards.committed.position(pass, task) === CLOSED)) return close();
-  return answerAfter(serving, serving.beforeUpdate(), close);
+  return answerWhenReady(serving, () => serving.moves?.wait('update') ?? serving.beforeUpdate(), close);
 }

@@ -2,20 +2,24 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
-import { answerAfter, checkStamp, checkTask } from '../checks.ts';
+import { answerAfter, answerWhenReady, checkStamp, checkTask } from '../checks.ts';
 import { checkCounts } from '../counts.ts';
 import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
 import type { Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
+import type { ForwardedUpdate } from '../units/incoming-unit.ts';
 
 /** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
 export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
   const { placement, hold } = request.header;
   checkStamp(serving.shards, placement);
-  return answerAfter(serving, serving.staleness.enter(hold, session), () => answerPull(serving, request));
+  const ready = (): Promise<void> | undefined => serving.moves?.wait('read');
+  const answer = (): Reply => answerPull(serving, request);
+  return answerAfter(serving, serving.staleness.enter(hold, session), () => answerWhenReady(serving, ready, answer));
 }
 
 function answerPull(serving: Serving, request: Request<'pull'>): Reply {
+  checkStamp(serving.shards, request.header.placement);
   checkStamp(serving.shards, request.header.placement);
   const segments = readValues(serving.job.spec, serving.shards.parameters, request);
   serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
@@ -24,10 +28,11 @@ function answerPull(serving: Serving, request: Request<'pull'>): Reply {
 
 export function push(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
   if (serving.rounds !== undefined) throw new PaddletError('BadMessage', 'this job is in sync mode: push lanes');
-  return answerAfter(serving, serving.beforeUpdate(), () => answerPush(serving, request, session));
+  const ready = (): Promise<void> | undefined => serving.moves?.wait('update') ?? serving.beforeUpdate();
+  return answerWhenReady(serving, ready, () => answerPush(serving, request, session));
 }
 
-function answerPush(serving: Serving, request: Request<'push'>, session: Session): Reply {
+function answerPush(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
   const { header } = request;
   const { shards, staleness, metrics } = serving;
   checkTask(serving.job, header.pass, header.task);
@@ -54,9 +59,24 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   failPoint('push.applied');
   shards.ledgers.advance(header);
   shards.advance(verdict.shards);
+  const forwarded = serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale));
   serving.onApplied();
   staleness.pushed(session);
   failPoint('push.advanced');
   metrics.pushed('applied', segmentBytes(request));
-  return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
+  return answerAfter(serving, forwarded, () => {
+    return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
+  });
+}
+
+/** The segments once more: applying them may have moved the memory that they are in. */
+function forwardedPush(
+  { shards }: Serving,
+  request: Request<'push'>,
+  applied: readonly number[] | undefined,
+  rateScale: number,
+): ForwardedUpdate {
+  const { pass, task, push: number, last, good } = request.header;
+  const position = { pass, task, push: number, last, good };
+  return { type: 'push', push: position, shards: applied ?? shards.numbers, rateScale, ...gradientParts(request) };
 }

@@ -1,5 +1,6 @@
 /** Async mode: takes units of shards, serves them and saves them. */
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../cluster/placement/recovery.ts';
@@ -13,6 +14,8 @@ import { OwnedHeads } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
+import { connectMove } from '../units/move-connection.ts';
+import { type Moves, PserverMoves } from '../units/moves.ts';
 import type { StalenessCounts } from './staleness.ts';
 import { UnitTaker } from './unit-taker.ts';
 
@@ -43,6 +46,9 @@ class TaskService implements ShardService {
   readonly #taker: UnitTaker;
   readonly #snapshots: Snapshots;
   readonly #checkpointing: Checkpointing;
+  readonly #moves: Moves;
+  /** Under which a unit has come. */
+  #movedRecovery = 0;
   /** Of the other job, each time that units took values over from it. */
   #warmTables: number;
   /** The last checkpoint of the job is taken. */
@@ -70,6 +76,7 @@ class TaskService implements ShardService {
       isEmpty: () => shards.numbers.length === 0,
       onFatal,
     });
+    this.#moves = this.#startMoves(isFrozen);
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, recovery },
       checkMaster: options.master.check,
@@ -80,12 +87,40 @@ class TaskService implements ShardService {
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal }),
       checkpoint: (final) => this.#checkpoint(final),
       rounds: undefined,
+      moves: this.#moves,
       onApplied: () => {
         const { passes, batches } = this.#progress();
         this.#checkpointing.progressed(passes, batches);
       },
     });
-    taker.start(() => this.#gained());
+    taker.start(
+      () => this.#gained(),
+      (unit) => this.#moves.isComing(unit),
+    );
+  }
+
+  #startMoves(isFrozen: () => boolean): Moves {
+    const { context, record, index, fence, onFatal } = this.#options;
+    const { cluster } = record.job;
+    const job = jobFields(record);
+    return new PserverMoves({
+      ...{ ...this.#options, owned: this.#shards, isFrozen, leaseTtlMs: cluster.leaseTtlMs },
+      me: { index, token: fence.token.toString() },
+      job: { units: record.units, shards: cluster.shards, tasks: record.train.tasks },
+      connect: ({ target: { token, ...target }, ...link }) =>
+        connectMove({ context, job, target: { ...target, token: token.toString() }, ...link, onFatal }),
+      withoutSaves: () => this.#checkpointing.hold(),
+      isTaking: (unit) => this.#taker.isTaking(unit),
+      onGained: () => this.#gained(),
+      onGivenUp: () => this.#taker.lookAgain(),
+      onRecovery: (number) => {
+        this.#movedRecovery = Math.max(this.#movedRecovery, number);
+      },
+    });
+  }
+
+  leave(signal: AbortSignal): Promise<boolean> {
+    return this.#moves.leave(signal);
   }
 
   freeze(): void {
@@ -95,6 +130,7 @@ class TaskService implements ShardService {
 
   /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
   async saveLast(): Promise<void> {
+    await this.#moves.stop();
     await this.#taker.stop();
     if (this.#shards.numbers.length > 0) await this.#saveLast();
   }
@@ -120,6 +156,7 @@ class TaskService implements ShardService {
   }
 
   async stopSaving(): Promise<void> {
+    this.#moves.close();
     await this.#taker.stop();
     await this.#checkpointing.stop();
   }
@@ -154,7 +191,8 @@ class TaskService implements ShardService {
   }
 
   #recovery(): number {
-    return Math.max(this.#taker.taken.raised, this.#options.recoveries.current()?.number ?? 0);
+    const { recoveries } = this.#options;
+    return Math.max(this.#taker.taken.raised, this.#movedRecovery, recoveries.current()?.number ?? 0);
   }
 
   #progress(): { readonly passes: number; readonly batches: number } {
@@ -168,6 +206,7 @@ class TaskService implements ShardService {
   #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isConcluded = true;
+    this.#moves.keepAll('the last checkpoint is being taken');
     return this.#saveLast();
   }
 }

@@ -32,9 +32,10 @@ export interface Taken {
 export class UnitTaker {
   readonly #options: UnitTakerOptions;
   readonly #stopped = new AbortController();
-  readonly #ended = createSignal();
-  /** Attempts that have ended. */
-  #endings = 0;
+  readonly #again = createSignal();
+  /** Reasons to look again beside those of the orphans: attempts that have ended, copies that were given up. */
+  #looks = 0;
+  #isComing: (unit: number) => boolean = () => false;
   /** Units that are being taken. */
   readonly #taking = new Map<number, Promise<void>>();
   #taken: Taken = { raised: 0, warm: [], files: [] };
@@ -57,9 +58,23 @@ export class UnitTaker {
     }
   }
 
-  /** From now on takes what becomes due. `onGained`: after each time that units have come. */
-  start(onGained: () => void): void {
+  /**
+   * From now on takes what becomes due, but not what comes from another pserver. `onGained`: after each time that units
+   * have come.
+   */
+  start(onGained: () => void, isComing: (unit: number) => boolean): void {
+    this.#isComing = isComing;
     this.#run(onGained).catch(unlessStopped(this.#stopped.signal, this.#options.onFatal));
+  }
+
+  isTaking(unit: number): boolean {
+    return this.#taking.has(unit);
+  }
+
+  /** A unit may be due that was not before. */
+  lookAgain(): void {
+    this.#looks += 1;
+    this.#again.notify();
   }
 
   /** Takes nothing any more; resolves when nothing is being taken. */
@@ -71,13 +86,13 @@ export class UnitTaker {
   async #run(onGained: () => void): Promise<never> {
     const { orphans } = this.#options;
     for (;;) {
-      const seen = this.#endings;
+      const seen = this.#looks;
       for (const group of groupsOf(this.#due())) {
         if (!group.some(({ unit }) => this.#taking.has(unit))) this.#begin(group, onGained);
       }
       const again = new AbortController();
       const signal = AbortSignal.any([this.#stopped.signal, again.signal]);
-      const ended = this.#ended.until(() => this.#endings !== seen || undefined, signal);
+      const ended = this.#again.until(() => this.#looks !== seen || undefined, signal);
       await Promise.race([orphans.changed(signal), ended]).finally(() => again.abort());
     }
   }
@@ -87,8 +102,7 @@ export class UnitTaker {
       .catch(unlessStopped(this.#stopped.signal, this.#options.onFatal))
       .finally(() => {
         for (const { unit } of group) this.#taking.delete(unit);
-        this.#endings += 1;
-        this.#ended.notify();
+        this.lookAgain();
       });
     for (const { unit } of group) this.#taking.set(unit, taking);
   }
@@ -172,7 +186,8 @@ export class UnitTaker {
   /** The view may be behind the store, and not know yet what this pserver has taken. */
   #due(): OrphanHead[] {
     const { orphans, shards } = this.#options;
-    return orphans.due().filter(({ unit }) => shards.heads.of(unit) === undefined);
+    const isFree = (unit: number): boolean => shards.heads.of(unit) === undefined && !this.#isComing(unit);
+    return orphans.due().filter(({ unit }) => isFree(unit));
   }
 
   #backOff(failures: number): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../core/units/move-target.ts';
@@ -28,6 +29,10 @@ export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'paramete
   readonly look: () => void;
   /** The head names this pserver, and it has no such unit: it must give up its index. */
   readonly onLost: () => void;
+  /** This pserver leads the unit now. */
+  readonly onLed?: (owned: OwnedHead) => void;
+  /** After each step: a copy may have come or gone. */
+  readonly onStepped?: () => void;
 }
 
 export class IncomingMove {
@@ -49,9 +54,23 @@ export class IncomingMove {
     return this.#machine.state().copy !== undefined;
   }
 
+  /** The copy is kept until the store shows who leads the unit, or the source abandons it. */
+  get isSealed(): boolean {
+    return this.#machine.state().copy?.isSealed === true;
+  }
+
   /** What the source sends. Gives the answers. */
   received(message: FromSource): MoveAnswer[] {
-    return this.#submit(message);
+    const [wasComing, wasSealed] = [this.isComing, this.isSealed];
+    const answers = this.#submit(message);
+    if (this.isComing && !wasComing) failPoint('move.accepted');
+    if (this.isSealed && !wasSealed) failPoint('move.confirmed');
+    return answers;
+  }
+
+  /** Gives up a copy that is not sealed. */
+  giveUp(reason: string): void {
+    if (this.isComing && !this.isSealed) this.#submit({ type: 'failed', reason });
   }
 
   /** The head as the store has it, and whether its primary's token existed at the same revision. */
@@ -73,6 +92,7 @@ export class IncomingMove {
       this.#carryOutAll(this.#machine.step({ type: 'failed', reason: refused.message }, now));
     }
     this.#scheduleTick(now);
+    this.#options.onStepped?.();
     return this.#answers;
   }
 
@@ -96,6 +116,7 @@ export class IncomingMove {
         const { shard, payload, isFirst, isLast } = effect;
         this.#copy ??= new IncomingUnit({ ...this.#options, parameters: this.#options.owned.parameters });
         this.#copy.put(shard, asPiece(payload), isFirst, isLast);
+        if (isLast && shard === this.#options.owned.shardsOf(this.#options.unit).at(-1)) failPoint('move.filled');
         break;
       }
       case 'apply':
@@ -121,10 +142,12 @@ export class IncomingMove {
   }
 
   #lead(): void {
-    const { owned, unit, log } = this.#options;
+    const { owned, unit, log, onLed } = this.#options;
     owned.add(this.#head!, this.#copy!.positions(), true);
     this.#copy = undefined;
+    failPoint('move.leading');
     log.info(`unit ${unit} is led by this pserver now`);
+    onLed?.(this.#head!);
   }
 
   #scheduleTick(now: number): void {

@@ -3,8 +3,9 @@
  * hands the unit over. Requests ask it whether they may be answered now, and when an update may be.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
+import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
-import type { MoveAnswer, MoveMessage, MoveName } from '../../../core/units/move-messages.ts';
+import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/units/move-source.ts';
 import type { HandOver } from '../../../core/units/move-source-events.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
@@ -29,6 +30,8 @@ export interface OutgoingMoveOptions {
   readonly send: (message: MoveMessage<MovePayload>) => void;
   /** Resolves when no save is running. None begins until the given function is called. */
   readonly withoutSaves: () => Promise<() => void>;
+  /** The unit stays or is gone, and requests that waited are about to be judged again. */
+  readonly onSettled?: (outcome: 'kept' | 'moved') => void;
   /** The process cannot go on: it has lost its index, or there is a bug. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -45,12 +48,17 @@ export class OutgoingMove {
   #tickets = 0;
   #isStepping = false;
   #isOver = false;
+  #isOffered = false;
+  #isForgotten = false;
+  readonly #beganMs: number;
+  #copiedBytes = 0;
   #cancelTick: Cancel = () => {};
   #releaseSaves: () => void = () => {};
 
   constructor(options: OutgoingMoveOptions) {
     this.#options = options;
     const { name, shards, clock } = options;
+    this.#beganMs = clock.monotonicMs();
     this.#machine = new MoveSource({ ...options, shards: shards.shardsOf(name.unit) }, clock.monotonicMs());
   }
 
@@ -61,6 +69,15 @@ export class OutgoingMove {
 
   get unit(): number {
     return this.#options.name.unit;
+  }
+
+  get target(): UnitOwner {
+    return this.#options.name.target;
+  }
+
+  /** The unit stays, or the target leads it: this move decides about no request any more. */
+  get isSettled(): boolean {
+    return this.#isOver;
   }
 
   /** Whether requests that mean the unit may be answered now. Otherwise they wait for `settled`. */
@@ -128,7 +145,7 @@ export class OutgoingMove {
   }
 
   #carryOut(effect: SourceEffect<MovePayload>): void {
-    const { log, send, shards } = this.#options;
+    const { log, send, shards, name } = this.#options;
     switch (effect.type) {
       case 'send':
         send(effect.message);
@@ -147,13 +164,13 @@ export class OutgoingMove {
         this.#inBackground(this.#propose(effect.handOver));
         break;
       case 'abandoned':
-        log.info(`unit ${this.unit} stays: ${effect.reason}`);
-        this.#settle();
+        log.info(`unit ${this.unit} stays: ${effect.reason}`, { target: name.target.index });
+        this.#settle('kept');
         break;
       case 'moved':
         shards.remove(this.unit);
-        log.info(`unit ${this.unit} is led by pserver ${this.#options.name.target.index} now`);
-        this.#settle();
+        log.info(`unit ${this.unit} is led by pserver ${name.target.index} now`, this.#figures());
+        this.#settle('moved');
         break;
       default:
         unreachable(effect);
@@ -161,13 +178,17 @@ export class OutgoingMove {
   }
 
   #capture(shard: number): void {
+    if (!this.#isOffered) failPoint('move.offered');
+    this.#isOffered = true;
     const { shards, spec } = this.#options;
     const pieces = copyShard(shards, shard, spec, this.#options.pieceBytes);
     const sized = pieces.map((payload) => ({ payload, byteLength: pieceBytes(payload) }));
+    for (const { byteLength } of sized) this.#copiedBytes += byteLength;
     this.#submit({ type: 'captured', shard, pieces: sized });
   }
 
   async #handOver(): Promise<void> {
+    failPoint('move.copied');
     const release = await this.#options.withoutSaves();
     // Abandoned while a save was running.
     if (this.#isOver) {
@@ -180,7 +201,10 @@ export class OutgoingMove {
 
   /** The heads ask the store until it answers. What they throw ends this process. */
   async #propose(handOver: HandOver): Promise<void> {
-    this.#submit({ type: 'decided', ...(await this.#options.shards.heads.handOver(handOver)) });
+    failPoint('move.sealed');
+    const decision = await this.#options.shards.heads.handOver(handOver);
+    failPoint('move.decided');
+    this.#submit({ type: 'decided', ...decision });
   }
 
   #inBackground(work: Promise<void>): void {
@@ -188,11 +212,24 @@ export class OutgoingMove {
   }
 
   /** The unit stays or is gone: whatever waited goes on. */
-  #settle(): void {
+  #settle(outcome: 'kept' | 'moved'): void {
     this.#isOver = true;
     this.#releaseSaves();
+    this.#options.onSettled?.(outcome);
     this.#settled.resolve();
     this.#settled = Promise.withResolvers();
+  }
+
+  /** Nothing comes of it any more: the target is left to find out by itself. */
+  forget(): void {
+    this.#isForgotten = true;
+    this.#cancelTick();
+  }
+
+  #figures(): Record<string, unknown> {
+    const { source, target, unit } = this.#options.name;
+    const tookMs = Math.round(this.#options.clock.monotonicMs() - this.#beganMs);
+    return { unit, from: source.index, to: target.index, bytes: this.#copiedBytes, tookMs };
   }
 
   #end(): void {
@@ -204,7 +241,7 @@ export class OutgoingMove {
   #scheduleTick(now: number): void {
     this.#cancelTick();
     const due = this.#machine.nextDeadline();
-    if (due === undefined) return;
+    if (due === undefined || this.#isForgotten) return;
     this.#cancelTick = this.#options.clock.after(Math.max(0, due - now), () => this.#submit({ type: 'tick' }));
   }
 }

@@ -122,6 +122,8 @@ export class RoundsRig {
       desired: () => undefined,
       orphans: () => [],
       liveIndexes: () => [0, 1],
+      live: () => [],
+      units: () => [],
       isLive: (index, token) => this.pservers[index]!.token === token,
       cancel: () => {},
     };

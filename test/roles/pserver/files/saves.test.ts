@@ -193,6 +193,71 @@ describe('the saves of a pserver', () => {
   });
 });
 
+describe('while a unit is handed over', () => {
+  let saves: Saves;
+  let clock: FakeClock;
+  let checkpointing: Checkpointing;
+  const ended: unknown[] = [];
+
+  beforeEach(() => {
+    saves = new Saves();
+    clock = new FakeClock();
+    checkpointing = createCheckpointing({
+      ...{ clock, log: SILENT, snapshots: saves, start: { passes: 0, batches: 0 }, savesAtOnce: false },
+      when: { intervalMs: 1_000, everyPasses: 1, everyBatches: undefined } as never,
+      isEmpty: () => false,
+      onFatal: (error) => ended.push(error),
+    });
+  });
+
+  it('a running save is waited for, and none begins before it is released', async () => {
+    await clock.advance(1_000);
+    let isHeld = false;
+    const held = checkpointing.hold().then((release) => {
+      isHeld = true;
+      return release;
+    });
+    await clock.advance(0);
+    expect(isHeld).toBe(false);
+    await saves.finish();
+    const release = await held;
+    checkpointing.progressed(1, 0);
+    await clock.advance(5_000);
+    expect(saves.calls).toEqual(['save']);
+    release();
+    await clock.advance(0);
+    expect(saves.calls).toEqual(['save', 'save']);
+  });
+
+  it('saves that were asked for wait until the last one that holds them back has released them', async () => {
+    const [release, releaseOther] = [await checkpointing.hold(), await checkpointing.hold()];
+    const asked = checkpointing.request();
+    release();
+    release();
+    await clock.advance(0);
+    expect(saves.calls).toEqual([]);
+    releaseOther();
+    await clock.advance(0);
+    await saves.finish();
+    expect((await asked)?.uuid).toBe(uuidOf(1));
+  });
+
+  it('the last save waits as well, but not once the process stops', async () => {
+    const release = await checkpointing.hold();
+    const last = checkpointing.last();
+    await clock.advance(0);
+    expect(saves.calls).toEqual(['endRateLimit']);
+    // One that waits does not keep another hand-over from ending.
+    await checkpointing.hold();
+    release();
+    const refused = expect(last).rejects.toMatchObject({ code: 'Interrupted' });
+    await checkpointing.stop();
+    await refused;
+    expect(saves.calls).toEqual(['endRateLimit', 'abandon']);
+    expect(ended).toEqual([]);
+  });
+});
+
 describe('with a store', () => {
   const keys = keysOf('/paddlet/small');
   const KEY = keys.checkpoint(PLACE.index);

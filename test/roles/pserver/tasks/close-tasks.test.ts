@@ -18,6 +18,7 @@ function serving() {
     isFrozen: () => state.frozen,
     isHeld: () => state.held,
     beforeUpdate: () => {
+      if (state.opened > 0) return undefined;
       state.opened += 1;
       return opening.promise;
     },
@@ -42,7 +43,8 @@ it('closes nothing once the last checkpoint is being taken, and answers for what
   await closeTasks(of, [TASK]);
   state.frozen = true;
   expect(closeTasks(of, [TASK])).toEqual({ header: { type: 'closeTasks' } });
-  await expect(closeTasks(of, [TASK, { ...TASK, task: 2 }])).rejects.toMatchObject({ code: 'Draining' });
+  const more = async () => closeTasks(of, [TASK, { ...TASK, task: 2 }]);
+  await expect(more()).rejects.toMatchObject({ code: 'Draining' });
   expect(of.shards.committed.position(0, 2)).toBe(0);
 });
 

@@ -239,6 +239,8 @@ export class RigCluster {
       desired: () => undefined,
       orphans: () => [],
       liveIndexes: () => all.filter(({ isAlive }) => isAlive).map(({ index }) => index),
+      live: () => [],
+      units: () => [],
       isLive: (index, token) => all[index]!.isAlive && all[index]!.token === token,
       cancel: () => {},
     };

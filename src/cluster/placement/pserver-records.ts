@@ -1,0 +1,79 @@
+/** The records of all pservers as the store has them: what each says of its status and of the sizes of its units. */
+import type { Cancel } from '../../base/seams.ts';
+import { follow } from '../../store/follow.ts';
+import type { KeyValue } from '../../store/store.ts';
+import type { StoreContext } from '../context.ts';
+import { type PserverRecord, parsePserverRecord } from './pserver-record.ts';
+
+export interface PserverRecords {
+  /** Undefined while the store has none of this index. A little old, and kept after the pserver has exited. */
+  of(index: number): PserverRecord | undefined;
+  /** Bytes of a unit: as this pserver says, or else the most that any other says; undefined when none says anything. */
+  bytesOf(unit: number, leader: number | undefined): number | undefined;
+  isLoaded(): boolean;
+  /** Changes with every change of a record. */
+  version(): number;
+  readonly cancel: Cancel;
+}
+
+/** `onFatal` is told when the store cannot be followed any more. */
+export function followPserverRecords(
+  { store, keys, host }: Pick<StoreContext, 'host' | 'store' | 'keys'>,
+  onChanged: () => void,
+  onFatal: (error: Error) => void,
+): PserverRecords {
+  const records = new Map<number, PserverRecord>();
+  /** Unit → index → bytes. */
+  let sizes: Map<number, Map<number, number>> | undefined;
+  let version = 0;
+  const changed = (): void => {
+    sizes = undefined;
+    version += 1;
+    onChanged();
+  };
+  const indexIn = (key: string): number => Number(key.slice(keys.pserversPrefix.length));
+  const put = ({ key, value }: KeyValue): void => void records.set(indexIn(key), parsePserverRecord(key, value));
+  const cancel = follow(
+    store,
+    keys.pserversPrefix,
+    {
+      onSnapshot(entries) {
+        records.clear();
+        entries.forEach(put);
+        changed();
+      },
+      onEvents(events) {
+        for (const event of events) {
+          if (event.type === 'put') put(event.entry);
+          else records.delete(indexIn(event.key));
+        }
+        changed();
+      },
+      onEnd: onFatal,
+    },
+    host.clock,
+  );
+  return {
+    of: (index) => records.get(index),
+    bytesOf(unit, leader) {
+      sizes ??= sizesIn(records);
+      const told = sizes.get(unit);
+      if (told === undefined) return undefined;
+      return (leader === undefined ? undefined : told.get(leader)) ?? Math.max(...told.values());
+    },
+    isLoaded: () => version > 0,
+    version: () => version,
+    cancel,
+  };
+}
+
+function sizesIn(records: ReadonlyMap<number, PserverRecord>): Map<number, Map<number, number>> {
+  const sizes = new Map<number, Map<number, number>>();
+  for (const [index, { units }] of records) {
+    for (const { unit, bytes } of units) {
+      const told = sizes.get(unit) ?? new Map<number, number>();
+      sizes.set(unit, told.set(index, bytes));
+    }
+  }
+  return sizes;
+}

@@ -1,0 +1,238 @@
+/**
+ * All moves of units from and to this process, in both modes (DESIGN §7). The machines decide about each move; this is
+ * what connects them with the cluster and with the requests.
+ */
+import { isPaddletError } from '../../../base/errors.ts';
+import { asSuspended } from '../../../cluster/as-suspended.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { HeldLease } from '../../../cluster/ownership.ts';
+import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
+import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show-replicas.ts';
+import { createSignal } from '../../../cluster/waiting.ts';
+import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { PserverMetrics } from '../metrics.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { FromSource } from './incoming-move.ts';
+import { IncomingMoves } from './incoming-moves.ts';
+import type { ForwardedUpdate } from './incoming-unit.ts';
+import { MovePlanner } from './move-planner.ts';
+import { type ConnectMove, OutgoingMoves } from './outgoing-moves.ts';
+
+export interface Moves {
+  /** What a source sends here. Throws `BadMessage`. */
+  received(message: FromSource): Promise<readonly MoveAnswer[]>;
+  /**
+   * A unit is being handed over: to be awaited right before a request is applied or answered, until it is undefined;
+   * then the request is judged again. Rejects with `Suspended`.
+   */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined;
+  /**
+   * An update was applied just now, and nothing has happened since. To be awaited before it is answered. `make` is
+   * called at once or never.
+   */
+  applied(make: () => ForwardedUpdate): Promise<void> | undefined;
+  /** A unit that is coming and not led yet: it must not be loaded from a file. */
+  isComing(unit: number): boolean;
+  /** What can still stay where it is does: the last checkpoint is about to be taken. */
+  keepAll(reason: string): void;
+  /** The units that this pserver leads may change now, or may not any more. */
+  lookAgain(): void;
+  /**
+   * Hands over all units and takes none. True when none is left; false when no pserver takes them before the signal
+   * aborts: then it stays.
+   */
+  leave(signal: AbortSignal): Promise<boolean>;
+  /** Abandons what is not decided, and begins nothing more; resolves when nothing is under way. */
+  stop(): Promise<void>;
+  /** Ends at once, whatever is under way: this process ends without a last save. */
+  close(): void;
+}
+
+export interface MovesOptions {
+  readonly context: RoleContext;
+  readonly me: UnitOwner;
+  readonly fence: ShowReplicas['fence'];
+  readonly lease: Pick<HeldLease, 'isHeld' | 'lost' | 'onResume'>;
+  readonly owned: OwnedShards;
+  readonly spec: TrainedSpec;
+  /** Of the job: units, shards, and tasks of a pass. */
+  readonly job: { readonly units: number; readonly shards: number; readonly tasks: number };
+  readonly leaseTtlMs: number;
+  readonly view: Pick<PlacementView, 'changed' | 'version' | 'units' | 'live' | 'isLive' | 'isLoaded'>;
+  /** A change of the records notifies the view. */
+  readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
+  readonly connect: ConnectMove;
+  readonly metrics: Pick<PserverMetrics, 'moved'>;
+  readonly withoutSaves: () => Promise<() => void>;
+  /** Nothing is applied any more: the last checkpoint is being taken or has been. */
+  readonly isFrozen: () => boolean;
+  /** Being loaded from a file. */
+  readonly isTaking: (unit: number) => boolean;
+  /** A unit has come. */
+  readonly onGained: () => void;
+  /** A copy was given up: the unit may be taken in another way. */
+  readonly onGivenUp: () => void;
+  /** The recovery number under which a unit may come. */
+  readonly onRecovery: (number: number) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+const MiB = 2 ** 20;
+/** Of a copy on its way: the memory that it takes here beside the unit itself. */
+const WINDOW_BYTES = 16 * MiB;
+const PIECE_BYTES = MiB;
+/** The longest that updates wait for a target to have everything. */
+const HAND_OVER_MS = 1_000;
+
+export class PserverMoves implements Moves {
+  readonly #options: MovesOptions;
+  readonly #incoming: IncomingMoves;
+  readonly #outgoing: OutgoingMoves;
+  readonly #planner: MovePlanner;
+  readonly #changed = createSignal();
+  readonly #stopped = new AbortController();
+  readonly #onFatal: (error: unknown) => void;
+  #version = 0;
+  #isLeaving = false;
+  #isStopping = false;
+
+  constructor(options: MovesOptions) {
+    this.#options = options;
+    const { context, lease, leaseTtlMs, owned, me, job } = options;
+    const { clock, log } = context.host;
+    const onFatal = (error: unknown): void => {
+      // Given up because the lease is lost or this process is stopped, which is known already.
+      if (!isPaddletError(error, 'Interrupted')) options.onFatal(error);
+    };
+    this.#onFatal = onFatal;
+    const shared = { ...options, clock, log, lost: lease.lost, silenceMs: leaseTtlMs, onFatal };
+    this.#incoming = new IncomingMoves({
+      ...shared,
+      stepped: this.#changed,
+      refusal: (unit) => this.#refusal(unit),
+      onLed: (unit) => this.#led(unit),
+    });
+    this.#outgoing = new OutgoingMoves({
+      ...{ ...shared, shards: job.shards, windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES },
+      handOverMs: HAND_OVER_MS,
+      onSettled: (move, outcome) => {
+        this.#planner.settled(move, outcome);
+        options.metrics.moved(outcome);
+        this.lookAgain();
+      },
+    });
+    this.#planner = new MovePlanner({
+      ...{ ...shared, me: me.index, heads: owned.heads, changed: this.#changed, version: () => this.#version },
+      isLeaving: () => this.#isLeaving,
+      mayMove: () => !this.#isStopping && lease.isHeld() && !options.isFrozen(),
+      moving: () => this.#outgoing.moving(),
+      begin: (unit, target) => this.#outgoing.begin(unit, target),
+    });
+    lease.onResume(() => this.#resumed());
+    this.#inBackground(this.#follow());
+    this.#inBackground(this.#planner.run(this.#stopped.signal));
+  }
+
+  received(message: FromSource): Promise<readonly MoveAnswer[]> {
+    return this.#incoming.received(message);
+  }
+
+  wait(kind: 'read' | 'update'): Promise<void> | undefined {
+    return this.#outgoing.wait(kind)?.catch(asSuspended);
+  }
+
+  applied(make: () => ForwardedUpdate): Promise<void> | undefined {
+    return this.#outgoing.applied(make)?.catch(asSuspended);
+  }
+
+  isComing(unit: number): boolean {
+    return this.#incoming.isComing(unit);
+  }
+
+  keepAll(reason: string): void {
+    this.#outgoing.abandon(reason);
+    this.#incoming.giveUp(reason);
+  }
+
+  lookAgain(): void {
+    this.#version += 1;
+    this.#changed.notify();
+  }
+
+  async leave(signal: AbortSignal): Promise<boolean> {
+    const { owned, lease, isFrozen } = this.#options;
+    this.#isLeaving = true;
+    this.#incoming.giveUp('it is leaving');
+    this.lookAgain();
+    const look = (): boolean | undefined => {
+      if (owned.heads.units().length === 0 && this.#incoming.count === 0) return true;
+      return isFrozen() || !this.#planner.hasTaker() ? false : undefined;
+    };
+    const ending = AbortSignal.any([signal, lease.lost, this.#stopped.signal]);
+    const hasLeft = await this.#changed.until(look, ending).catch(falseIfInterrupted);
+    this.#isLeaving = hasLeft;
+    return hasLeft;
+  }
+
+  async stop(): Promise<void> {
+    const { lost } = this.#options.lease;
+    this.#isStopping = true;
+    this.keepAll('this pserver stops');
+    const isOver = (): boolean => this.#outgoing.moving().size === 0 && this.#incoming.count === 0;
+    // Where the index is lost, what is not decided concerns the next owner of it.
+    await this.#changed.until(() => isOver() || undefined, lost).catch(falseIfInterrupted);
+    this.close();
+  }
+
+  close(): void {
+    this.#isStopping = true;
+    this.#stopped.abort();
+    this.#outgoing.close();
+  }
+
+  #refusal(unit: number): string | undefined {
+    const { lease, isFrozen, isTaking } = this.#options;
+    if (this.#isStopping) return 'it is stopping';
+    if (this.#isLeaving) return 'it is leaving';
+    if (!lease.isHeld()) return 'it is cut off from the store';
+    if (isFrozen()) return 'its last checkpoint is being taken';
+    return isTaking(unit) ? 'it is loading the unit' : undefined;
+  }
+
+  #led(owned: OwnedHead): void {
+    const { context, fence, job, onGained } = this.#options;
+    onGained();
+    this.lookAgain();
+    this.#inBackground(showReplicas({ context, fence, grouping: job }, [owned]));
+  }
+
+  async #follow(): Promise<never> {
+    const { view, records } = this.#options;
+    const version = (): number => view.version() + records.version();
+    for (;;) {
+      const seen = version();
+      this.#incoming.lookAgain();
+      this.#outgoing.lookAgain();
+      this.lookAgain();
+      await view.changed.until(() => version() !== seen || undefined, this.#stopped.signal);
+    }
+  }
+
+  #resumed(): void {
+    this.#incoming.resumed();
+    this.#outgoing.resumed();
+    this.lookAgain();
+  }
+
+  #inBackground(work: Promise<unknown>): void {
+    work.catch(this.#onFatal);
+  }
+}
+
+function falseIfInterrupted(error: unknown): false {
+  if (isPaddletError(error, 'Interrupted')) return false;
+  throw error;
+}
