@@ -62,7 +62,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     data: ['base'],
     doctor: ['base'],
     evaluate: ['base'],
-    resize: ['base'],
+    resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
     run: ['base'],
     status: ['base'],

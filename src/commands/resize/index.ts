@@ -15,6 +15,7 @@ import { counted } from './counted.ts';
 import { requestSizes, type Sizes, type SizesAsked } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 import { type Resized, resizeJson, resizeText } from './resize-text.ts';
+import { saveForLeavers } from './save-for-leavers.ts';
 import { watchResize } from './watch-resize.ts';
 
 export default class ResizeCommand extends PaddletCommand<typeof ResizeCommand> {
@@ -96,6 +97,7 @@ it, and another resize, back too, is possible at any time.`;
           if (state.over === undefined) say(state.waitingFor);
           progress.update(moved, total, waitingFor === '' ? undefined : `waiting for ${waitingFor}`);
         },
+        whileDrained: (drained) => saveForLeavers(job, milliseconds(this.flags.timeout), drained),
         onLate: (state) => this.sayByHand(host, state, asked, keys.chroot),
       });
     } catch (error) {

@@ -13,6 +13,8 @@ export interface ResizeState {
   readonly trainers: number;
   /** What is still to happen, for people; empty when all is as it was asked for. */
   readonly waitingFor: readonly string[];
+  /** Pservers that leave have handed over all their units, and are still there. */
+  readonly isDrained: boolean;
   /** Why it will not be waited for any longer. */
   readonly over: 'ended' | 'stopped' | 'superseded' | undefined;
 }
@@ -44,7 +46,9 @@ export function resizeState(keys: Keys, units: number, asked: SizesAsked, entrie
     ...(asked.pservers === undefined ? [] : pserversWaitedFor(spread)),
     ...(asked.trainers === undefined ? [] : trainersWaitedFor(asked.trainers, trainers)),
   ];
-  return { spread, trainers, waitingFor, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
+  const leavers = spread.pservers.filter(({ isLeaving }) => isLeaving);
+  const isDrained = leavers.length > 0 && spread.orphans === 0 && leavers.every((one) => one.units === 0);
+  return { spread, trainers, waitingFor, isDrained, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
 }
 
 function overOf(
