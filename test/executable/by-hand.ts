@@ -28,10 +28,11 @@ export function commandLines(job: string): Record<string, string[]> {
   };
 }
 
-/** Starts all roles, in a random order: any order works. */
-export async function startByHand(place: Place, job: string, storeUrl: string): Promise<ByHand> {
+/** Starts all roles, in a random order: any order works. `slowly`: fail points that delay them. */
+export async function startByHand(place: Place, job: string, storeUrl: string, slowly?: string): Promise<ByHand> {
   const lines = commandLines(job);
-  const start = (name: string): Running => place.start(name, lines[name]!, { PADDLET_STORE: storeUrl });
+  const start = (name: string): Running =>
+    place.start(name, lines[name]!, { PADDLET_STORE: storeUrl, ...(slowly && { PADDLET_FAIL: slowly }) });
   const order = shuffled(Object.keys(lines));
   const started = new Map(order.map((name) => [name, start(name)]));
   const get = (name: string): Running => started.get(name)!;

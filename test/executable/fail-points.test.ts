@@ -64,7 +64,7 @@ test('a pserver dies at each step of a push, and of its own start', async () => 
   for (const step of ['heads.changed', 'pserver.shards-taken']) await hand.diesAt('pserver 0', `${step}:kill@1`);
   const stopped = hand.start('pserver 0');
   await stopped.said(/checkpoint .* published/);
-  stopped.kill('SIGTERM');
+  stopped.kill('SIGINT');
   expect(await stopped.ended).toMatchObject({ code: 130 });
   await hand.diesAt('pserver 0', 'pserver.opened:kill@1');
   await expectWholeEnd(hand, master, [...others, hand.start('pserver 0')]);

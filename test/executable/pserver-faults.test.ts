@@ -104,7 +104,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     expect((await again.ended).code).toBe(0);
   });
 
-  test('SIGTERM of a pserver while the store is unreachable: it waits for it, and saves its parameters', async () => {
+  test('SIGINT of a pserver while the store is unreachable: it waits for it, and saves its parameters', async () => {
     const place = openPlace();
     const etcd = await startEtcd();
     const job = await plantedJob(place, { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '30s' } });
@@ -113,7 +113,7 @@ describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` ($
     const [pserver] = cluster.pservers;
     await store.passesOver(2, master);
     await etcd.pause();
-    pserver.kill('SIGTERM');
+    pserver.kill('SIGINT');
     await pserver.said(/draining: saving the parameters.*waiting for the store/s);
     etcd.resume();
     expect((await pserver.ended).code).toBe(INTERRUPTED);

@@ -1,0 +1,101 @@
+/** Pservers and trainers come and go while a job runs: nothing is lost, and nothing counts twice. */
+import { existsSync, readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { HAND_FOLDER, startByHand } from './by-hand.ts';
+import { openPlace, type Place, resultOf } from './harness.ts';
+import type { Entries, JobStore } from './job-store.ts';
+import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, SLOWLY, startRun } from './run.ts';
+
+const UNITS = 32;
+const USAGE = 2;
+const INTERRUPTED = 130;
+
+/** It may have up to 4 pservers, and saves often: what leaves waits for the others' files. */
+const RESIZABLE = {
+  ...JOB,
+  cluster: { ...JOB.cluster, maxPservers: 4, units: UNITS },
+  checkpoint: { interval: '1s' },
+};
+
+const resizedSchema = z.object({
+  outcome: z.literal('settled'),
+  units: z.object({ total: z.literal(UNITS), toMove: z.literal(0), orphans: z.literal(0) }),
+  processes: z.array(z.object({ index: z.number(), units: z.number(), status: z.literal('up') })),
+});
+
+/** Units of each pserver, once all is in its place. */
+async function resize(place: Place, ...flags: string[]): Promise<number[]> {
+  const resized = resizedSchema.parse(await place.json('resize', '--dir', JOB_FOLDER, ...flags));
+  return resized.processes.map(({ units }) => units);
+}
+
+/** Of pservers with these indexes that have left: no key, and no file. */
+async function expectNothingLeft(place: Place, store: JobStore, indexes: readonly number[]): Promise<void> {
+  const keys = [...(await store.entries()).keys()];
+  for (const index of indexes) {
+    for (const key of [`/ps/${index}`, `/pservers/${index}`, `/checkpoints/${index}`]) expect(keys).not.toContain(key);
+    const folder = place.path(JOB_FOLDER, 'checkpoints', String(index));
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+  }
+}
+
+test('up and down in mid-run, and resumed with the present numbers', async () => {
+  const place = openPlace();
+  const job = await plantedJob(place, RESIZABLE);
+  const { running, store, args } = await startRun(place, job, SLOWLY);
+  await store.passesOver(1, running);
+
+  expect(await resize(place, '--pservers', '3')).toEqual([11, 11, 10]);
+  expect(await resize(place, '--pservers', '4', '--trainers', '3')).toEqual([8, 8, 8, 8]);
+  expect(await resize(place, '--pservers', '2', '--trainers', '1')).toEqual([16, 16]);
+  await eventually(async () => {
+    const roles = (await liveProcesses(place)).map(({ role }) => role).sort();
+    expect(roles).toEqual(['master', 'pserver', 'pserver', 'trainer']);
+  });
+  const refused = await place.paddlet('resize', '--dir', JOB_FOLDER, '--pservers', '5', '--json');
+  expect([refused.code, refused.out]).toEqual([USAGE, expect.stringContaining('cluster.maxPservers of the job is 4')]);
+  expect(await resize(place, '--pservers', '1')).toEqual([UNITS]);
+  await expectMidRun(store);
+  await expectNothingLeft(place, store, [1, 2, 3]);
+
+  running.kill('SIGINT');
+  await running.ended;
+  const again = place.start('run again', args);
+  await again.said(/starting master, pserver 0, trainer 0;/);
+  const result = await resultOf(again);
+  expect(result.checkpoints.map(({ index }) => index)).toEqual([0]);
+  await expectWhole(place, result, place.path(JOB_FOLDER, 'checkpoints'));
+
+  const ended = await place.paddlet('resize', '--dir', JOB_FOLDER, '--pservers', '2', '--json');
+  expect([ended.code, ended.out]).toEqual([USAGE, expect.stringContaining('has ended')]);
+});
+
+test('one pserver of a cluster gets SIGTERM: the other takes its units, and gives its share back to the next', async () => {
+  const place = openPlace();
+  const job = await plantedJob(place, { ...UNHURRIED_JOB, cluster: { ...UNHURRIED_JOB.cluster, units: UNITS } });
+  const { store, master, pservers, again } = await startByHand(place, job, `sqlite:${place.path('store.db')}`, SLOWLY);
+  await store.passesOver(1, master);
+  const [stopped, other] = pservers;
+  stopped.kill('SIGTERM');
+  expect(await stopped.ended).toMatchObject({ code: INTERRUPTED, err: expect.not.stringContaining('draining') });
+  const next = again('pserver 0');
+  await store.until((entries) => unitsOf(entries, 0) === UNITS / 2 && unitsOf(entries, 1) === UNITS / 2, next);
+  await expectMidRun(store);
+  // Nothing was loaded from a file.
+  expect(await store.get('/recovery')).toBeUndefined();
+  expect(next.err).not.toMatch(/from=[0-9a-f-]{36}/);
+
+  await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
+  for (const { ended } of [next, other]) expect((await ended).code).toBe(0);
+});
+
+/** Units that the pserver says it leads. */
+function unitsOf(entries: Entries, index: number): number {
+  const record = entries.get(`/pservers/${index}`);
+  const { units } = z
+    .object({ units: z.array(z.object({ unit: z.number() })) })
+    .parse(JSON.parse(record?.value ?? '{"units":[]}'));
+  return units.length;
+}
