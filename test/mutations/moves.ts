@@ -235,6 +235,20 @@ export const MOVES: readonly Mutation[] = [
     tests: SYNC_TESTS,
   },
   {
+    rule: 'a copy from before a rise of the timeline is not led',
+    file: 'src/roles/pserver/units/incoming-move.ts',
+    find: 'if (rounds !== undefined && state?.timeline !== rounds.timeline()) {',
+    replace: 'if (rounds !== undefined && state === undefined) {',
+    tests: ['test/roles/pserver/rounds/outdated.test.ts'],
+  },
+  {
+    rule: 'a unit that comes takes its place in the rounds',
+    file: 'src/roles/pserver/units/incoming-move.ts',
+    find: '      rounds?.add(unit, state!);\n',
+    replace: '',
+    tests: ['test/roles/pserver/rounds/outdated.test.ts'],
+  },
+  {
     rule: 'a round of another timeline is not applied to a copy',
     file: 'src/roles/pserver/units/incoming-unit.ts',
     find: '    this.#checkTimeline(timeline);\n    if (before',

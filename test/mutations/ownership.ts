@@ -130,8 +130,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'units that a pserver failed to take are tried again, even when nothing changes',
     file: 'src/roles/pserver/tasks/unit-taker.ts',
-    find: '        this.#endings += 1;\n',
-    replace: '',
+    find: '        this.lookAgain();\n      });',
+    replace: '      });',
     schedules: { mode: 'async' },
   },
   {

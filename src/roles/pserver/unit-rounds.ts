@@ -3,6 +3,7 @@ import type { PassMetrics } from '../../core/pass-metrics.ts';
 import type { PushPosition } from '../../core/shard/ledger.ts';
 import type { MetricSums } from '../../model/model.ts';
 import type { RoundGradients } from '../../tensor/lane-fold.ts';
+import type { OwnedHead } from './owned-heads.ts';
 
 interface OldBlocks {
   readonly parameter: number;
@@ -48,10 +49,16 @@ export interface ForwardedRound extends RoundGradients {
   readonly batches: readonly { readonly position: PushPosition; readonly metrics: MetricSums }[];
 }
 
-/** What is asked of the moves of units from this pserver (`units/moves.ts`). */
-export interface RoundMoves {
-  /** To be awaited right before a request is applied or answered, until it is undefined. */
-  wait(kind: 'read' | 'update'): Promise<void> | undefined;
-  /** These units have applied a round just now. To be awaited before the lane that completed it is answered. */
-  applied(make: () => ForwardedRound, units: readonly number[]): Promise<void> | undefined;
+/** What the moves of units ask of the rounds of a pserver. */
+export interface MovedRounds {
+  /** Undefined while all shards go back to a cut. */
+  timeline(): number | undefined;
+  /** Of a unit that is led, as far as it concerns these shards. */
+  stateOf(unit: number, shards: readonly number[]): TimedRounds;
+  /** The unit has come; its shards are owned already. */
+  add(unit: number, rounds: UnitRounds): void;
+  /** The unit has gone, and is owned no more. */
+  remove(unit: number): void;
+  /** The head names this pserver, but all have gone back to a cut since the copy was made: it is of no use. */
+  outdated(led: OwnedHead): void;
 }

@@ -145,7 +145,7 @@ export function restores(world: World, led: LedUnits): Oracle {
     const entry = entryOf(index);
     const named = entry && generationsOf(entry).find((generation) => generation.uuid === uuid);
     if (named === undefined) world.violated(`a head names ${uuid} of pserver ${index}, which is not published`);
-    return Number(named?.timeline);
+    return named === undefined ? NO_TIMELINE : timelineIn(named);
   }
 
   function tells(process: SimulatedProcess, { units }: PserverRecord): void {
@@ -156,7 +156,7 @@ export function restores(world: World, led: LedUnits): Oracle {
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
   function parted(units: readonly number[], file: Generation): void {
-    for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: Number(file.timeline), at: now });
+    for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: timelineIn(file), at: now });
   }
 
   function partingWith(unit: number, token: string): Generation | undefined {
@@ -213,6 +213,15 @@ export function restores(world: World, led: LedUnits): Oracle {
 }
 
 /** The first shard of a unit has its number. */
+/** Sync mode: a file with units of two rounds, one of which has just come from another pserver, is of no use. */
+function timelineIn({ timeline, round, shards }: Generation): number {
+  const all = [...coveredShards(shards!)!.values()];
+  const isOfRound = round === undefined || all.every(({ low, high }) => low === round && high === round);
+  return isOfRound ? Number(timeline) : NO_TIMELINE;
+}
+
+const NO_TIMELINE = -1;
+
 const isIn = ({ shards }: Generation, unit: number): boolean => coveredShards(shards!)!.has(unit);
 
 const names = (entry: CheckpointEntry | undefined, uuid: string): boolean =>

@@ -29,7 +29,8 @@ import { keepPreImage, PreImage, withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { ForwardedRound, OldValues, RoundMoves, TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { Moves } from '../units/moves.ts';
 import { CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
@@ -59,7 +60,7 @@ export interface RoundsOptions {
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isHeld: () => boolean;
   readonly isFrozen: () => boolean;
-  readonly moves: RoundMoves;
+  readonly moves: Pick<Moves, 'wait' | 'applied'>;
   /** Writes and publishes what `source` gives when its turn comes. */
   readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
   /** A round cannot be applied: the job has to fail. */

@@ -5,6 +5,7 @@
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
 import { roundPlanOf } from '../../../cluster/job/job-plan.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
@@ -13,17 +14,18 @@ import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { createSignal, throwIfAborted } from '../../../cluster/waiting.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
-import { OwnedHeads } from '../owned-heads.ts';
+import { type OwnedHead, OwnedHeads } from '../owned-heads.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
-import type { OrphanHead } from '../take-units.ts';
+import { connectMove } from '../units/move-connection.ts';
+import { type Moves, PserverMoves } from '../units/moves.ts';
 import { type LoadRoundsOptions, NO_UNITS } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 import { RoundTaker } from './unit-taker.ts';
 
-export type RoundServiceOptions = Omit<TimelineOptions, 'batches'>;
+export type RoundServiceOptions = Omit<TimelineOptions, 'batches' | 'moves'>;
 
 /**
  * Begins to serve when the units that are due have been taken, even if there are none; others may come later. Until it
@@ -43,28 +45,39 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
   const heads = new OwnedHeads({ context, fence, signal: lease.lost }, []);
   const job = { spec, shards, units, tasks: record.train.tasks };
   const owned = new OwnedShards(job, heads, { parameters: createParameters({ spec, seed, shards }), ...NO_UNITS });
-  const whole = { ...options, batches: roundPlanOf(record), loading };
-  const service = new RoundService(whole, new TimelineState(whole, cut.timeline, NO_UNITS, owned));
-  await service.takeDue();
-  await sweepOrphans(options, service.files);
+  const service = new RoundService({ ...options, batches: roundPlanOf(record), loading }, cut.timeline, owned);
+  try {
+    await service.takeDue();
+    await sweepOrphans(options, service.files);
+  } catch (error) {
+    await service.stopSaving();
+    throw error;
+  }
   service.start();
   return service;
 }
 
-interface WholeOptions extends TimelineOptions {
+interface WholeOptions extends Omit<TimelineOptions, 'moves'> {
   readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
 
 class RoundService implements ShardService {
   readonly #options: WholeOptions;
   readonly #taker: RoundTaker;
+  readonly #moves: Moves;
   readonly #changed = createSignal();
+  readonly #again = createSignal();
   readonly #stopped = new AbortController();
   /** No units are taken any more, and no files of the cut are waited for: there is no memory to be saved. */
   readonly #frozen = new AbortController();
   /** The current timeline, or the last one while the shards go back to a cut. */
   #state: TimelineState;
   #isGoingBack = false;
+  #isStarted = false;
+  /** Units that came when all had gone back to a cut: they are loaded from it. */
+  readonly #outdated = new Map<number, OwnedHead>();
+  /** Reasons to look for work beside those of the orphans and of the cut. */
+  #looks = 0;
   /** Units are being taken, or the shards go back to a cut. */
   #busy: Promise<void> | undefined;
   #waitingFor: string | undefined;
@@ -72,10 +85,44 @@ class RoundService implements ShardService {
   /** Why the shards that go back to a cut cannot be served again. */
   #broken: { readonly error: unknown } | undefined;
 
-  constructor(options: WholeOptions, state: TimelineState) {
+  constructor(options: WholeOptions, timeline: number, owned: OwnedShards) {
     this.#options = options;
     this.#taker = new RoundTaker(options);
-    this.#state = state;
+    this.#moves = this.#startMoves(owned);
+    this.#state = new TimelineState({ ...options, moves: this.#moves }, timeline, NO_UNITS, owned);
+  }
+
+  #startMoves(owned: OwnedShards): Moves {
+    const { context, record, index, fence, onFatal } = this.#options;
+    const { cluster } = record.job;
+    const job = jobFields(record);
+    return new PserverMoves({
+      ...{ ...this.#options, owned, leaseTtlMs: cluster.leaseTtlMs },
+      me: { index, token: fence.token.toString() },
+      job: { units: record.units, shards: cluster.shards, tasks: record.train.tasks },
+      connect: ({ target: { token, ...target }, ...link }) =>
+        connectMove({ context, job, target: { ...target, token: token.toString() }, ...link, onFatal }),
+      withoutSaves: () => this.#state.withoutSaves(),
+      isFrozen: () => !this.#isStarted || this.#isGoingBack || this.#frozen.signal.aborted,
+      isTaking: (unit) => this.#taker.isTaking(unit) || this.#outdated.has(unit),
+      onGained: () => {},
+      onGivenUp: () => this.#lookAgain(),
+      onRecovery: () => {},
+      rounds: {
+        timeline: () => (this.#isGoingBack ? undefined : this.#state.timeline),
+        stateOf: (unit, shards) => this.#state.rounds.stateOf(unit, shards),
+        add: (unit, rounds) => this.#state.rounds.add(unit, rounds),
+        remove: (unit) => this.#state.rounds.remove(unit),
+        outdated: (led) => {
+          this.#outdated.set(led.unit, led);
+          this.#lookAgain();
+        },
+      },
+    });
+  }
+
+  leave(signal: AbortSignal): Promise<boolean> {
+    return this.#moves.leave(signal);
   }
 
   /** Names of the files that were loaded from this pserver's own folder. */
@@ -92,6 +139,8 @@ class RoundService implements ShardService {
 
   /** From now on takes what becomes due, and follows the timeline. */
   start(): void {
+    this.#isStarted = true;
+    this.#moves.lookAgain();
     this.#run().catch((error: unknown) => {
       const isInterrupted = isPaddletError(error, 'Interrupted');
       if (this.#stopped.signal.aborted && isInterrupted) return;
@@ -111,7 +160,9 @@ class RoundService implements ShardService {
   }
 
   saveLast(): Promise<unknown> {
-    this.#last ??= this.#settled()
+    this.#last ??= this.#moves
+      .stop()
+      .then(() => this.#settled())
       .then(async (state) => {
         state.snapshots.endRateLimit();
         if (state.shards.numbers.length > 0) await state.saveLast();
@@ -130,7 +181,9 @@ class RoundService implements ShardService {
   }
 
   async stopSaving(): Promise<void> {
+    this.#moves.close();
     this.#stopped.abort();
+    this.#state.endHolds();
     this.#current?.snapshots.abandon();
     await Promise.allSettled([this.#last, this.#isGoingBack ? undefined : this.#busy]);
     await this.#current?.saved();
@@ -180,16 +233,26 @@ class RoundService implements ShardService {
     const cut = cutAbove(this.#options.cuts, this.#state.timeline);
     if (cut !== undefined) return (signal) => this.#goBack(cut, signal);
     if (this.#frozen.signal.aborted || this.#options.stopSignal.aborted) return undefined;
-    const due = this.#taker.due(this.#state);
-    return due.length === 0 ? undefined : (signal) => this.#take(due, signal);
+    if (this.#outdated.size > 0) return (signal) => this.#untilFrozen(signal, (either) => this.#loadOutdated(either));
+    const due = this.#taker.due(this.#state).filter(({ unit }) => !this.#moves.isComing(unit));
+    return due.length === 0
+      ? undefined
+      : (signal) => this.#untilFrozen(signal, (either) => this.#taker.take(this.#state, due, either));
   }
 
   async #untilWork(signal: AbortSignal): Promise<void> {
     const { cuts, orphans } = this.#options;
     const again = new AbortController();
     const either = AbortSignal.any([signal, again.signal]);
+    const seen = this.#looks;
+    const looked = this.#again.until(() => this.#looks !== seen || undefined, either);
     const risen = cuts.changed.until(() => cutAbove(cuts, this.#state.timeline), either);
-    await Promise.race([orphans.changed(either), risen]).finally(() => again.abort());
+    await Promise.race([orphans.changed(either), looked, risen]).finally(() => again.abort());
+  }
+
+  #lookAgain(): void {
+    this.#looks += 1;
+    this.#again.notify();
   }
 
   async #doing(work: Promise<void>): Promise<void> {
@@ -202,14 +265,31 @@ class RoundService implements ShardService {
     }
   }
 
-  async #take(due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+  /** Given up when this process is to stop: it saves what it has. */
+  async #untilFrozen(signal: AbortSignal, work: (either: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      await this.#taker.take(this.#state, due, AbortSignal.any([signal, this.#frozen.signal]));
+      await work(AbortSignal.any([signal, this.#frozen.signal]));
     } catch (error) {
-      // This process is to stop: it saves what it has.
       const isGivenUp = this.#frozen.signal.aborted || this.#options.stopSignal.aborted;
       if (signal.aborted || !isGivenUp || !isPaddletError(error, 'Interrupted')) throw error;
     }
+  }
+
+  /** No pserver has led them on this timeline: they join as the cut has them. */
+  async #loadOutdated(waitSignal: AbortSignal): Promise<void> {
+    const { cuts, fence, loading } = this.#options;
+    const state = this.#state;
+    const { cut } = cuts.current()!;
+    const heads = [...this.#outdated.values()];
+    const shards = heads.flatMap(({ unit }) => state.shards.shardsOf(unit));
+    const loaded = await loadCut({ ...loading, fence, into: state.shards.parameters, waitSignal }, cut, shards);
+    if (loaded === undefined) {
+      await cuts.changed.until(() => cutAbove(cuts, cut.timeline), waitSignal);
+      return;
+    }
+    state.add(heads, loaded);
+    for (const { unit } of heads) this.#outdated.delete(unit);
+    this.#moves.lookAgain();
   }
 
   async #goBack(cut: Cut, signal: AbortSignal): Promise<void> {
@@ -219,6 +299,7 @@ class RoundService implements ShardService {
     log.warn(`timeline ${cut.timeline}: going back to round ${cut.round}`, { from: old.rounds.gates.version() });
     old.freeze();
     this.#isGoingBack = true;
+    this.#moves.keepAll('all pservers go back to a cut');
     await old.saved();
     const { shards } = record.job.cluster;
     const into = createParameters({ spec, seed: record.job.training.seed, shards });
@@ -237,10 +318,11 @@ class RoundService implements ShardService {
     const owned = new Set(old.shards.numbers);
     for (const shard of into.shards()) if (!owned.has(shard)) into.dropShard(shard);
     old.shards.restate({ parameters: into, ...loaded });
-    const state = new TimelineState(this.#options, cut.timeline, loaded, old.shards);
+    const state = new TimelineState({ ...this.#options, moves: this.#moves }, cut.timeline, loaded, old.shards);
     if (this.#frozen.signal.aborted) state.freeze();
     this.#state = state;
     this.#isGoingBack = false;
+    this.#moves.lookAgain();
     log.info(`serving again from round ${state.rounds.gates.version()}`, { timeline: state.timeline });
   }
 

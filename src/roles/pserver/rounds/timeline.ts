@@ -11,17 +11,16 @@ import type { OwnedHead } from '../owned-heads.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { RoundMoves } from '../unit-rounds.ts';
+import type { Moves } from '../units/moves.ts';
 import type { LoadedUnits } from './load.ts';
 import { Rounds } from './rounds.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
+  readonly moves: Moves;
   /** The mini-batch of each lane in each round. */
   readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
 }
-
-const NO_MOVES: RoundMoves = { wait: () => undefined, applied: () => undefined };
 
 export class TimelineState {
   readonly timeline: number;
@@ -31,6 +30,8 @@ export class TimelineState {
   readonly serving: Serving;
   readonly #index: number;
   #isFrozen = false;
+  /** What ends each time without saves. */
+  readonly #holds = new Set<() => void>();
   /** The newest save; those before it have ended when it begins. */
   #saving: Promise<unknown> = Promise.resolve();
 
@@ -58,7 +59,7 @@ export class TimelineState {
       ...{ clock: context.host.clock, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
-      moves: NO_MOVES,
+      moves: options.moves,
       counts: {
         plan: pushPlanOf(record),
         batches: options.batches,
@@ -71,6 +72,7 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
+      moves: options.moves,
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),
       recovery: () => 0,
@@ -105,9 +107,19 @@ export class TimelineState {
   async withoutSaves(): Promise<() => void> {
     const before = this.#saving;
     const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => {
+      this.#holds.delete(end);
+      resolve();
+    };
+    this.#holds.add(end);
     this.#saving = before.then(() => promise);
     await before;
-    return resolve;
+    return end;
+  }
+
+  /** Of moves that are given up without an end, as this process ends. */
+  endHolds(): void {
+    for (const end of [...this.#holds]) end();
   }
 
   /** Resolves when no save is running. */

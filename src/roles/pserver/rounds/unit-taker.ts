@@ -42,6 +42,8 @@ export class RoundTaker {
   readonly #options: RoundTakerOptions;
   readonly #known = new Map<number, Known>();
   readonly #files: string[] = [];
+  /** Units that are being taken. */
+  readonly #taking = new Set<number>();
   #failures = 0;
 
   constructor(options: RoundTakerOptions) {
@@ -51,6 +53,10 @@ export class RoundTaker {
   /** Names of the files that were loaded from this pserver's own folder. */
   get files(): readonly string[] {
     return this.#files;
+  }
+
+  isTaking(unit: number): boolean {
+    return this.#taking.has(unit);
   }
 
   /** Those that are to be taken now. The view may be behind, and not know yet what this pserver has taken. */
@@ -119,12 +125,14 @@ export class RoundTaker {
   /** False when some of them were not taken. */
   async #take(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = state;
+    for (const { unit } of alike) this.#taking.add(unit);
     try {
       const loaded = await this.#load(state, alike, waitSignal);
       if (loaded === undefined) return false;
       failPoint('pserver.rounds-loaded');
       return await this.#own(state, alike, loaded);
     } finally {
+      this.#taking.clear();
       const left = alike.filter(({ unit }) => shards.heads.of(unit) === undefined);
       for (const { unit } of left) {
         for (const shard of shards.shardsOf(unit))

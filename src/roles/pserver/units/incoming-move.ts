@@ -10,13 +10,14 @@ import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts
 import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../core/units/move-target.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MovedRounds } from '../unit-rounds.ts';
 import type { CopyPiece } from './copy-pieces.ts';
 import { type ForwardedUpdate, IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;
 
-export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'parameters' | 'shards'> {
+export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'parameters' | 'shards' | 'timeline'> {
   readonly clock: Clock;
   readonly log: Log;
   readonly unit: number;
@@ -25,6 +26,8 @@ export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'paramete
   /** Shards of the job. */
   readonly shards: number;
   readonly silenceMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds | undefined;
   /** Reads the head and calls `seen`. */
   readonly look: () => void;
   /** The head names this pserver, and it has no such unit: it must give up its index. */
@@ -114,7 +117,7 @@ export class IncomingMove {
         break;
       case 'put': {
         const { shard, payload, isFirst, isLast } = effect;
-        this.#copy ??= new IncomingUnit({ ...this.#options, parameters: this.#options.owned.parameters });
+        this.#copy ??= this.#begun();
         this.#copy.put(shard, asPiece(payload), isFirst, isLast);
         if (isLast && shard === this.#options.owned.shardsOf(this.#options.unit).at(-1)) failPoint('move.filled');
         break;
@@ -141,9 +144,25 @@ export class IncomingMove {
     }
   }
 
+  #begun(): IncomingUnit {
+    const { owned, rounds } = this.#options;
+    return new IncomingUnit({
+      ...this.#options,
+      parameters: owned.parameters,
+      timeline: rounds && (() => rounds.timeline()),
+    });
+  }
+
   #lead(): void {
-    const { owned, unit, log, onLed } = this.#options;
-    owned.add(this.#head!, this.#copy!.positions(), true);
+    const { owned, unit, log, onLed, rounds } = this.#options;
+    const state = this.#copy!.rounds();
+    if (rounds !== undefined && state?.timeline !== rounds.timeline()) {
+      this.#copy!.discard();
+      rounds.outdated(this.#head!);
+    } else {
+      owned.add(this.#head!, this.#copy!.positions(), true);
+      rounds?.add(unit, state!);
+    }
     this.#copy = undefined;
     failPoint('move.leading');
     log.info(`unit ${unit} is led by this pserver now`);

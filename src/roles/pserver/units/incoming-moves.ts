@@ -8,6 +8,7 @@ import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-m
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MovedRounds } from '../unit-rounds.ts';
 import { type FromSource, IncomingMove } from './incoming-move.ts';
 import { readHead } from './read-head.ts';
 
@@ -25,6 +26,8 @@ export interface IncomingMovesOptions {
   readonly job: { readonly units: number; readonly shards: number; readonly tasks: number };
   readonly view: Pick<PlacementView, 'units' | 'isLive'>;
   readonly silenceMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds | undefined;
   /** Aborts when the index is lost. */
   readonly lost: AbortSignal;
   /** Why this pserver does not take the unit now; undefined: it does. */

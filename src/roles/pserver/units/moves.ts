@@ -15,6 +15,7 @@ import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MovedRounds } from '../unit-rounds.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
 import type { ForwardedUpdate } from './incoming-unit.ts';
@@ -31,9 +32,9 @@ export interface Moves {
   wait(kind: 'read' | 'update'): Promise<void> | undefined;
   /**
    * An update was applied just now, and nothing has happened since. To be awaited before it is answered. `make` is
-   * called at once or never.
+   * called at once or never. `by`: the units that have applied it, if not all have.
    */
-  applied(make: () => ForwardedUpdate): Promise<void> | undefined;
+  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined;
   /** A unit that is coming and not led yet: it must not be loaded from a file. */
   isComing(unit: number): boolean;
   /** What can still stay where it is does: the last checkpoint is about to be taken. */
@@ -61,6 +62,8 @@ export interface MovesOptions {
   /** Of the job: units, shards, and tasks of a pass. */
   readonly job: { readonly units: number; readonly shards: number; readonly tasks: number };
   readonly leaseTtlMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds;
   readonly view: Pick<PlacementView, 'changed' | 'version' | 'units' | 'live' | 'isLive' | 'isLoaded'>;
   /** A change of the records notifies the view. */
   readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
@@ -144,8 +147,8 @@ export class PserverMoves implements Moves {
     return this.#outgoing.wait(kind)?.catch(asSuspended);
   }
 
-  applied(make: () => ForwardedUpdate): Promise<void> | undefined {
-    return this.#outgoing.applied(make)?.catch(asSuspended);
+  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
+    return this.#outgoing.applied(make, by)?.catch(asSuspended);
   }
 
   isComing(unit: number): boolean {

@@ -10,8 +10,10 @@ import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/u
 import type { HandOver } from '../../../core/units/move-source-events.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MovedRounds } from '../unit-rounds.ts';
 import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
 import type { ForwardedUpdate } from './incoming-unit.ts';
+import { roundsPieces } from './rounds-pieces.ts';
 
 /** What frames of a move carry. */
 export type MovePayload = CopyPiece | ForwardedUpdate;
@@ -26,6 +28,8 @@ export interface OutgoingMoveOptions {
   readonly pieceBytes: number;
   readonly silenceMs: number;
   readonly handOverMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds | undefined;
   /** In order; what is sent without a connection is lost. */
   readonly send: (message: MoveMessage<MovePayload>) => void;
   /** Resolves when no save is running. None begins until the given function is called. */
@@ -169,6 +173,7 @@ export class OutgoingMove {
         break;
       case 'moved':
         shards.remove(this.unit);
+        this.#options.rounds?.remove(this.unit);
         log.info(`unit ${this.unit} is led by pserver ${name.target.index} now`, this.#figures());
         this.#settle('moved');
         break;
@@ -181,7 +186,9 @@ export class OutgoingMove {
     if (!this.#isOffered) failPoint('move.offered');
     this.#isOffered = true;
     const { shards, spec } = this.#options;
-    const pieces = copyShard(shards, shard, spec, this.#options.pieceBytes);
+    const { rounds, pieceBytes: maxBytes } = this.#options;
+    const ofRounds = rounds === undefined ? [] : roundsPieces(spec, rounds.stateOf(this.unit, [shard]), maxBytes);
+    const pieces = copyShard(shards, shard, spec, maxBytes, ofRounds);
     const sized = pieces.map((payload) => ({ payload, byteLength: pieceBytes(payload) }));
     for (const { byteLength } of sized) this.#copiedBytes += byteLength;
     this.#submit({ type: 'captured', shard, pieces: sized });

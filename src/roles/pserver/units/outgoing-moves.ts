@@ -7,6 +7,7 @@ import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MovedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from './incoming-unit.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove } from './outgoing-move.ts';
@@ -36,6 +37,8 @@ export interface OutgoingMovesOptions {
   readonly pieceBytes: number;
   readonly silenceMs: number;
   readonly handOverMs: number;
+  /** In sync mode. */
+  readonly rounds?: MovedRounds | undefined;
   /** Aborts when the index is lost: then nothing is waited for. */
   readonly lost: AbortSignal;
   readonly withoutSaves: () => Promise<() => void>;
@@ -102,10 +105,13 @@ export class OutgoingMoves {
     return busy && orAborted(busy.settled, this.#options.lost);
   }
 
-  /** An update was applied just now. To be awaited before it is answered; undefined: it may be answered at once. */
-  applied(make: () => ForwardedUpdate): Promise<void> | undefined {
+  /**
+   * An update was applied just now, by the given units or all. To be awaited before it is answered; undefined: it may
+   * be answered at once.
+   */
+  applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
     if (this.#running.size === 0) return undefined;
-    const moves = this.#unsettled();
+    const moves = this.#unsettled().filter(({ unit }) => by === undefined || by.includes(unit));
     if (moves.length === 0) return undefined;
     const made = make();
     const waits = moves.flatMap((move) => {

@@ -10,7 +10,7 @@ import type { Received, Session } from '../../../../src/protocol/messages/channe
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
 import { Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
-import type { RoundMoves } from '../../../../src/roles/pserver/unit-rounds.ts';
+import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { LaneGradients } from '../../../../src/tensor/lane-fold.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
@@ -46,6 +46,12 @@ export interface RigOptions {
   readonly version?: number;
 }
 
+/** As `Moves`, for rounds alone. */
+export interface PlayedMoves {
+  wait(kind: 'read' | 'update'): Promise<void> | undefined;
+  applied(make: () => ForwardedRound, units: readonly number[]): Promise<void> | undefined;
+}
+
 export class RoundsRig {
   readonly clock = new FakeClock();
   readonly rounds: Rounds;
@@ -55,7 +61,7 @@ export class RoundsRig {
   /** What was to be saved, and how it ends. */
   readonly saves: { readonly source: SnapshotSource; readonly end: PromiseWithResolvers<CheckpointFile> }[] = [];
   /** None, unless a test puts some here. */
-  moves: RoundMoves = { wait: () => undefined, applied: () => undefined };
+  moves: PlayedMoves = { wait: () => undefined, applied: () => undefined };
   /** Saves wait for their turn. */
   holdsSaves = false;
   #held: (() => void)[] = [];
@@ -88,7 +94,7 @@ export class RoundsRig {
       router: createIdRouter({ shards }),
       moves: {
         wait: (kind) => this.moves.wait(kind),
-        applied: (make, units) => this.moves.applied(make, units),
+        applied: (make, units) => this.moves.applied(() => make() as ForwardedRound, units!),
       },
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,
