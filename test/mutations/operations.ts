@@ -89,8 +89,8 @@ export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'a pserver whose whole job stops hands over nothing',
     file: 'src/roles/pserver/stopping.ts',
-    find: 'if (!canLeave(service) || giveUp.aborted) return undefined;',
-    replace: 'if (!canLeave(service)) return undefined;',
+    find: '  if (giveUp.aborted) return undefined;\n',
+    replace: '',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {

@@ -9,12 +9,12 @@ import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
 import { leaveNothingBehind } from './files/leave-nothing.ts';
 import type { OwnedIndex } from './owned-index.ts';
-import type { LeavingService } from './shard-service.ts';
+import type { ShardService } from './shard-service.ts';
 import { keepUnitsTold } from './tell-units.ts';
 
 export interface Leaver {
   readonly owned: OwnedIndex;
-  readonly service: Pick<LeavingService, 'unitBytes' | 'leave'>;
+  readonly service: Pick<ShardService, 'unitBytes' | 'leave'>;
 }
 
 /** Before the others are asked again whether they can take the units. */
@@ -54,7 +54,7 @@ export async function leaveUnwanted(
  * index is wanted again. Throws `LeaseGone` when the index is another's by now.
  */
 export async function leaveNothing(
-  { owned, service }: { readonly owned: OwnedIndex; readonly service: Pick<LeavingService, 'stopSaving'> },
+  { owned, service }: { readonly owned: OwnedIndex; readonly service: Pick<ShardService, 'stopSaving'> },
   view: Pick<PlacementView, 'changed' | 'desired'>,
   folder: string,
   ending: AbortSignal,

@@ -44,10 +44,9 @@ export interface ShardService {
   readonly serving: Serving | undefined;
   /**
    * While it serves: hands over all units to other pservers. True when it leads none; false when no pserver can take
-   * them in time. Must not wait for this process's own request to stop, which may be why it leaves. Missing where units
-   * cannot be handed over: then they are saved, and others take them from the files.
+   * them in time. Must not wait for this process's own request to stop, which may be why it leaves.
    */
-  leave?(signal: AbortSignal): Promise<boolean>;
+  leave(signal: AbortSignal): Promise<boolean>;
   /** From now on updates are refused with `Draining`. */
   freeze(): void;
   /** On a clean stop, after `freeze`: saves the last state. Throws like `Snapshots.save`. */
@@ -62,8 +61,3 @@ export interface ShardService {
   /** For `status` and `doctor`. */
   info(): ShardsInfo;
 }
-
-/** One that can hand units over. */
-export type LeavingService = ShardService & Required<Pick<ShardService, 'leave'>>;
-
-export const canLeave = (service: ShardService): service is LeavingService => service.leave !== undefined;

@@ -13,7 +13,7 @@ import { abortOnChange } from '../../cluster/waiting.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
-import { canLeave, type ShardService } from './shard-service.ts';
+import type { ShardService } from './shard-service.ts';
 import { keepUnitsTold } from './tell-units.ts';
 
 export interface ServedUntilStopped {
@@ -82,12 +82,11 @@ async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefin
   while (!ending.aborted) {
     await serveWhileWanted(by, ending);
     if (ending.aborted) break;
-    if (!canLeave(service)) return undefined;
     if (await leaveUnwanted({ owned, service }, view, ending)) return 'left';
   }
   const jobStop = context.jobStop === undefined ? [] : [context.jobStop];
   const giveUp = AbortSignal.any([watch.jobSignal, ...jobStop, lease.lost, fatal]);
-  if (!canLeave(service) || giveUp.aborted) return undefined;
+  if (giveUp.aborted) return undefined;
   return (await leaveWithin({ owned, service }, by.leaveLimitMs, giveUp)) ? 'stopped' : undefined;
 }
 

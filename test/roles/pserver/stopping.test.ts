@@ -67,7 +67,7 @@ beforeEach(() => {
 const serve = async (): Promise<void> => {
   const service = {
     unitBytes: () => [{ unit: 1, bytes: 1_000 }],
-    ...(leave === undefined ? {} : { leave }),
+    leave,
     freeze: () => void events.push('freezes'),
     saveLast: async () => {
       events.push('saves');
@@ -139,17 +139,6 @@ describe('a pserver that the job does not want any more', () => {
     expect(await serving).toBe('left');
   });
 
-  it('saves what it cannot hand over, and has left even if it is wanted again by then, as it was not asked to stop', async () => {
-    leave = undefined;
-    saving = Promise.withResolvers();
-    await serve();
-    await want(INDEX);
-    await want(INDEX + 1);
-    saving.resolve();
-    expect(await serving).toBe('left');
-    expect(events).toEqual(['freezes', 'saves']);
-  });
-
   it('stays when it is wanted again in the meantime, and leaves another time', async () => {
     await serve();
     await want(1);
@@ -170,14 +159,6 @@ describe('a pserver that the job does not want any more', () => {
     await want(INDEX + 1);
     await process.clock.advance(10_000);
     expect([status(), events]).toEqual(['up', ['leaves']]);
-  });
-
-  it('saves when it cannot hand over; others take the units from the file', async () => {
-    leave = undefined;
-    await serve();
-    await want(INDEX);
-    expect(await serving).toBe('left');
-    expect([status(), events]).toEqual(['down', ['freezes', 'saves']]);
   });
 
   it('saves what it has when the job stops in the meantime', async () => {
