@@ -1,4 +1,5 @@
 /** Rules of units that move from one pserver to another. */
+import type { FaultKind } from '../sim/fault-kinds.ts';
 import type { Mutation } from './mutation.ts';
 
 const SOURCE = 'src/core/units/move-source.ts';
@@ -8,6 +9,12 @@ const MODEL = ['test/core/units/move-model.test.ts'];
 const SOURCE_TESTS = ['test/core/units/move-source.test.ts'];
 const SYNC_TESTS = ['test/roles/pserver/rounds/moving.test.ts'];
 const TARGET_TESTS = ['test/core/units/move-target.test.ts'];
+
+/** Many moves, struck at any point. */
+const LEAVING: readonly FaultKind[] = [
+  ...(['resize', 'join pserver', 'leave pserver', 'terminate pserver', 'kill pserver', 'store trouble'] as const),
+  ...(['death in a move', 'cut in a move', 'trouble in a hand-over', 'slow peers', 'pserver partition'] as const),
+];
 
 export const MOVES: readonly Mutation[] = [
   {
@@ -304,5 +311,55 @@ export const MOVES: readonly Mutation[] = [
     find: 'numbers.filter((shard) => owned.has(shard))',
     replace: 'numbers.filter((shard) => owned.has(shard) || owned.size > 0)',
     tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a pserver that leaves takes no unit: what it is taking it takes, or gives up, before it has left',
+    file: 'src/roles/pserver/tasks/service.ts',
+    find: '    const holding = this.#taker.hold();\n',
+    replace: '    const holding = Promise.resolve();\n',
+    schedules: { mode: 'async', faults: LEAVING },
+  },
+  {
+    rule: 'an update is forwarded to the targets of the units that are under way',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: 'serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale))',
+    replace: 'undefined',
+    schedules: { mode: 'async', faults: LEAVING },
+  },
+  {
+    rule: 'a closure of tasks is forwarded to the targets of the units that are under way',
+    file: 'src/roles/pserver/tasks/close-tasks.ts',
+    find: 'open.length === 0 ? undefined : serving.moves?.applied(',
+    replace: 'open.length >= 0 ? undefined : serving.moves?.applied(',
+    schedules: { mode: 'async', faults: LEAVING },
+  },
+  {
+    rule: 'no pull is answered while the store decides about a unit',
+    file: 'src/roles/pserver/serve.ts',
+    find: "(isOfMove(header) ? undefined : current.moves?.wait('read'))",
+    replace: "(isOfMove(header) ? current.moves?.wait('read') : undefined)",
+    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
+    rule: 'the stamp is checked after every wait of a push',
+    file: 'src/roles/pserver/tasks/push-pull.ts',
+    find: '  checkTask(serving.job, header.pass, header.task);\n  checkStamp(shards, header.placement);\n',
+    replace: '  checkTask(serving.job, header.pass, header.task);\n',
+    schedules: { mode: 'async', faults: LEAVING },
+  },
+  {
+    rule: 'a unit that is coming is not loaded from a file',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: 'shards.heads.of(unit) === undefined && !this.#isComing(unit)',
+    replace: 'shards.heads.of(unit) === undefined && unit >= 0',
+    schedules: { mode: 'async', faults: LEAVING },
+  },
+  {
+    rule: 'no head names a file as the last state of a unit that is offered',
+    file: 'src/roles/pserver/units/move-planner.ts',
+    find: 'if (heads.areResting) {',
+    replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
+    schedules: { mode: 'async', faults: LEAVING },
   },
 ];

@@ -26,6 +26,18 @@ const IN_EVERY_MODE: readonly string[] = [
   'store unknownLost',
 ];
 
+/** Of units that move. */
+const MOVES: readonly string[] = [
+  'unit moved',
+  'unit taken over',
+  'move accepted',
+  'offer refused',
+  'move abandoned',
+  'refused hand-over',
+  'pserver left',
+  'units spread in time',
+];
+
 /** Everything that a batch must have seen at least once beside its faults, or it proves less than it seems to. */
 export const MUST_HAPPEN: readonly string[] = [
   'store compacted',
@@ -86,7 +98,7 @@ export function addCounts(into: Map<string, number>, more: Iterable<readonly [st
 }
 
 const ALWAYS: Readonly<Record<Mode, readonly string[]>> = {
-  async: [...IN_EVERY_MODE, ...MUST_HAPPEN],
+  async: [...IN_EVERY_MODE, ...MUST_HAPPEN, ...MOVES],
   sync: [...IN_EVERY_MODE, ...MUST_HAPPEN_IN_SYNC],
 };
 

@@ -1,4 +1,9 @@
 /** A whole simulated cluster: every process under a supervisor that starts it again, on a machine of its own. */
+import { parseCut } from '../../src/checkpoint/registry/cut.ts';
+import { readEntries } from '../../src/checkpoint/registry/discover.ts';
+import { needOf } from '../../src/checkpoint/registry/needed.ts';
+import { publishedFiles } from '../../src/checkpoint/registry/newest.ts';
+import { parsePartings } from '../../src/checkpoint/registry/partings.ts';
 import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import { type Head, parseHead } from '../../src/cluster/placement/heads.ts';
 import type { Job } from '../../src/job/schema.ts';
@@ -132,9 +137,18 @@ export class Cluster {
     });
   }
 
-  /** Indexes of the pservers that heads name as primaries, dead or alive. */
-  get primaries(): ReadonlySet<number> {
-    return new Set(this.heads.map(({ head }) => head.primary.index));
+  /** A pserver with that index, or its disk, has what is nowhere else. */
+  isNeeded(index: number): boolean {
+    const { data } = this.store;
+    if (this.heads.some(({ head }) => head.primary.index === index)) return true;
+    const { published } = readEntries(KEYS.checkpointsPrefix, data.range({ prefix: KEYS.checkpointsPrefix }).entries);
+    const need = needOf(index, {
+      files: publishedFiles(published),
+      partings: parsePartings(KEYS.partingPrefix, data.range({ prefix: KEYS.partingPrefix }).entries),
+      cut: parseCut(KEYS.cut, data.get(KEYS.cut)).cut,
+      resting: new Set(this.heads.flatMap(({ head }) => (head.rest === undefined ? [] : [head.rest.uuid]))),
+    });
+    return need !== undefined;
   }
 
   named(name: string): Supervisor {

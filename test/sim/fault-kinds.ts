@@ -108,10 +108,9 @@ export const RESIZED_MIX: FaultMix = {
   'leave pserver': 3,
   'pserver partition': 3,
   'slow peers': 2,
-  // Until pservers move units: none.
-  'death in a move': 0,
-  'cut in a move': 0,
-  'trouble in a hand-over': 0,
+  'death in a move': 4,
+  'cut in a move': 2,
+  'trouble in a hand-over': 3,
 };
 
 const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: FIXED_MIX };

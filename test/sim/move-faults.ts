@@ -6,6 +6,7 @@ import { type Action, happened, type PlannedFault } from './fault.ts';
 import type { MoveKind } from './fault-kinds.ts';
 import { KEYS } from './job-keys.ts';
 import type { Answered } from './oracles/oracle.ts';
+import { resize } from './resizing.ts';
 import type { Supervisor } from './supervisor.ts';
 
 /** After so many messages of moves, and so many operations of the process more. */
@@ -14,13 +15,18 @@ const OPERATIONS = [0, 12] as const;
 
 const pserver = (cluster: Cluster, index: number): Supervisor => cluster.named(`pserver ${index}`);
 
+/** There is no move without a reason. */
+const PROVOKED = 0.7;
+
 /** Calls it at a message of a move. */
-function inMove(cluster: Cluster, { dice }: PlannedFault, run: (move: MoveName, client: string) => void): Cancel {
+function inMove(cluster: Cluster, fault: PlannedFault, run: (move: MoveName) => void): Cancel {
+  const { dice } = fault;
+  if (dice.chance(PROVOKED)) resize(cluster, fault);
   let left = dice.whole(...MESSAGES);
   let cancel: Cancel = () => {};
   const wait = (): void => {
     cancel = cluster.witness.onceMoving((seen) => {
-      if (left === 0) run(moveIn(seen), seen.client.name);
+      if (left === 0) run(moveIn(seen));
       else {
         left -= 1;
         wait();
@@ -74,6 +80,7 @@ export const IN_MOVES: Readonly<Record<MoveKind, Action>> = {
   'trouble in a hand-over': (cluster, fault) => {
     const { store, timeline } = cluster;
     const { dice } = fault;
+    if (dice.chance(PROVOKED)) resize(cluster, fault);
     return store.onceWriting(
       (op, process) => isHandOver(op, process.name),
       ({ name }) => {

@@ -23,14 +23,20 @@ function setDesired({ store }: Cluster, desired: number): void {
   store.data.txn({ if: [], then: [{ put: KEYS.psDesired, value: String(desired) }] });
 }
 
-/** Those that are wanted come; those that are not wanted any more go by themselves. */
-function resize(cluster: Cluster, { dice }: PlannedFault, desired: number): void {
+/** Those that are wanted come; those that are not wanted any more go by themselves. False when nothing changes. */
+export function resize(cluster: Cluster, fault: PlannedFault): boolean {
+  const { dice } = fault;
+  const before = cluster.desired;
+  const desired = dice.whole(1, cluster.shape.mostPservers);
+  if (before === undefined || desired === before) return false;
+  cluster.witness.tell('FAULT', `the job is to have ${desired} pservers, not ${before}`);
   setDesired(cluster, desired);
   for (const one of cluster.supervisors) {
     const { index } = one.member;
     const atMs = cluster.timeline.nowMs + dice.between(...LATER_MS);
     if (index !== undefined && index < desired) one.join(atMs);
   }
+  return true;
 }
 
 const twoPservers = (cluster: Cluster, { dice }: PlannedFault): [string, string] | undefined => {
@@ -42,13 +48,7 @@ const twoPservers = (cluster: Cluster, { dice }: PlannedFault): [string, string]
 
 export const RESIZING: Readonly<Record<ResizingKind, Action>> = {
   resize: (cluster, fault) => {
-    const before = cluster.desired;
-    if (before === undefined) return undefined;
-    const fewest = cluster.shape.isFolderShared ? 1 : before;
-    const desired = fault.dice.whole(fewest, cluster.shape.mostPservers);
-    if (desired === before) return undefined;
-    happened(cluster, fault, `from ${before} to ${desired} pservers`);
-    resize(cluster, fault, desired);
+    if (resize(cluster, fault)) cluster.witness.count(`fault: ${fault.kind}`);
     return undefined;
   },
   'join pserver': (cluster, fault) => {

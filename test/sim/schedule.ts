@@ -16,6 +16,7 @@ import { CHECKPOINTS_DIR } from './paths.ts';
 import type { SimulatedProcess } from './process.ts';
 import { createRoundWorkload } from './round-workload.ts';
 import { type ClusterShape, drawFixedShape, drawShape } from './shape.ts';
+import { movesLeft } from './spread.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
 import { createWorkload, type Workload } from './workload.ts';
@@ -102,7 +103,10 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[]): Pr
   for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
   const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
   timeline.at(fromMs + healedMs + SPREAD_MS, () => {
-    if (!cluster.isOver && !isConcluded(cluster)) witness.count('still running when units should be spread');
+    if (cluster.isOver || isConcluded(cluster)) return;
+    witness.count('units spread in time');
+    const left = movesLeft(cluster);
+    if (left.length > 0) witness.violated(`units are not where they belong: ${left.join(', ')}`);
   });
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
   const end = await timeline.run(isOver, fromMs + healedMs + LIVENESS_MS);

@@ -190,8 +190,8 @@ export class Supervisor {
   #hasLeft(): boolean {
     const { index } = this.member;
     if (index === undefined) return false;
-    const { primaries, shape, desired = index + 1 } = this.#cluster;
-    return (this.#isLeaving || index >= desired) && (shape.isFolderShared || !primaries.has(index));
+    const { shape, desired = index + 1 } = this.#cluster;
+    return (this.#isLeaving || index >= desired) && (shape.isFolderShared || !this.#cluster.isNeeded(index));
   }
 
   #goAway(): void {

@@ -23,6 +23,8 @@ export interface ClaimIndexOptions {
   /** `/ps_desired`, and when it changes. */
   readonly desired: () => number;
   readonly desiredChanged: Signal;
+  /** Units were last led by this index: a pserver that the job does not want any more may have their files. */
+  readonly isNeeded: (index: number) => boolean;
   readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
 }
@@ -35,7 +37,7 @@ export interface ClaimedIndex {
 export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedIndex> {
   const { wanted } = options;
   const desired = options.desired();
-  if (wanted !== undefined && wanted >= desired) {
+  if (wanted !== undefined && wanted >= desired && !options.isNeeded(wanted)) {
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
   const taken = await tryCandidates(options);

@@ -78,6 +78,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const claimed = await claimIndex({
         ...{ context, lease, address: listening.address, wanted: options.index },
         ...{ desired: () => placed.desired()!, desiredChanged: placed.changed },
+        isNeeded: (index) => placed.units().some(({ last }) => last === index),
         leaseTtlMs: record.job.cluster.leaseTtlMs,
         stopSignal: watch.stopSignal,
       });

@@ -19,6 +19,7 @@ let holder: object | undefined;
 let asked: number;
 let lease: HeldLease;
 let desired: number;
+let needed: number | undefined;
 let desiredChanged: Signal;
 
 beforeEach(async () => {
@@ -28,6 +29,7 @@ beforeEach(async () => {
   holder = undefined;
   asked = 0;
   desired = 1;
+  needed = undefined;
   desiredChanged = createSignal();
   lease = await holdLease(process.context, LEASE_TTL_MS);
   data.txn({ if: [], then: [{ put: process.context.keys.ps(0), value: HOLDER }] });
@@ -54,6 +56,7 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     wanted,
     desired: () => desired,
     desiredChanged,
+    isNeeded: (index) => index === needed,
     leaseTtlMs: LEASE_TTL_MS,
     stopSignal: new AbortController().signal,
   });
@@ -65,6 +68,12 @@ const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_0
 const OF_ANOTHER_VERSION = { role: 'pserver', index: 0, of: 'another version' };
 
 describe('a wanted index', () => {
+  it('that the job does not want is refused, unless units were last led by it', async () => {
+    await expect(claim(2)).rejects.toMatchObject({ code: 'Usage' });
+    needed = 2;
+    expect(await claim(2)).toMatchObject({ index: 2 });
+  });
+
   it.each([asyncPserver(0, 1), waitingPserver, OF_ANOTHER_VERSION])(
     'whose owner answers %o is refused',
     async (info) => {

@@ -1,6 +1,7 @@
 /** Removes files that a crash left in an index's folder, and parting snapshots that newer files replace. */
 import { filesOfCut, parseCut } from '../../../checkpoint/registry/cut.ts';
 import { readEntries } from '../../../checkpoint/registry/discover.ts';
+import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { publishedFiles } from '../../../checkpoint/registry/newest.ts';
 import { removeOrphans } from '../../../checkpoint/registry/orphans.ts';
 import { type Parting, parsePartings } from '../../../checkpoint/registry/partings.ts';
@@ -59,7 +60,11 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
   );
   const generations = files.map(({ generation }) => generation);
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
-  const isReplaced = ({ generation }: Parting): boolean => unreplacedShards(generation, generations)?.length === 0;
+  // After all have gone back to a cut, positions are lower than in files from before.
+  const isReplaced = ({ generation }: Parting): boolean => {
+    const since = generations.filter((other) => timelineOf(other) >= timelineOf(generation));
+    return unreplacedShards(generation, since)?.length === 0;
+  };
   const resting = await retryStore(context, () => restingFiles(context));
   return {
     named: [
@@ -71,3 +76,5 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
     replaced: partings.filter((parting) => parting.index === index && isReplaced(parting)),
   };
 }
+
+const timelineOf = ({ timeline }: Generation): number => Number(timeline ?? 0);

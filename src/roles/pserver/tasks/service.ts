@@ -119,8 +119,17 @@ class TaskService implements ShardService {
     });
   }
 
-  leave(signal: AbortSignal): Promise<boolean> {
-    return this.#moves.leave(signal);
+  /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
+  async leave(signal: AbortSignal): Promise<boolean> {
+    const holding = this.#taker.hold();
+    let hasLeft = false;
+    try {
+      await holding;
+      hasLeft = await this.#moves.leave(signal);
+    } finally {
+      if (!hasLeft) this.#taker.release();
+    }
+    return hasLeft;
   }
 
   freeze(): void {

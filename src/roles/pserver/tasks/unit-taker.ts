@@ -36,6 +36,8 @@ export class UnitTaker {
   /** Reasons to look again beside those of the orphans: attempts that have ended, copies that were given up. */
   #looks = 0;
   #isComing: (unit: number) => boolean = () => false;
+  /** Aborts while nothing is taken for now. */
+  #held = new AbortController();
   /** Units that are being taken. */
   readonly #taking = new Map<number, Promise<void>>();
   #taken: Taken = { raised: 0, warm: [], files: [] };
@@ -75,6 +77,20 @@ export class UnitTaker {
   lookAgain(): void {
     this.#looks += 1;
     this.#again.notify();
+  }
+
+  /**
+   * Takes nothing until `release`, and gives up what it waits for; resolves when nothing is being taken. What it has
+   * taken by then it leads.
+   */
+  async hold(): Promise<void> {
+    this.#held.abort();
+    await Promise.allSettled(this.#taking.values());
+  }
+
+  release(): void {
+    this.#held = new AbortController();
+    this.lookAgain();
   }
 
   /** Takes nothing any more; resolves when nothing is being taken. */
@@ -120,11 +136,13 @@ export class UnitTaker {
   async #takeWhileOrphans(group: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     const { orphans } = this.#options;
     const hasOwner = (): boolean => !group.every((orphan) => orphans.isOrphan(orphan));
+    const held = this.#held.signal;
     const gone = abortOnChange(orphans.view, hasOwner, signal);
     try {
-      return await this.#take(group, AbortSignal.any([signal, gone.signal]));
+      return await this.#take(group, AbortSignal.any([signal, gone.signal, held]));
     } catch (error) {
-      if (signal.aborted || !gone.signal.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+      if (signal.aborted || !(gone.signal.aborted || held.aborted) || !isPaddletError(error, 'Interrupted'))
+        throw error;
       return false;
     } finally {
       gone.release();
@@ -186,12 +204,14 @@ export class UnitTaker {
   /** The view may be behind the store, and not know yet what this pserver has taken. */
   #due(): OrphanHead[] {
     const { orphans, shards } = this.#options;
+    if (this.#held.signal.aborted) return [];
     const isFree = (unit: number): boolean => shards.heads.of(unit) === undefined && !this.#isComing(unit);
     return orphans.due().filter(({ unit }) => isFree(unit));
   }
 
   #backOff(failures: number): Promise<void> {
-    return pause(this.#options.context.host.clock, backoffMs(failures), this.#stopped.signal);
+    const signal = AbortSignal.any([this.#stopped.signal, this.#held.signal]);
+    return pause(this.#options.context.host.clock, backoffMs(failures), signal);
   }
 }
 
