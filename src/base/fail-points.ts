@@ -20,6 +20,7 @@ export const FAIL_POINTS = {
   'pserver.claimed': 'the index is owned, nothing is loaded',
   'pserver.loaded': 'the parameters are loaded, no recovery number is raised',
   'pserver.rounds-loaded': 'sync mode: the parameters are loaded, no shard is taken',
+  'pserver.cut-loaded': 'sync mode: the shards are loaded from the cut to which all go back, and not served',
   'pserver.recovery-raised': 'the recovery number is raised, no shard is taken',
   'heads.changed': 'a transaction on the heads of units is answered, nothing acts on it',
   'pserver.shards-taken': 'all heads name it, and it does not serve yet',

@@ -313,7 +313,7 @@ class RoundService implements ShardService {
       await this.#options.cuts.changed.until(() => cutAbove(this.#options.cuts, cut.timeline), waitSignal);
       return;
     }
-    failPoint('pserver.rounds-loaded');
+    failPoint('pserver.cut-loaded');
     // What has left in the meantime.
     const owned = new Set(old.shards.numbers);
     for (const shard of into.shards()) if (!owned.has(shard)) into.dropShard(shard);
