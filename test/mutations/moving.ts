@@ -151,4 +151,11 @@ export const MOVING: readonly Mutation[] = [
     replace: 'this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)!);',
     tests: ['test/roles/pserver/units/move-unit.test.ts'],
   },
+  {
+    rule: 'a move of which nothing comes any more holds no save back',
+    file: 'src/roles/pserver/units/outgoing-move.ts',
+    find: '    this.#cancelTick();\n    this.#letSavesGoOn();',
+    replace: '    this.#cancelTick();',
+    tests: ['test/roles/pserver/units/registry.test.ts'],
+  },
 ];

@@ -198,7 +198,7 @@ export class OutgoingMove {
     failPoint('move.copied');
     const release = await this.#options.withoutSaves();
     // Abandoned while a save was running.
-    if (this.#isOver) {
+    if (this.#isOver || this.#isForgotten) {
       release();
       return;
     }
@@ -221,16 +221,22 @@ export class OutgoingMove {
   /** The unit stays or is gone: whatever waited goes on. */
   #settle(outcome: 'kept' | 'moved'): void {
     this.#isOver = true;
-    this.#releaseSaves();
+    this.#letSavesGoOn();
     this.#options.onSettled?.(outcome);
     this.#settled.resolve();
     this.#settled = Promise.withResolvers();
   }
 
-  /** Nothing comes of it any more: the target is left to find out by itself. */
+  /** Nothing comes of it any more: the target is left to find out by itself, and it holds no save back. */
   forget(): void {
     this.#isForgotten = true;
     this.#cancelTick();
+    this.#letSavesGoOn();
+  }
+
+  #letSavesGoOn(): void {
+    this.#releaseSaves();
+    this.#releaseSaves = () => {};
   }
 
   #figures(): Record<string, unknown> {

@@ -200,14 +200,16 @@ describe('a pserver that leaves', () => {
     expect(unitsOf(source)[0]).toHaveLength(2);
   });
 
-  it('ends waits of requests when its index is lost', async () => {
+  it('ends waits of requests, and holds no save back, when its index is lost', async () => {
     await world.start([]);
     source.actor.troubled.hold();
     await world.pass(2_000);
     const waiting = source.moves.wait('read')!;
     const stopped = source.moves.stop();
+    expect(source.savesHeldBack).toBeGreaterThan(0);
     source.lost.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'Suspended' });
     await stopped;
+    expect(source.savesHeldBack).toBe(0);
   });
 });
