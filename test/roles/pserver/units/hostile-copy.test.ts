@@ -146,3 +146,16 @@ describe.each([SGD, ADAM, FTRL])('a copy under $type', (optimizer) => {
     expect(Math.min(outcomes.taken, outcomes.refused)).toBeGreaterThan(100);
   });
 });
+
+it('scales a rate only where the optimizer has one', () => {
+  const scaled = (optimizer: OptimizerSpec) => () => {
+    const parameters = makeParameters({ spec: SPEC, optimizer, shards: JOB.shards, present: [] });
+    const unit = new IncomingUnit({ parameters, spec: trainedSpec(SPEC, { optimizer }), ...JOB });
+    const segments = [encodeLedger({ version: 1, tasks: JOB.tasks, watermark: 0, collapsed: [], passes: [] })];
+    for (const shard of SHARDS) unit.put(shard, { header: { part: 'ledger', seq: 0 }, segments }, true, true);
+    const push = { pass: 0, task: 0, push: 0, last: false, good: 1 };
+    unit.apply(SHARDS, { type: 'push', push, shards: SHARDS, rateScale: 0.5, dense: [], sparse: [] });
+  };
+  expect(scaled(SGD)).not.toThrow();
+  expect(scaled(FTRL)).toThrow(expect.objectContaining({ code: 'BadMessage' }));
+});
