@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
+import { referenceOf } from '../sync/reference-loop.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { Entries, JobStore } from './job-store.ts';
@@ -99,3 +100,19 @@ function unitsOf(entries: Entries, index: number): number {
     .parse(JSON.parse(record?.value ?? '{"units":[]}'));
   return units.length;
 }
+
+test('in sync mode, up and down: the bits are those of a plain loop', async () => {
+  const place = openPlace();
+  const sync = { ...RESIZABLE, training: { mode: 'sync', lanes: 4, passes: 4, batchSize: 50 } };
+  const job = await plantedJob(place, { ...sync, checkpoint: { interval: '300ms' } });
+  const { running } = await startRun(place, job, 'round.applied:delay=40');
+  await running.said(/pass 1 of 4 finished/);
+  expect(await resize(place, '--pservers', '4')).toEqual([8, 8, 8, 8]);
+  expect(await resize(place, '--pservers', '3', '--trainers', '3')).toEqual([11, 11, 10]);
+  expect(await resize(place, '--pservers', '1')).toEqual([UNITS]);
+
+  const { modelDigest, stateDigest, records } = await resultOf(running);
+  const plain = await referenceOf(sync, place.path());
+  expect({ modelDigest, stateDigest }).toEqual({ modelDigest: plain.modelDigest, stateDigest: plain.stateDigest });
+  expect(records).toMatchObject({ applied: plain.applied, lost: 0 });
+});

@@ -31,7 +31,7 @@ import type { Header, Reply, Request } from '../requests.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import type { Moves } from '../units/moves.ts';
-import { CutSaves } from './cut-saves.ts';
+import { type CutSave, CutSaves } from './cut-saves.ts';
 import {
   type KeptRounds,
   keptAt,
@@ -182,7 +182,11 @@ export class Rounds {
     if (this.#options.isFrozen()) throw draining();
     if (known === undefined && !isAt()) {
       this.#cuts.plan(round);
-      await this.#until(() => this.#cuts.of(round) ?? (isPast() || undefined), CUT_WAIT_MS, session);
+      const isOver = (): CutSave | true | undefined => {
+        this.#checkUnits(header);
+        return this.#cuts.of(round) ?? (isPast() || undefined);
+      };
+      await this.#until(isOver, CUT_WAIT_MS, session);
     }
     const save = this.#cuts.of(round) ?? (isAt() ? this.#cuts.begin(round, this.metrics()) : undefined);
     if (save === undefined) {

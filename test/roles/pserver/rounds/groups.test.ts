@@ -145,12 +145,14 @@ it('what waits for a version is refused when a unit comes or goes: the answer wo
   const refused = { code: 'StalePlacement' };
   const pulling = expect(one.rig.pull(1)).rejects.toMatchObject(refused);
   const asking = expect(one.rig.position(0)).rejects.toMatchObject(refused);
+  const saving = expect(one.rig.cut(1)).rejects.toMatchObject(refused);
   const { stamp } = one.rig.shards;
   vi.spyOn(one.rig.shards, 'stamp', 'get').mockReturnValue({ ...stamp, shards: stamp.shards - 1 });
   // The unit that all wait for has gone.
   one.rounds.remove(2);
   await pulling;
   await asking;
+  await saving;
 });
 
 it('what a unit takes along has its old values only', () => {
