@@ -55,11 +55,11 @@ start_etcd() {
 }
 
 # Starts again what ended, unless another try cannot help (docs/operations.md, exit codes). On SIGTERM it stops what it
-# keeps.
+# keeps, by SIGINT: all roles stop, so a pserver saves its units and hands none over.
 keep() { # keep LOG COMMAND...
   local log=$1 child='' code=0 tries
   shift
-  trap '[ -z "$child" ] || kill "$child" 2>/dev/null; wait; exit 130' TERM
+  trap '[ -z "$child" ] || kill -INT "$child" 2>/dev/null; wait; exit 130' TERM
   for tries in {1..10}; do
     "$@" >>"$log" 2>&1 &
     child=$!

@@ -33,7 +33,7 @@ async function startScript(place: Place, name: string, job: string): Promise<Scr
 async function expectResult(place: Place, running: Running): Promise<void> {
   const { code, out } = await running.ended;
   expect(code).toBe(0);
-  const { phase, cluster, processes, ...result } = JSON.parse(out) as Record<string, unknown>;
+  const { phase, cluster, processes, wanted, units, ...result } = JSON.parse(out) as Record<string, unknown>;
   expect(phase).toBe('done');
   await expectWhole(place, jobResultSchema.parse(result), place.path(FOLDER, 'checkpoints'));
   expect(place.alive()).toEqual([]);
