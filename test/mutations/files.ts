@@ -220,4 +220,11 @@ export const FILES: readonly Mutation[] = [
     replace: 'if (needs.length >= 0) return;',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
+  {
+    rule: 'a last state that vanished since it was seen is looked for again, in sync mode',
+    file: 'src/roles/pserver/rounds/load-last.ts',
+    find: "if (part === 'vanished') continue;",
+    replace: "if (part === 'vanished') return undefined;",
+    tests: ['test/roles/pserver/rounds/load-last.test.ts'],
+  },
 ];

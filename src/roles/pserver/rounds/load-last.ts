@@ -34,6 +34,7 @@ export async function loadLast(
     const found = await untilFound(options, () => lookForAny(options, former, shards, cut));
     const part = await loadExact(options, former, found, cut.timeline);
     if (part === undefined) return undefined;
+    if (part === 'vanished') continue;
     parts.push(part);
     left = left.filter((shard) => !found.shards.includes(shard));
   }
@@ -45,7 +46,7 @@ async function loadExact(
   { primary }: FormerState,
   found: LastState,
   timeline: number,
-): Promise<LoadedUnits | undefined> {
+): Promise<LoadedUnits | 'vanished' | undefined> {
   const { log } = options.context.host;
   const { index, generations, exact, complaint, parting, partedAt, shards } = found;
   if (complaint !== undefined) log.error(complaint);
@@ -61,9 +62,21 @@ async function loadExact(
       partedAt: new Map([[primary.token, partedAt]]),
     };
   } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing') && (await isAwayForNow(options, found))) return 'vanished';
     log.error(unusable(error).message);
     return undefined;
   }
+}
+
+/** The newest file vanished since it was seen: with all others, as when the folder is not mounted, or it is back. */
+async function isAwayForNow(
+  { context, folder }: LoadRoundsOptions,
+  { index, generations }: LastState,
+): Promise<boolean> {
+  const [newest, ...others] = generations.map(({ uuid }) => uuid);
+  const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
+    (await whyUnseen(context.host.disk, { folder, index }, uuids)) === undefined;
+  return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
 }
 
 /** The last state, once any file is seen that the owner published, or all of them are given up. */

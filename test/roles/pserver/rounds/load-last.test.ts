@@ -1,0 +1,38 @@
+/** The exact last state of units, in a file that comes and goes. */
+import { expect, it, vi } from 'vitest';
+import type { CutFile } from '../../../../src/checkpoint/registry/cut.ts';
+import { loadLast } from '../../../../src/roles/pserver/rounds/load-last.ts';
+import { CutRig, ROUND, shardsOf } from './cut-rig.ts';
+
+const formerOf = ({ index, uuid }: CutFile) => ({
+  primary: { index, token: '7' },
+  rest: { index, uuid },
+  units: [0, 1],
+});
+
+/** Opens of the file that find nothing, counted from the first one. */
+function failOpens(rig: CutRig, fails: readonly number[]): void {
+  const open = rig.disk.open.bind(rig.disk);
+  let opens = 0;
+  vi.spyOn(rig.disk, 'open').mockImplementation((path) => {
+    opens += 1;
+    return fails.includes(opens) ? Promise.reject(Object.assign(new Error(path), { code: 'ENOENT' })) : open(path);
+  });
+}
+
+it.each([
+  { what: 'is back at once', fails: [2] },
+  { what: 'is away for a while, with its folder', fails: [2, 3, 4] },
+])('a file that vanished since it was seen and $what is loaded, and not taken for lost', async ({ fails }) => {
+  const rig = new CutRig();
+  const file = await rig.save(0, [0, 1]);
+  failOpens(rig, fails);
+  const loading = loadLast(rig.loading, formerOf(file), { timeline: 0, round: 0, files: [] });
+  for (let step = 0; step < 40; step++) await rig.clock.advance(500);
+  const loaded = await loading;
+  expect([...loaded!.rounds].map(([unit, { round }]) => [unit, round])).toEqual([
+    [0, ROUND],
+    [1, ROUND],
+  ]);
+  expect(rig.parameters.shards()).toEqual(shardsOf(0, 1));
+});
