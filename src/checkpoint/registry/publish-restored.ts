@@ -51,6 +51,8 @@ export interface QuietJob {
   readonly entries: readonly KeyValue[];
   /** `/checkpoints/cut`. */
   readonly cut: KeyValue | undefined;
+  /** Of all units. */
+  readonly heads: readonly KeyValue[];
 }
 
 const AT_A_TIME_MS = 200;
@@ -80,9 +82,11 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
   const [job, desired] = results;
   if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const { entries: heads } = await store.range({ prefix: keys.headsPrefix });
   return {
     job,
     desired,
+    heads,
     entries: entries.filter(({ key }) => key !== keys.cut),
     cut: entries.find(({ key }) => key === keys.cut),
   };
@@ -100,6 +104,8 @@ export interface PublishRestoredOptions extends RestoreAccess {
   readonly quiet: QuietJob;
   /** By new index. Those of a job in sync mode have a round: they become its cut. */
   readonly generations: readonly Generation[];
+  /** Indexes that led units: a pserver may claim one of them even if the job does not want it any more. */
+  readonly led: readonly number[];
   /** Seconds since 1970. */
   readonly timestamp: number;
   /** How long the store is waited for. */
@@ -237,11 +243,11 @@ function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; 
   const { keys, quiet, generations } = options;
   const pservers = generations.length;
   const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
-  const desired = Math.max(pservers, Number(quiet.desired?.value ?? 0));
+  const wanted = Array.from({ length: Math.max(pservers, Number(quiet.desired?.value ?? 0)) }, (_, index) => index);
   const compares: Compare[] = [
     { key: keys.job, modRevision: quiet.job.modRevision },
     { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
-    ...Array.from({ length: desired }, (_, index) => ({ key: keys.ps(index), createRevision: 0n })),
+    ...[...new Set([...wanted, ...options.led])].map((index) => ({ key: keys.ps(index), createRevision: 0n })),
     { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
     ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
     ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))

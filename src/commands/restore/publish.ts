@@ -1,5 +1,6 @@
 import { discardUnpublished, publishRestored } from '../../checkpoint/registry/publish-restored.ts';
 import type { Restored } from '../../checkpoint/restore/restore.ts';
+import { parseHead } from '../../cluster/placement/heads.ts';
 import type { Publishing } from './source.ts';
 
 /** Makes the new files the job's checkpoints, or removes them again when that fails. */
@@ -10,7 +11,8 @@ export async function publish({ job, quiet }: Publishing, restored: Restored): P
     signal.throwIfAborted();
     const { generations } = restored;
     const timestamp = clock.wallSeconds();
-    await publishRestored({ store, keys, clock, signal, limitMs, quiet, generations, timestamp });
+    const led = quiet.heads.map(({ key, value }) => parseHead(key, value).primary.index);
+    await publishRestored({ store, keys, clock, signal, limitMs, quiet, generations, led, timestamp });
   } catch (error) {
     await discardUnpublished(error, { disk, store, keys, files: restored });
     throw error;

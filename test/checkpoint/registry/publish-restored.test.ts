@@ -45,6 +45,7 @@ async function setUp(pservers = 2) {
       store: through,
       quiet: quiet ?? (await readQuietJob(access, 0)),
       generations: Array.from({ length: count }, (_, index) => generation(100 + index)),
+      led: [1, 6],
       timestamp: 12.5,
     });
   const state = async () => {
@@ -97,6 +98,7 @@ describe('publishing restored files', () => {
   it.each([
     ['a pserver started', keys.ps(0), 'host:1', /alive: .*\/ps\/0 \(host:1\)/],
     ['a pserver of the new number started', keys.ps(2), 'host:2', /alive/],
+    ['a pserver started that is not wanted, but led units', keys.ps(6), 'host:6', /alive: .*\/ps\/6 \(host:6\)/],
     ['a checkpoint was published', keys.checkpoint(1), '{}', /have changed since they were read/],
     ['a first checkpoint was published', keys.checkpoint(2), '{}', /have changed since they were read/],
     ['the number wanted changed', keys.psDesired, '5', /have changed since they were read/],
