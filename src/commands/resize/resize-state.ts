@@ -4,8 +4,8 @@ import { parseDesired } from '../../cluster/placement/ps-desired.ts';
 import { type PserverShare, type Spread, spreadOf } from '../../cluster/placement/spread.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
-import { counted } from './counted.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
+import { counted } from './counted.ts';
 
 export interface ResizeState {
   readonly spread: Spread;

@@ -1,7 +1,7 @@
 /** A resize is watched until all is in place, and says what is waited for. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { byHand } from '../../../src/commands/resize/by-hand.ts';
 import type { SizesAsked } from '../../../src/commands/base/size-bounds.ts';
+import { byHand } from '../../../src/commands/resize/by-hand.ts';
 import type { ResizeState } from '../../../src/commands/resize/resize-state.ts';
 import { resizeJson, resizeText } from '../../../src/commands/resize/resize-text.ts';
 import { watchResize } from '../../../src/commands/resize/watch-resize.ts';
