@@ -1,5 +1,6 @@
 import { Args } from '@oclif/core';
-import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
+import type { Log } from '../../base/seams.ts';
+import { type CheckpointSet, chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/set/diff.ts';
 import { PaddletCommand } from '../base-command.ts';
@@ -39,6 +40,12 @@ bounded memory.`;
     const { found: first, set: before } = await open(args.before);
     try {
       const { found: second, set: after } = await open(args.after);
+      for (const [{ from, folder }, set] of [
+        [first, before],
+        [second, after],
+      ] as const) {
+        if (folder !== undefined) warnOfMissing(host.log, from, set);
+      }
       const progress = this.progress('comparing');
       try {
         const variables = chooseVariables(before.facts.parameters, flags.vars);
@@ -74,4 +81,12 @@ bounded memory.`;
     ];
     return [this.table(columns, rows), ...unlike, same ? 'the values are equal' : 'the values differ'].join('\n');
   }
+}
+
+/** Of one file it is no surprise. */
+function warnOfMissing(log: Log, from: string, { missing, facts }: CheckpointSet): void {
+  if (missing.length === 0) return;
+  log.warn(
+    `${from}: ${missing.length} of ${facts.shards} shards are in none of the files, and their rows count as absent`,
+  );
 }
