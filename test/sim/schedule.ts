@@ -112,7 +112,7 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], las
   const fromMs = timeline.nowMs;
   for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
   const healedMs = Math.max(lastingMs, fromMs, ...plan.map(({ atMs, forMs }) => fromMs + atMs + forMs));
-  timeline.at(healedMs + SPREAD_MS, () => {
+  const cancel = timeline.at(healedMs + SPREAD_MS, () => {
     if (cluster.isOver || isConcluded(cluster)) return;
     witness.count('units spread in time');
     const left = movesLeft(cluster);
@@ -120,6 +120,8 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], las
   });
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
   const end = await timeline.run(isOver, healedMs + LIVENESS_MS);
+  // What comes after has faults of its own.
+  cancel();
   await turn();
   if (end !== 'over') witness.violated(stillWaiting(cluster, end));
   return healedMs;
