@@ -1,7 +1,8 @@
 /** The numbers of pservers and trainers that a job may have. */
 import { PaddletError } from '../../base/errors.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
-import { maxPserversOf } from '../../job/cluster-sizes.ts';
+import { UNITS_A_PSERVER } from '../../core/units/units.ts';
+import type { Job } from '../../job/schema.ts';
 
 /** What is undefined stays as it is. */
 export interface SizesAsked {
@@ -17,6 +18,10 @@ export function checkBounds(published: Pick<JobRecord, 'job' | 'units'>, { pserv
   checkNumber('--pservers', pservers, { min: minPservers, max, of: 'Pservers' });
   checkNumber('--trainers', trainers, { min: minTrainers, max: maxTrainers, of: 'Trainers' });
 }
+
+/** With fewer units for each, the pservers could not be evened out. */
+const maxPserversOf = ({ pservers, maxPservers }: Job['cluster'], units: number): number =>
+  maxPservers ?? Math.max(pservers, Math.floor(units / UNITS_A_PSERVER));
 
 interface Bounds {
   readonly min: number;
