@@ -26,10 +26,10 @@ const resizedSchema = z.object({
   processes: z.array(z.object({ index: z.number(), units: z.number(), status: z.literal('up') })),
 });
 
-/** Units of each pserver, once all is in its place. */
+/** How many units the pservers have, once all is in its place: the most first, as bytes decide who has one more. */
 async function resize(place: Place, ...flags: string[]): Promise<number[]> {
   const resized = resizedSchema.parse(await place.json('resize', '--dir', JOB_FOLDER, ...flags));
-  return resized.processes.map(({ units }) => units);
+  return resized.processes.map(({ units }) => units).sort((a, b) => b - a);
 }
 
 /** Of pservers with these indexes that have left: no key, and no file. */
