@@ -84,6 +84,8 @@ export class Rounds {
   readonly #cuts: CutSaves;
   readonly #changed = createSignal();
   readonly #closed = new AbortController();
+  /** When the last lane of a round arrived, before the round was applied. */
+  #completeMs = Number.NEGATIVE_INFINITY;
   #received = 0;
   #duplicate = 0;
   /** By lane: the newest round of which a duplicate was counted. */
@@ -109,13 +111,15 @@ export class Rounds {
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
   async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
+    const arrivedMs = this.#options.clock.monotonicMs();
     const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
+    const waitedMs = Math.max(0, Math.floor(this.#completeMs - arrivedMs));
     await this.#untilAnswerable();
     checkHeld(this.#options);
     // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
     if (current === undefined) throw pending(this.gates, header.version);
-    return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
+    return { header: { type: 'pullVersion', waitedMs }, segments: readValues(this.#options.spec, current, request) };
   }
 
   /**
@@ -265,6 +269,7 @@ export class Rounds {
 
   #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): Promise<void> | undefined {
     const { lane } = request.header;
+    const nowMs = this.#options.clock.monotonicMs();
     const shardsOf = groups.map((group) => this.#onlyOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
     const whole = readLane(this.#options, request, taking);
@@ -277,6 +282,7 @@ export class Rounds {
     });
     failPoint('lane.taken');
     const complete = groups.filter(({ gate }) => gate.accepted(lane));
+    if (complete.length > 0) this.#completeMs = nowMs;
     const waits = complete.flatMap((group) => this.#applyRound(group) ?? []);
     if (complete.length > 0) this.#moved();
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
