@@ -8,7 +8,7 @@ import type { Answered, Oracle, World, Written } from './oracle.ts';
 /** A life of a pserver in one timeline. */
 interface Stay {
   readonly timeline: number;
-  /** The first version that it named. */
+  /** The first version that it named: the lowest of its units. One that was loaded may have been a round ahead. */
   first: number;
   /** The highest round of which it took a lane. */
   taken: number;
@@ -66,7 +66,7 @@ export function rounds(world: World, led: LedUnits): Oracle {
     if (request.type !== 'pullVersion') return;
     const stay = stays.get(server);
     const { timeline, version } = request;
-    if (stay?.timeline !== timeline || stay.first > version || stay.taken > version) return;
+    if (stay?.timeline !== timeline || stay.first >= version || stay.taken > version) return;
     world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
   }
 
