@@ -1,6 +1,6 @@
 /**
- * How long training waits for the pservers, in the sense of whoever waits: from the call until the answer that counts,
- * with all that was repeated in between.
+ * How long training waits for the pservers: from the call until the answer that counts, with all that was repeated in
+ * between.
  */
 import type { Clock } from '../../base/seams.ts';
 import type { ParameterClient } from '../../cluster/client/parameter-client.ts';

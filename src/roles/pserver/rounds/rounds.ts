@@ -7,7 +7,7 @@
  * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow;
  * both would fail again on every try, and fail the job.
  */
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Clock } from '../../../base/seams.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
@@ -44,6 +44,7 @@ import {
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
+import { draining, pending, roundAhead, staleTimeline, versionGone } from './refusals.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -131,13 +132,7 @@ export class Rounds {
     checkLaneNumber(header.lane, this.#options);
     const judged = gates.judgeLane(header);
     if (judged.verdict === 'otherTimeline') throw staleTimeline(gates, header.timeline);
-    if (judged.verdict === 'ahead') {
-      throw new PaddletError(
-        'RoundAhead',
-        `round ${header.round} has not begun here: round ${gates.version()} is current`,
-        { details: { version: gates.version() } },
-      );
-    }
+    if (judged.verdict === 'ahead') throw roundAhead(gates, header.round);
     const { counts, shards } = this.#options;
     checkLane({ ...counts, ledgers: shards.ledgers }, header);
     const kept = this.#keptLane(header);
@@ -361,9 +356,7 @@ export class Rounds {
       case 'wait':
         return undefined;
       case 'gone':
-        throw new PaddletError('VersionGone', `version ${wanted.version} is past: ${gates.version()} here`, {
-          details: { version: gates.version() },
-        });
+        throw versionGone(gates, wanted.version);
       case 'otherTimeline':
         throw staleTimeline(gates, wanted.timeline);
     }
@@ -381,24 +374,8 @@ export class Rounds {
 
 const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
 
-const draining = (): PaddletError => new PaddletError('Draining', 'this pserver is draining and accepts no more lanes');
-
 const NO_VALUES: OldValues = { dense: [], sparse: [] };
 
-type Gates = RoundGates<KeptRounds>;
-
-const staleTimeline = ({ timeline }: Gates, claimed: number): PaddletError =>
-  new PaddletError('StaleTimeline', `the timeline is ${timeline} here, not ${claimed}`, { details: { timeline } });
-
-function pending(gates: Gates, version: number): PaddletError {
-  const missing = gates.missing();
-  return new PaddletError(
-    'VersionPending',
-    `version ${version} does not exist yet: round ${gates.version()} waits for lanes ${missing.join(', ')}`,
-    { details: { version: gates.version(), missing } },
-  );
-}
-
-const declined = (gates: Gates): Reply => ({
+const declined = (gates: RoundGates<KeptRounds>): Reply => ({
   header: { type: 'cut', outcome: 'declined', version: gates.highest() },
 });

@@ -1,6 +1,6 @@
 /**
- * Sync mode: times the exchange that ends a round. An exchange that fails, or is interrupted by another assignment of
- * lanes, goes on with the next one: nobody has what was waited for before that.
+ * Sync mode: times the exchange that ends a round. When it fails, or another assignment of lanes interrupts it, the
+ * time counts on until the next one succeeds: the trainer still lacks what it waited for.
  */
 import type { Clock } from '../../../base/seams.ts';
 import type { RequestTimes } from '../request-times.ts';
