@@ -362,4 +362,13 @@ export const MOVES: readonly Mutation[] = [
     replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
     schedules: { mode: 'async', faults: LEAVING },
   },
+  {
+    rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',
+    file: 'src/roles/pserver/tasks/service.ts',
+    find: `    if (!this.#isConcluded) return;
+    this.#isConcluded = false;`,
+    replace: `    if (!this.#isConcluded || this.#isLeaving) return;
+    this.#isConcluded = false;`,
+    tests: ['test/sim/kept.test.ts'],
+  },
 ];
