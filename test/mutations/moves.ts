@@ -371,4 +371,11 @@ export const MOVES: readonly Mutation[] = [
     this.#isConcluded = false;`,
     tests: ['test/sim/kept.test.ts'],
   },
+  {
+    rule: 'sync mode: no unit comes that the pserver is about to take',
+    file: 'src/roles/pserver/rounds/unit-taker.ts',
+    find: '    for (const { unit } of due) this.#taking.add(unit);\n',
+    replace: '',
+    tests: ['test/sim/kept.test.ts'],
+  },
 ];

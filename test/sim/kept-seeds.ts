@@ -32,3 +32,8 @@ export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
 export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 35929, why: 'the heads named a last checkpoint that lacked a unit which had come after it was taken' },
 ];
+
+/** In sync mode, with shapes that are drawn. */
+export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 27334, why: 'a unit came by a move while a pserver was about to take it as one without a primary' },
+];
