@@ -97,7 +97,7 @@ describe('a resize to more pservers', () => {
     ]);
   });
 
-  it('says so also when the store answers later than that', async () => {
+  it('says so even when the store answers later than that', async () => {
     want(3);
     const answers = Promise.withResolvers<void>();
     const slow = storeThrough(store, {
