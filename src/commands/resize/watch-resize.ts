@@ -28,14 +28,24 @@ export async function watchResize(options: WatchResizeOptions): Promise<ResizeSt
   const { clock, keys, units, asked, onState } = options;
   let last: ResizeState | undefined;
   let total = 0;
+  let isLate = false;
+  let isTold = false;
+  /** Once both the time is over and the state is known: a slow store may say it later. */
+  const tellLate = (): void => {
+    if (!isLate || isTold || last === undefined) return;
+    isTold = true;
+    options.onLate(last);
+  };
   const cancelLate = clock.after(LATE_MS, () => {
-    if (last !== undefined) options.onLate(last);
+    isLate = true;
+    tellLate();
   });
   try {
     await waitUntilKeys({ ...options, prefixes: stateKeys(keys) }, (entries) => {
       last = resizeState(keys, units, asked, entries);
       total = Math.max(total, last.spread.toMove);
       onState(last, { moved: total - last.spread.toMove, total });
+      tellLate();
       return last.over !== undefined || last.waitingFor.length === 0;
     });
   } finally {
