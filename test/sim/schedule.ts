@@ -49,6 +49,8 @@ export interface ScheduleReport {
 
 /** After the last fault has ended, a job ends within this virtual time. */
 const LIVENESS_MS = 240_000;
+/** Of slow trainers, which may have to do everything once more when a fault comes just before the result. */
+const SLOW_LIVENESS_MS = 960_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
   const { seed, story, mode = 'async' } = options;
@@ -111,7 +113,10 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], las
     if (left.length > 0) witness.violated(`units are not where they belong: ${left.join(', ')}`);
   });
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
-  const end = await timeline.run(isOver, healedMs + LIVENESS_MS);
+  const end = await timeline.run(
+    isOver,
+    healedMs + (cluster.shape.trainerSlowness > 1 ? SLOW_LIVENESS_MS : LIVENESS_MS),
+  );
   // What comes after has faults of its own.
   cancel();
   await turn();

@@ -1,0 +1,136 @@
+/** What the trainers of a run wait for and what its pservers hold in memory, looked at while it runs. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Histograms, merge, parseHistograms, since } from './histogram.ts';
+
+const SAMPLE_MS = 500;
+
+export interface Window {
+  readonly name: string;
+  readonly isResize: boolean;
+  readonly seconds: number;
+  readonly histograms: Histograms;
+  /** By kind: the longest that any trainer has had when it ended, in milliseconds, if that is of this window. */
+  readonly longestMs: ReadonlyMap<string, number>;
+  /** Of all pservers together, and of one. */
+  readonly mostBytes: number;
+  readonly mostOfOneBytes: number;
+}
+
+export class Watch {
+  readonly #pid: number;
+  readonly #logs: string;
+  /** Address of a trainer → what it showed last. One that has ended still counts. */
+  readonly #shown = new Map<string, string>();
+  #mostBytes = 0;
+  #mostOfOneBytes = 0;
+  #isOver = false;
+  readonly #done: Promise<void>;
+
+  /** `pid`: of `paddlet run`. */
+  constructor(pid: number, logs: string) {
+    this.#pid = pid;
+    this.#logs = logs;
+    this.#done = this.#sample();
+  }
+
+  /** From now until `act` is over. */
+  async window<T>(name: string, isResize: boolean, act: () => Promise<T>): Promise<{ window: Window; result: T }> {
+    await this.#look();
+    const before = this.#histograms();
+    const longestBefore = this.#longestMs();
+    this.#mostBytes = 0;
+    this.#mostOfOneBytes = 0;
+    const beganMs = performance.now();
+    const result = await act();
+    const seconds = (performance.now() - beganMs) / 1000;
+    await this.#look();
+    const longestMs = new Map([...this.#longestMs()].filter(([kind, ms]) => ms > (longestBefore.get(kind) ?? 0)));
+    const memory = { mostBytes: this.#mostBytes, mostOfOneBytes: this.#mostOfOneBytes };
+    return {
+      window: { name, isResize, seconds, histograms: since(this.#histograms(), before), longestMs, ...memory },
+      result,
+    };
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#done;
+  }
+
+  async #sample(): Promise<void> {
+    while (!this.#isOver) {
+      await this.#look();
+      await new Promise((go) => setTimeout(go, SAMPLE_MS));
+    }
+  }
+
+  async #look(): Promise<void> {
+    await Promise.all(this.#trainers().map((address) => this.#ask(address)));
+    const memory = this.#pservers().map(residentBytes);
+    const sum = memory.reduce((all, one) => all + one, 0);
+    this.#mostBytes = Math.max(this.#mostBytes, sum);
+    this.#mostOfOneBytes = Math.max(this.#mostOfOneBytes, ...memory);
+  }
+
+  async #ask(address: string): Promise<void> {
+    const text = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(5_000) })
+      .then((answer) => answer.text())
+      // It has not begun, or has ended.
+      .catch(() => '');
+    if (text !== '') this.#shown.set(address, text);
+  }
+
+  #trainers(): string[] {
+    try {
+      return readdirSync(this.#logs)
+        .filter((name) => name.startsWith('trainer'))
+        .flatMap(
+          (name) => readFileSync(join(this.#logs, name), 'utf8').match(/(?<=trainer \S+ at )127\.\S+:\d+/g) ?? [],
+        );
+    } catch {
+      // The job has not begun.
+      return [];
+    }
+  }
+
+  #pservers(): number[] {
+    const children = readFileSync(`/proc/${this.#pid}/task/${this.#pid}/children`, 'utf8').trim().split(' ');
+    return children.filter((pid) => pid !== '' && commandOf(pid).includes('pserver')).map(Number);
+  }
+
+  #histograms(): Histograms {
+    return merge([...this.#shown.values()].map(parseHistograms));
+  }
+
+  #longestMs(): Map<string, number> {
+    const longest = new Map<string, number>();
+    for (const text of this.#shown.values()) {
+      for (const [, kind, value] of text.matchAll(
+        /^paddlet_trainer_longest_request_seconds\{kind="(\w+)".*\} (\S+)$/gm,
+      )) {
+        longest.set(kind!, Math.max(longest.get(kind!) ?? 0, 1000 * Number(value)));
+      }
+    }
+    return longest;
+  }
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    // It has ended.
+    return '';
+  }
+}
+
+function residentBytes(pid: number): number {
+  try {
+    const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return 1024 * Number(kilobytes ?? 0);
+  } catch {
+    // It has ended.
+    return 0;
+  }
+}
