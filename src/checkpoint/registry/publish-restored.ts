@@ -18,6 +18,7 @@ import { UUID_PATTERN } from '../file/paths.ts';
 import { type Cut, filesOfCut, parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import { parsePartings } from './partings.ts';
 import type { StoreAccess } from './publish.ts';
 
 /** The value of `/restored`. */
@@ -53,6 +54,8 @@ export interface QuietJob {
   readonly cut: KeyValue | undefined;
   /** Of all units. */
   readonly heads: readonly KeyValue[];
+  /** Under `/parting/`. */
+  readonly partings: readonly KeyValue[];
 }
 
 const AT_A_TIME_MS = 200;
@@ -83,10 +86,12 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
   if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const { entries: heads } = await store.range({ prefix: keys.headsPrefix });
+  const { entries: partings } = await store.range({ prefix: keys.partingPrefix });
   return {
     job,
     desired,
     heads,
+    partings,
     entries: entries.filter(({ key }) => key !== keys.cut),
     cut: entries.find(({ key }) => key === keys.cut),
   };
@@ -104,7 +109,7 @@ export interface PublishRestoredOptions extends RestoreAccess {
   readonly quiet: QuietJob;
   /** By new index. Those of a job in sync mode have a round: they become its cut. */
   readonly generations: readonly Generation[];
-  /** Indexes that led units: a pserver may claim one of them even if the job does not want it any more. */
+  /** Indexes that led units. */
   readonly led: readonly number[];
   /** Seconds since 1970. */
   readonly timestamp: number;
@@ -239,15 +244,25 @@ function restoredText({ quiet, generations, timestamp }: PublishRestoredOptions)
   return JSON.stringify(restored);
 }
 
+/** Indexes that the job wants, and those that a pserver may claim as units or files of it are needed. */
+function claimable({ keys, quiet, generations, led }: PublishRestoredOptions): ReadonlySet<number> {
+  const wanted = Math.max(generations.length, Number(quiet.desired?.value ?? 0));
+  return new Set([
+    ...Array.from({ length: wanted }, (_, index) => index),
+    ...led,
+    ...parseEntries(keys.checkpointsPrefix, quiet.entries).map(({ index }) => index),
+    ...parsePartings(keys.partingPrefix, quiet.partings).map(({ index }) => index),
+  ]);
+}
+
 function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; ops: Op[] } {
   const { keys, quiet, generations } = options;
   const pservers = generations.length;
   const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
-  const wanted = Array.from({ length: Math.max(pservers, Number(quiet.desired?.value ?? 0)) }, (_, index) => index);
   const compares: Compare[] = [
     { key: keys.job, modRevision: quiet.job.modRevision },
     { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
-    ...[...new Set([...wanted, ...options.led])].map((index) => ({ key: keys.ps(index), createRevision: 0n })),
+    ...[...claimable(options)].map((index) => ({ key: keys.ps(index), createRevision: 0n })),
     { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
     ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
     ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))

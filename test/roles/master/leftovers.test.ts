@@ -1,6 +1,7 @@
 /** What a pserver leaves that the job does not want any more. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RoleContext } from '../../../src/cluster/context.ts';
+import { neededOf } from '../../../src/cluster/placement/leave-nothing.ts';
 import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
 import { removeLeftovers } from '../../../src/roles/master/leftovers.ts';
 import { leaveNothingBehind } from '../../../src/roles/pserver/files/leave-nothing.ts';
@@ -204,4 +205,15 @@ describe('a pserver that left', () => {
     await expect(leaving).rejects.toMatchObject({ code: 'LeaseGone' });
     expect(await left()).toEqual(ALL);
   });
+});
+
+it('may come back as long as it leads a unit or one of its files is needed', async () => {
+  const needed = async () => (await neededOf({ context, index: 3 }))?.type;
+  await die(3);
+  expect(await needed()).toBe('shards');
+  await saveAll();
+  expect(await needed()).toBeUndefined();
+  await put(cluster.store, keys.ps(3), 'host:3');
+  await lead(0, 3);
+  expect(await needed()).toBe('leads');
 });

@@ -1,5 +1,5 @@
 /** Async mode: units without a live copy are loaded from the newest file of any pserver. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';
@@ -214,6 +214,38 @@ describe('files of another pserver that cannot be found', () => {
     await load({ primary: DEAD }, [4, 6, 1]);
     expect(into.shards()).toEqual([1, 4, 6]);
     expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
+  });
+
+  it.each([
+    { what: 'one that is back at once', fails: [2] },
+    { what: 'one that is away for a while', fails: [2, 3, 4, 5] },
+  ])('are looked for again when they vanished since they were seen: $what', async ({ fails }) => {
+    const [newest] = (await cluster.files()).filter(({ index }) => index === 2);
+    const path = checkpointPath({ folder: FOLDER, index: 2 }, newest!.generation.uuid);
+    const openFile = disk.open.bind(disk);
+    let opens = 0;
+    vi.spyOn(disk, 'open').mockImplementation((opened) => {
+      if (opened === path && fails.includes(++opens)) {
+        return Promise.reject(Object.assign(new Error(path), { code: 'ENOENT' }));
+      }
+      return openFile(opened);
+    });
+    const loading = load({ primary: DEAD }, [4, 6]);
+    await cluster.clock.advance(60_000);
+    await loading;
+    expect(opens).toBeGreaterThan(Math.max(...fails));
+    expect(into.shards()).toEqual([4, 6]);
+    const wanted = contentOf(cluster.newest(), JOB) as { shard: number }[];
+    expect(contentOf(into, JOB)).toEqual(wanted.filter(({ shard }) => shard === 4 || shard === 6));
+  });
+
+  it('are not looked for again when they alone are gone', async () => {
+    const files = (await cluster.files()).filter(({ index }) => index === 0);
+    expect(files.length).toBeGreaterThan(1);
+    await disk.remove(checkpointPath({ folder: FOLDER, index: 0 }, files[0]!.generation.uuid));
+    await load({ primary: DEAD }, [0, 2]);
+    expect(into.shards()).toEqual([0, 2]);
+    expect(log.messages.filter((message) => message.startsWith('CheckpointMissing'))).toHaveLength(1);
   });
 
   it('are given up by a word to all live pservers, and then older copies of others are loaded', async () => {
