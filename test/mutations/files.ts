@@ -5,15 +5,15 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'published files that cannot be found are waited for, in sync mode',
     file: 'src/roles/pserver/rounds/load-cut.ts',
-    find: 'return forgotten.has(uuid) ? {',
-    replace: 'return missing.length > 0 ? {',
+    find: "if (sight === 'forgotten') return",
+    replace: "if (sight !== 'seen') return",
     tests: ['test/sim/files.test.ts'],
   },
   {
     rule: 'published files that cannot be found are waited for, in async mode',
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'else return { missing, of: filesOfPserver(index) };',
-    replace: 'else if (filesOfPserver(index).hint.length > 0) forgotten.add(index);',
+    find: 'else return sight;',
+    replace: 'else forgotten.add(index);',
     tests: ['test/sim/files.test.ts'],
   },
   {
