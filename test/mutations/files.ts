@@ -130,6 +130,14 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
+    rule: 'of one epoch the copy published later is the newer one, at a lower position too',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: '.sort((a, b) => b.epoch - a.epoch)',
+    replace:
+      '.sort((a, b) => b.epoch - a.epoch || b.file.generation.shards![0]!.seq[1] - a.file.generation.shards![0]!.seq[1])',
+    tests: ['test/checkpoint/registry/retention.test.ts'],
+  },
+  {
     rule: 'files of the newest whole round together are the model, in sync mode',
     file: 'src/checkpoint/registry/newest.ts',
     find: 'knownShards(ofRound).length === all.length;',
@@ -141,6 +149,13 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/sweep.ts',
     find: '...partings.filter((parting) => !isReplaced(parting)).map(',
     replace: '...partings.filter((parting) => isReplaced(parting)).map(',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'files from before all went back to a cut do not replace a parting snapshot from after it',
+    file: 'src/roles/pserver/files/sweep.ts',
+    find: 'timelineOf(other) >= timelineOf(generation)',
+    replace: 'timelineOf(other) >= Math.min(0, timelineOf(generation))',
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {

@@ -3,7 +3,8 @@
  * files go first, so that the keys tell what is left when the process dies in between.
  */
 import { LIMITS } from '../../base/limits.ts';
-import { checkpointPath } from '../../checkpoint/file/paths.ts';
+import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
+import { checkpointPath, indexFolder } from '../../checkpoint/file/paths.ts';
 import { parseCut } from '../../checkpoint/registry/cut.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { type Need, needOf } from '../../checkpoint/registry/needed.ts';
@@ -103,6 +104,7 @@ async function deleteFiles(
       return `${path} could not be deleted: ${error.message}`;
     }
   }
+  await removeEmptyFolder(context.host.disk, indexFolder({ folder, index }));
   return undefined;
 }
 

@@ -70,14 +70,16 @@ const saveAll = async (): Promise<void> => {
 };
 const pass = () => cluster.clock.advance(10_000);
 
-async function left(): Promise<{ keys: string[]; files: number }> {
+async function left(): Promise<{ keys: string[]; files: number | undefined }> {
   const found = await Promise.all([keys.checkpoint(3), keys.pserver(3)].map((key) => cluster.store.get(key)));
   const names = found.flatMap((entry) => (entry === undefined ? [] : [entry.key]));
-  return { keys: names, files: (await disk.list(`${FOLDER}/3`)).length };
+  const hasFolder = await disk.exists(`${FOLDER}/3`);
+  return { keys: names, files: hasFolder ? disk.names(`${FOLDER}/3`).length : undefined };
 }
 
 const ALL = { keys: [keys.checkpoint(3), keys.pserver(3)], files: 1 };
-const NOTHING = { keys: [], files: 0 };
+/** No folder either. */
+const NOTHING = { keys: [], files: undefined };
 
 describe('the master', () => {
   it('has the others save what only the files of a dead pserver have, and then removes all of it', async () => {
@@ -137,6 +139,24 @@ describe('the master', () => {
     await lead(5, 1);
     await pass();
     expect(await left()).toEqual(NOTHING);
+  });
+
+  it('leaves a folder with files of others', async () => {
+    await saveAll();
+    await die(3);
+    disk.place(`${FOLDER}/3/of-another-job`, new Uint8Array(1));
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 1 });
+  });
+
+  it('leaves a folder that cannot be removed', async () => {
+    await saveAll();
+    await die(3);
+    disk.failNext('removeFolder', 'EBUSY');
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 0 });
   });
 
   it('tries again when the disk does not delete a file, and keeps the keys until then', async () => {

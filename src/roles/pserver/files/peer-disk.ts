@@ -47,6 +47,7 @@ export function createPeerDisk(options: PeerDiskOptions): Disk {
     rename: (from, to) => disk.rename(from, to),
     syncFolder: (path) => disk.syncFolder(path),
     remove: (path) => disk.remove(path),
+    removeFolder: (path) => disk.removeFolder(path),
     list: (path) => disk.list(path),
     exists: (path) => disk.exists(path),
     inspect: (path) => disk.inspect(path),

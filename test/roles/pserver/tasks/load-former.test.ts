@@ -51,10 +51,17 @@ const exactness = (parts: readonly LoadedShards[]): boolean => parts.every(({ ex
 const rests = (parts: readonly LoadedShards[]) => parts.flatMap((part) => [...part.rests]);
 
 /** Announced by an owner that lost its index; the number is that of the file and of its content. */
-async function parting(index: number, number: number, epoch: number, shards: readonly number[], token: bigint) {
+async function parting(
+  index: number,
+  number: number,
+  epoch: number,
+  shards: readonly number[],
+  token: bigint,
+  { seq = 9_000, timeline = 0n } = {},
+) {
   const parameters = wholeParameters(JOB, IDS, number);
-  const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, clean: true });
-  const momentOf = (shard: number) => ({ shard, epoch, seq: 9_000, ledger: ledgerOf(`save ${number}`) });
+  const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, timeline, clean: true });
+  const momentOf = (shard: number) => ({ shard, epoch, seq, ledger: ledgerOf(`save ${number}`) });
   const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
   const { store, clock } = cluster;
   await publishParting({ store, clock, key: keys.parting(token), index, generation: generationOf(file, meta) });
@@ -277,6 +284,15 @@ describe('the sweep of a new owner', () => {
     await cluster.save(0);
     expect(await sweep(1)).toEqual([uuidOf(2)]);
     expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
+  });
+
+  it('leaves one from after all went back to a cut: files from before have higher positions, and are older', async () => {
+    await STAGES['2 pservers']!(cluster);
+    await parting(1, 40, 1, [3, 5], 2n, { seq: 7, timeline: 1n });
+    await parting(1, 41, 1, [3, 5], 3n, { seq: 7 });
+    expect(await sweep(1)).toEqual([2, 40].map(uuidOf));
+    const { entries } = await cluster.store.range({ prefix: keys.partingPrefix });
+    expect(entries.map(({ key }) => key)).toEqual([keys.parting(2n)]);
   });
 
   it('leaves what was loaded, and what a head names', async () => {
