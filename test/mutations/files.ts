@@ -261,7 +261,7 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/peer-disk.ts',
     find: 'const file = isAbsent(error) ? parseFile(options, path) : undefined;',
     replace: 'const file = Number.isNaN(error) ? parseFile(options, path) : undefined;',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.test.ts'],
   },
   {
     rule: 'a pserver gives files only to one that means it',
@@ -287,8 +287,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a pserver whose files are needed may come back though the job does not want it',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) : needOf(index, read);",
-    replace: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) : undefined;",
+    find: 'return needOf(index, read);',
+    replace: 'return read.units.length > 0 ? needOf(index, read) : undefined;',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
 ];
