@@ -66,7 +66,7 @@ export class RoundTaker {
 
   /** Takes them if that can be done under the timeline of the state. Otherwise they are due again. */
   async take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
-    // From before the first wait: while that lasts another pserver may take one of them and move it here.
+    // From before the first wait: another pserver may take one of them and move it here.
     for (const { unit } of due) this.#taking.add(unit);
     const areTaken = await this.#takeAll(state, due, signal).finally(() => this.#taking.clear());
     if (areTaken) this.#failures = 0;
