@@ -191,8 +191,12 @@ function printTimes(windows: readonly Window[]): void {
   print('milliseconds; a bound is of a bucket, a longest without one is exact');
   // biome-ignore lint/suspicious/noConsole: the result of a script
   console.table(rows);
-  for (const { name, mostBytes, mostOfOneBytes } of windows) {
-    print(`memory ${name}: all pservers at most ${megabytes(mostBytes)} MB, one ${megabytes(mostOfOneBytes)} MB`);
+  for (const { name, seconds, mostBytes, mostOfOneBytes, ranSeconds, lackedCoreSeconds } of windows) {
+    print(
+      `${name}, ${seconds.toFixed(1)} s: all pservers at most ${megabytes(mostBytes)} MB, one ` +
+        `${megabytes(mostOfOneBytes)} MB; pservers and trainers ran for ${ranSeconds.toFixed(1)} s and lacked a core ` +
+        `for ${lackedCoreSeconds.toFixed(1)} s`,
+    );
   }
 }
 

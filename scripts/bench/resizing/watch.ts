@@ -15,6 +15,9 @@ export interface Window {
   /** Of all pservers together, and of one. */
   readonly mostBytes: number;
   readonly mostOfOneBytes: number;
+  /** Of the main threads of pservers and trainers: for how long they ran, and could have run but had no core. */
+  readonly ranSeconds: number;
+  readonly lackedCoreSeconds: number;
 }
 
 export class Watch {
@@ -22,6 +25,8 @@ export class Watch {
   readonly #logs: string;
   /** Address of a trainer → what it showed last. One that has ended still counts. */
   readonly #shown = new Map<string, string>();
+  /** Pid → seconds that it ran, and lacked a core. */
+  readonly #scheduledOf = new Map<number, readonly [number, number]>();
   #mostBytes = 0;
   #mostOfOneBytes = 0;
   #isOver = false;
@@ -41,14 +46,25 @@ export class Watch {
     const longestBefore = this.#longestMs();
     this.#mostBytes = 0;
     this.#mostOfOneBytes = 0;
+    const [ranBefore, lackedBefore] = this.#scheduled();
     const beganMs = performance.now();
     const result = await act();
     const seconds = (performance.now() - beganMs) / 1000;
     await this.#look();
     const longestMs = new Map([...this.#longestMs()].filter(([kind, ms]) => ms > (longestBefore.get(kind) ?? 0)));
     const memory = { mostBytes: this.#mostBytes, mostOfOneBytes: this.#mostOfOneBytes };
+    const [ran, lacked] = this.#scheduled();
+    const cores = { ranSeconds: ran - ranBefore, lackedCoreSeconds: lacked - lackedBefore };
     return {
-      window: { name, isResize, seconds, histograms: since(this.#histograms(), before), longestMs, ...memory },
+      window: {
+        name,
+        isResize,
+        seconds,
+        histograms: since(this.#histograms(), before),
+        longestMs,
+        ...memory,
+        ...cores,
+      },
       result,
     };
   }
@@ -67,7 +83,11 @@ export class Watch {
 
   async #look(): Promise<void> {
     await Promise.all(this.#trainers().map((address) => this.#ask(address)));
-    const memory = this.#pservers().map(residentBytes);
+    const memory = this.#children('pserver').map(residentBytes);
+    for (const pid of [...this.#children('pserver'), ...this.#children('trainer')]) {
+      const scheduled = scheduledSeconds(pid);
+      if (scheduled !== undefined) this.#scheduledOf.set(pid, scheduled);
+    }
     const sum = memory.reduce((all, one) => all + one, 0);
     this.#mostBytes = Math.max(this.#mostBytes, sum);
     this.#mostOfOneBytes = Math.max(this.#mostOfOneBytes, ...memory);
@@ -94,9 +114,15 @@ export class Watch {
     }
   }
 
-  #pservers(): number[] {
+  /** Together, also of those that have ended. */
+  #scheduled(): [number, number] {
+    const all = [...this.#scheduledOf.values()];
+    return [all.reduce((sum, [ran]) => sum + ran, 0), all.reduce((sum, [, lacked]) => sum + lacked, 0)];
+  }
+
+  #children(role: string): number[] {
     const children = readFileSync(`/proc/${this.#pid}/task/${this.#pid}/children`, 'utf8').trim().split(' ');
-    return children.filter((pid) => pid !== '' && commandOf(pid).includes('pserver')).map(Number);
+    return children.filter((pid) => pid !== '' && commandOf(pid).split('\0')[1] === role).map(Number);
   }
 
   #histograms(): Histograms {
@@ -132,5 +158,15 @@ function residentBytes(pid: number): number {
   } catch {
     // It has ended.
     return 0;
+  }
+}
+
+function scheduledSeconds(pid: number): readonly [number, number] | undefined {
+  try {
+    const [ran, lacked] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+    return [(ran ?? 0) / 1e9, (lacked ?? 0) / 1e9];
+  } catch {
+    // It has ended.
+    return undefined;
   }
 }
