@@ -3,8 +3,12 @@
  * some of which save late. Each shard is a unit. Content depends on the save: its number is the salt.
  */
 import type { Disk } from '../../src/base/seams.ts';
+import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import { readEntries } from '../../src/checkpoint/registry/discover.ts';
+import { generationOf } from '../../src/checkpoint/registry/entry.ts';
 import { type PublishedFile, publishedFiles } from '../../src/checkpoint/registry/newest.ts';
+import { parsePartings } from '../../src/checkpoint/registry/partings.ts';
+import { publishParting } from '../../src/checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../src/checkpoint/registry/save.ts';
 import type { Fence } from '../../src/store/fence.ts';
 import { keysOf } from '../../src/store/keys.ts';
@@ -83,6 +87,28 @@ export class MovedCluster {
       },
     });
     for (const shard of shards) this.saltOf.set(shard, salt);
+  }
+
+  /** The owner has lost its index, and announces what it has. */
+  async part(index: number): Promise<void> {
+    const salt = ++this.#saves;
+    const { token } = await this.#fenceOf(index);
+    const shards = this.#placement[index]!;
+    const meta = metaOf(JOB, { uuid: uuidOf(salt), index, token, createdAt: salt, clean: true });
+    const file = await writeCheckpointFile({
+      ...{ disk: this.#disk, folder: FOLDER, meta, shards },
+      parameters: wholeParameters(JOB, IDS, salt),
+      momentOf: (shard) => ({
+        ...{ shard, epoch: this.#epochs.get(shard)!, seq: 100 * salt + shard, ledger: ledgerOf(`save ${salt}`) },
+      }),
+    });
+    const { store, clock } = this;
+    await publishParting({ store, clock, key: keys.parting(token), index, generation: generationOf(file, meta) });
+    for (const shard of shards) this.saltOf.set(shard, salt);
+  }
+
+  async partings() {
+    return parsePartings(keys.partingPrefix, (await this.store.range({ prefix: keys.partingPrefix })).entries);
   }
 
   ownerOf(shard: number): number {

@@ -8,7 +8,8 @@ import { checkpointPath, indexFolder, parseTemporaryName, UUID_PATTERN } from '.
 import { readMetadataOnly } from '../file/safetensors/reader.ts';
 import { type CheckpointEntry, parseEntry } from './entry.ts';
 import type { FileRef } from './file-ref.ts';
-import { newestFiles, publishedFiles } from './newest.ts';
+import { newestFiles, type PublishedFile, publishedFiles } from './newest.ts';
+import { type Parting, withPartings } from './partings.ts';
 
 export interface FolderFiles {
   /** The checkpoint folder; undefined when a single file was named. */
@@ -110,23 +111,27 @@ export function parseEntries(prefix: string, entries: readonly StoredEntry[]): P
   return published;
 }
 
-/**
- * The published files, by index; or only those that have the newest copy of a shard. The newest ones of a job in sync
- * mode are of the newest round of which every shard is saved.
- */
-export function filesOfEntries(
-  folder: string,
-  published: readonly PublishedEntry[],
-  which: 'newest' | 'all',
-): FileRef[] {
-  const all = publishedFiles(published);
-  return (which === 'all' ? all : newestFiles(all)).map(({ index, generation }) => ({
+const refsOf = (folder: string, files: readonly PublishedFile[]): FileRef[] =>
+  files.map(({ index, generation }) => ({
     path: checkpointPath({ folder, index }, generation.uuid),
     index,
     uuid: generation.uuid,
     published: generation,
   }));
-}
+
+/** The published files, by index. */
+export const filesOfEntries = (folder: string, published: readonly PublishedEntry[]): FileRef[] =>
+  refsOf(folder, publishedFiles(published));
+
+/**
+ * The files that have the newest copy of a shard. Those of a job in sync mode are of the newest round of which every
+ * shard is saved.
+ */
+export const newestOfEntries = (
+  folder: string,
+  published: readonly PublishedEntry[],
+  partings: readonly Parting[],
+): FileRef[] => refsOf(folder, newestFiles(withPartings(publishedFiles(published), partings)));
 
 /** Files of the job of that id or name, in a folder that several jobs share. `CheckpointMissing` when there is none. */
 export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: string): Promise<FileRef[]> {

@@ -34,3 +34,13 @@ export function parsePartings(prefix: string, entries: readonly KeyValue[]): Par
 }
 
 const tokenIn = (prefix: string, key: string): bigint => BigInt(key.slice(prefix.length));
+
+/**
+ * The published files and the parting snapshots that no entry names, those of one index newest first: in an epoch a
+ * parting snapshot is the last that its owner wrote.
+ */
+export function withPartings(files: readonly PublishedFile[], partings: readonly Parting[]): PublishedFile[] {
+  const named = new Set(files.map(({ generation: { uuid } }) => uuid));
+  const others = partings.filter(({ generation: { uuid } }) => !named.has(uuid));
+  return [...others.sort((a, b) => (a.token > b.token ? -1 : 1)), ...files];
+}

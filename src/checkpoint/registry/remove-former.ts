@@ -9,6 +9,7 @@ import { checkpointPath, indexFolder } from '../file/paths.ts';
 import { parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { publishedFiles } from './newest.ts';
+import { parsePartings, withPartings } from './partings.ts';
 import type { QuietJob } from './quiet-job.ts';
 
 export interface FormerFiles {
@@ -41,7 +42,8 @@ export async function removeFormer(
 }
 
 function filesBefore({ keys, quiet }: FormerFiles): { readonly index: number; readonly uuid: string }[] {
-  const published = publishedFiles(parseEntries(keys.checkpointsPrefix, quiet.entries));
+  const entries = publishedFiles(parseEntries(keys.checkpointsPrefix, quiet.entries));
+  const published = withPartings(entries, parsePartings(keys.partingPrefix, quiet.partings));
   const { cut } = parseCut(keys.cut, quiet.cut);
   return [
     ...published.map(({ index, generation: { uuid } }) => ({ index, uuid })),

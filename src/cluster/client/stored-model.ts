@@ -4,6 +4,7 @@ import type { Host } from '../../base/seams.ts';
 import { type ExpectedJob, loadFirstUsable } from '../../checkpoint/load/load.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { newestFirst, ofWholeRound, publishedFiles } from '../../checkpoint/registry/newest.ts';
+import { parsePartings, withPartings } from '../../checkpoint/registry/partings.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
@@ -36,7 +37,8 @@ export async function openStoredModel(options: StoredModelOptions): Promise<Pick
   const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
   for (const complaint of complaints) host.log.warn(complaint);
   const all = Array.from({ length: shards }, (_, shard) => shard);
-  const filesOf = newestFirst(ofWholeRound(publishedFiles(published)), all);
+  const partings = parsePartings(keys.partingPrefix, (await store.range({ prefix: keys.partingPrefix })).entries);
+  const filesOf = newestFirst(ofWholeRound(withPartings(publishedFiles(published), partings)), all);
   const outcome = await loadFirstUsable(filesOf, { disk: host.disk, folder, expected, into: parameters });
   for (const { message } of outcome.complaints) host.log.warn(message);
   const missing = outcome.lost;

@@ -7,10 +7,12 @@ import {
   filesOfEntries,
   filesOfJob,
   findFiles,
+  newestOfEntries,
   type PublishedEntry,
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
 import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
+import { type Parting, parsePartings } from '../../checkpoint/registry/partings.ts';
 import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import { parseHead } from '../../cluster/placement/heads.ts';
 import { type OpenJob, type WithJobOptions, withJob } from '../base/with-job.ts';
@@ -67,7 +69,10 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
     return withJob(options, async (job) => {
       const published = await readEntries(job);
       const folder = job.checkpointFolder;
-      const files = filesOfEntries(folder, published, which);
+      const files =
+        which === 'all'
+          ? filesOfEntries(folder, published)
+          : newestOfEntries(folder, published, await readPartings(job));
       const from = `${job.store.url} ${job.keys.chroot}`;
       const resting = await readResting(job);
       return { from, folder, files, unfinished: [], published, resting, jobId: job.record.id };
@@ -114,6 +119,11 @@ export const openFound = (
   options: FindOptions,
 ): Promise<{ readonly found: FoundCheckpoint; readonly set: CheckpointSet }> =>
   withCheckpoint(options, async (found) => ({ found, set: await openCheckpointSet(options.host.disk, found.files) }));
+
+async function readPartings({ store, keys, retryStore }: OpenJob): Promise<Parting[]> {
+  const { entries } = await retryStore(() => store.range({ prefix: keys.partingPrefix }));
+  return parsePartings(keys.partingPrefix, entries);
+}
 
 async function readResting({ store, keys, retryStore }: OpenJob): Promise<ReadonlySet<string>> {
   const { entries } = await retryStore(() => store.range({ prefix: keys.headsPrefix }));

@@ -5,8 +5,9 @@
 import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import type { Disk, Host } from '../../base/seams.ts';
-import { filesOfEntries, parseEntries } from '../../checkpoint/registry/discover.ts';
+import { newestOfEntries, parseEntries } from '../../checkpoint/registry/discover.ts';
 import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
+import { parsePartings } from '../../checkpoint/registry/partings.ts';
 import { restoredTimeline } from '../../checkpoint/registry/publish-restored.ts';
 import { type QuietJob, readQuietJob } from '../../checkpoint/registry/quiet-job.ts';
 import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
@@ -71,7 +72,11 @@ export async function withJobFiles(
   const quiet = await readQuietJob(access, isPublishing ? request.waitMs : 0, retryStore);
   const files =
     from === undefined
-      ? filesOfEntries(job.checkpointFolder, parseEntries(keys.checkpointsPrefix, quiet.entries), 'newest')
+      ? newestOfEntries(
+          job.checkpointFolder,
+          parseEntries(keys.checkpointsPrefix, quiet.entries),
+          parsePartings(keys.partingPrefix, quiet.partings),
+        )
       : await filesAt(request, request.jobIdOrName ?? record.id);
   const folder = isPublishing ? folderOfJob(job, to) : await newFolder(host.disk, to);
   await withSet(host, files, async (set) => {

@@ -3,17 +3,20 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { loadFirstUsable, loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import { loadWarmStart } from '../../../src/checkpoint/load/warm-load.ts';
 import { planWarmStart } from '../../../src/checkpoint/load/warm-plan.ts';
-import { filesOfEntries, findFiles } from '../../../src/checkpoint/registry/discover.ts';
+import { filesOfEntries, findFiles, newestOfEntries } from '../../../src/checkpoint/registry/discover.ts';
 import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { listGenerations } from '../../../src/checkpoint/registry/listing.ts';
 import { newestFirst } from '../../../src/checkpoint/registry/newest.ts';
+import { readQuietJob } from '../../../src/checkpoint/registry/quiet-job.ts';
+import { removeFormer } from '../../../src/checkpoint/registry/remove-former.ts';
 import { restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
+import { put } from '../../store/support.ts';
 import { FOLDER, withSet } from '../cluster-fixture.ts';
 import { allShards, contentOf, emptyParameters, uuidOf } from '../fixture.ts';
-import { JOB, MovedCluster, STAGES } from '../moved-cluster.ts';
+import { JOB, keys, MovedCluster, STAGES } from '../moved-cluster.ts';
 
 let disk: SimulatedDisk;
 let cluster: MovedCluster;
@@ -24,7 +27,10 @@ beforeEach(() => {
 });
 
 const content = () => contentOf(cluster.newest(), JOB);
-const refs = async (which: 'newest' | 'all') => filesOfEntries(FOLDER, await cluster.published(), which);
+const refs = async (which: 'newest' | 'all') =>
+  which === 'all'
+    ? filesOfEntries(FOLDER, await cluster.published())
+    : newestOfEntries(FOLDER, await cluster.published(), await cluster.partings());
 
 let restores = 0;
 
@@ -125,4 +131,29 @@ it('is, in sync mode, the newest round of which every shard is saved, though one
   for (const index of [1, 2]) await cluster.save(index, { round: 30 });
   for (const [shard, salt] of salts) cluster.saltOf.set(shard, salt);
   expect(await restored(await refs('newest'), 2)).toEqual(before);
+});
+
+it('is in the parting snapshot of an owner that lost its index, until another has saved the shards', async () => {
+  await STAGES['2 pservers']!(cluster);
+  await cluster.part(1);
+  expect(await restored(await refs('newest'), 3)).toEqual(content());
+  const [parting] = await cluster.partings();
+  expect((await refs('newest')).map(({ uuid }) => uuid)).toContain(parting!.generation.uuid);
+  cluster.place(1);
+  await cluster.save(0);
+  expect((await refs('newest')).map(({ index }) => index)).toEqual([0]);
+  expect(await restored(await refs('newest'), 2)).toEqual(content());
+});
+
+it('leaves nothing once it was restored, in the folder of any pserver', async () => {
+  await STAGES['2 → 4, and the last one has not saved yet']!(cluster);
+  await cluster.part(1);
+  const { store, clock } = cluster;
+  for (const index of [0, 1, 2, 3]) await store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
+  for (const key of [keys.job, keys.psDesired]) await put(store, key, '4');
+  const quiet = await readQuietJob({ store, keys, clock }, 0);
+  disk.place(`${FOLDER}/2/new`, new Uint8Array(1));
+  expect(await removeFormer({ disk, folder: FOLDER, keys, quiet })).toEqual([]);
+  expect(disk.names(FOLDER)).toEqual(['2']);
+  expect(disk.names(`${FOLDER}/2`)).toEqual(['new']);
 });

@@ -4,7 +4,7 @@
  */
 import { readEntries } from '../../../checkpoint/registry/discover.ts';
 import { newestFirst, type PublishedFile, publishedFiles } from '../../../checkpoint/registry/newest.ts';
-import { parsePartings } from '../../../checkpoint/registry/partings.ts';
+import { parsePartings, withPartings } from '../../../checkpoint/registry/partings.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { type FormerState, type LastState, lastState } from './last-state.ts';
@@ -63,15 +63,9 @@ function namesByIndex(files: readonly PublishedFile[]): ReadonlyMap<number, read
   return new Map([...byIndex].map(([index, of]) => [index, of.map(({ generation: { uuid } }) => uuid)]));
 }
 
-/** Those of one index newest first: in an epoch a parting snapshot is the last that its owner wrote. */
 async function allFiles({ store, keys, ...context }: RoleContext) {
   const read = (prefix: string) => retryStore({ ...context, store, keys }, () => store.range({ prefix }));
   const partings = parsePartings(keys.partingPrefix, (await read(keys.partingPrefix)).entries);
   const { published, complaints } = readEntries(keys.checkpointsPrefix, (await read(keys.checkpointsPrefix)).entries);
-  const adopted = new Set(publishedFiles(published).map(({ generation: { uuid } }) => uuid));
-  const others = partings.filter(({ generation: { uuid } }) => !adopted.has(uuid));
-  return { files: [...others.sort(newestTokenFirst), ...publishedFiles(published)], complaints };
+  return { files: withPartings(publishedFiles(published), partings), complaints };
 }
-
-const newestTokenFirst = (a: { readonly token: bigint }, b: { readonly token: bigint }): number =>
-  a.token > b.token ? -1 : 1;
