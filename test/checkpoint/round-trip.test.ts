@@ -115,7 +115,7 @@ describe('a checkpoint file', () => {
     expect(loaded.positions.map(({ shard }) => shard)).toEqual([2, 6]);
     expect(into.shards()).toEqual([2, 6]);
     const lacking = { disk, place: PLACE, expected: job, into: emptyParameters(job), shards: [2, 5] };
-    await expect(loadGeneration(generation, lacking)).rejects.toMatchObject({ code: 'CheckpointMissing' });
+    await expect(loadGeneration(generation, lacking)).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
   });
 
   it('holds each shard as it was at one instant, while the others go on growing', async () => {
