@@ -65,6 +65,8 @@ export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
       const seen = version();
       const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
       await untilOrLate(view.changed, () => version() !== seen || undefined, { clock, maxWaitMs, signal });
+      // Told once: one that takes nothing for now does not look, and waits on.
+      if (againAtMs !== undefined && clock.monotonicMs() >= againAtMs) againAtMs = undefined;
     },
     isOrphan: ({ unit, modRevision }) =>
       view.orphans().some((one) => one.unit === unit && (one.head?.modRevision ?? 0n) === modRevision),

@@ -59,9 +59,11 @@ export class OwnedHeads {
     return this.#resting.size > 0;
   }
 
-  /** This file has all that was ever applied to the units, and nothing will be applied any more. */
-  rest(rest: Rest): Promise<void> {
-    return this.#change((head) => (head.rest?.uuid === rest.uuid ? undefined : { ...head, rest }));
+  /** This file has all that was ever applied to these units, and nothing will be applied any more. */
+  rest(rest: Rest, units: readonly number[] = this.units()): Promise<void> {
+    return this.#change((head, unit) => {
+      return head.rest?.uuid === rest.uuid || !units.includes(unit) ? undefined : { ...head, rest };
+    });
   }
 
   /** No file is the last state any more: something is about to be applied. */
@@ -91,10 +93,10 @@ export class OwnedHeads {
    * Changes every head for which `make` gives another one; its epoch rises. Throws `LeaseGone` when the index is
    * another's by now, `Interrupted` when given up while the store is unreachable.
    */
-  #change(make: (head: Head) => Head | undefined): Promise<void> {
+  #change(make: (head: Head, unit: number) => Head | undefined): Promise<void> {
     return this.#inTurn(async () => {
       const changes = [...this.#heads.values()].flatMap(({ unit, head, modRevision }) => {
-        const made = this.#handedOver.has(unit) ? undefined : make(head);
+        const made = this.#handedOver.has(unit) ? undefined : make(head, unit);
         return made === undefined ? [] : [{ unit, modRevision, head: { ...made, epoch: head.epoch + 1 } }];
       });
       if (changes.length === 0) return;

@@ -73,6 +73,13 @@ export interface LaneAnswer {
   readonly forwarded: Promise<void> | undefined;
 }
 
+/** Units that are at one round. */
+export interface RoundUnits {
+  /** Ascending. */
+  readonly units: readonly number[];
+  readonly rounds: RoundsMeta;
+}
+
 /** A cut that is announced but not reached in this time is declined; the master announces it again. */
 const CUT_WAIT_MS = 60_000;
 
@@ -201,6 +208,17 @@ export class Rounds {
   metrics(): readonly PassMetrics[] {
     const lowest = this.gates.groups().find(({ gate }) => gate.version() === this.gates.version());
     return lowest?.kept.metrics ?? [];
+  }
+
+  /** All units, those that are at one round together; the lowest round first. */
+  byRound(): RoundUnits[] {
+    const groups = Map.groupBy(this.gates.groups(), ({ gate }) => gate.version());
+    return [...groups]
+      .sort(([a], [b]) => a - b)
+      .map(([round, alike]) => {
+        const units = alike.flatMap((group) => group.units).sort((a, b) => a - b);
+        return { units, rounds: { round, metrics: alike[0]!.kept.metrics } };
+      });
   }
 
   /** Records of lanes that were taken since the start and of duplicates, one for each lane of a round; and of those. */

@@ -121,8 +121,20 @@ class RoundService implements ShardService {
     });
   }
 
-  leave(signal: AbortSignal): Promise<boolean> {
-    return this.#moves.leave(signal);
+  /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
+  async leave(signal: AbortSignal): Promise<boolean> {
+    const holding = this.#taker.hold();
+    let hasLeft = false;
+    try {
+      await holding;
+      hasLeft = await this.#moves.leave(signal);
+    } finally {
+      if (!hasLeft) {
+        this.#taker.release();
+        this.#lookAgain();
+      }
+    }
+    return hasLeft;
   }
 
   /** Names of the files that were loaded from this pserver's own folder. */
@@ -156,6 +168,7 @@ class RoundService implements ShardService {
 
   freeze(): void {
     this.#frozen.abort();
+    void this.#taker.hold();
     this.#current?.freeze();
   }
 
@@ -165,7 +178,7 @@ class RoundService implements ShardService {
       .then(() => this.#settled())
       .then(async (state) => {
         state.snapshots.endRateLimit();
-        if (state.shards.numbers.length > 0) await state.saveLast();
+        await state.saveLast();
       })
       .catch((error: unknown) => {
         this.#last = undefined;
@@ -174,10 +187,8 @@ class RoundService implements ShardService {
     return this.#last;
   }
 
-  async saveParting(): Promise<unknown> {
-    const state = await this.#settled();
-    await state.saved();
-    return state.shards.numbers.length === 0 ? undefined : state.snapshots.saveParting();
+  async saveParting(): Promise<void> {
+    await (await this.#settled()).saveParting();
   }
 
   async stopSaving(): Promise<void> {
@@ -235,9 +246,7 @@ class RoundService implements ShardService {
     if (this.#frozen.signal.aborted || this.#options.stopSignal.aborted) return undefined;
     if (this.#outdated.size > 0) return (signal) => this.#untilFrozen(signal, (either) => this.#loadOutdated(either));
     const due = this.#taker.due(this.#state).filter(({ unit }) => !this.#moves.isComing(unit));
-    return due.length === 0
-      ? undefined
-      : (signal) => this.#untilFrozen(signal, (either) => this.#taker.take(this.#state, due, either));
+    return due.length === 0 ? undefined : (signal) => this.#taker.take(this.#state, due, signal);
   }
 
   async #untilWork(signal: AbortSignal): Promise<void> {

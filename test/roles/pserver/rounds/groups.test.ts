@@ -166,3 +166,10 @@ it('what a unit takes along has its old values only', () => {
   expect(ids.reduce((sum, some) => sum + some, 0)).toBeLessThan(IDS.length);
   expect(parts.every(({ version }) => version === 1)).toBe(true);
 });
+
+it('units are told apart by the round that they are at, whatever lanes they have of it', () => {
+  const one = apart();
+  one.leaveAndReturn(3);
+  one.push(1, 0);
+  expect(one.rounds.byRound()).toMatchObject([{ units: [0, 1, 2, 3], rounds: { round: 1 } }]);
+});
