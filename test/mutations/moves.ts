@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'rounds are forwarded for the units that have applied them',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/lane-pushes.ts',
     find: 'return moves.applied(made, group.units);',
-    replace: 'return moves.applied(made, this.gates.groups().flatMap(({ units }) => units));',
+    replace: 'return moves.applied(made, this.#groups.gates.groups().flatMap(({ units }) => units));',
     tests: SYNC_TESTS,
   },
   {
@@ -399,6 +399,13 @@ export const MOVES: readonly Mutation[] = [
     find: '    if (this.#held.signal.aborted) return [];\n',
     replace: '',
     tests: ['test/roles/pserver/rounds/unit-taker.test.ts'],
+  },
+  {
+    rule: 'in sync mode, too, what a pserver is taking it takes, or gives up, before it has left',
+    file: 'src/roles/pserver/rounds/round-work.ts',
+    find: '    const holding = this.#taker.hold();\n',
+    replace: '    const holding = Promise.resolve();\n',
+    schedules: { mode: 'sync', faults: LEAVING },
   },
   {
     rule: 'in sync mode a pserver that leaves does not take what it has loaded by then',

@@ -5,7 +5,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import type { Snapshots, SnapshotSource } from '../files/snapshots.ts';
+import type { SnapshotSource, Snapshots } from '../files/snapshots.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { Rounds } from './rounds.ts';
 

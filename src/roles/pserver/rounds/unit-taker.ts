@@ -20,6 +20,7 @@ import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
 import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { loadLast } from './load-last.ts';
+import { timelineOf } from './seen-cut.ts';
 import type { TimelineState } from './timeline.ts';
 
 export interface RoundTakerOptions extends ShardServiceOptions {
@@ -215,8 +216,6 @@ export class RoundTaker {
     return taken.length === alike.length;
   }
 }
-
-export const timelineOf = ({ current }: CutView): number => current()?.cut.timeline ?? 0;
 
 const groupsOf = (due: readonly OrphanHead[], alike: (one: OrphanHead) => unknown): OrphanHead[][] => [
   ...Map.groupBy(due, (one) => JSON.stringify(alike(one))).values(),
