@@ -27,3 +27,8 @@ export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
   { seed: 81620, why: 'a starting pserver waited for files out of its reach after another one had taken their units' },
   { seed: 81091, why: 'a pserver that held no shards answered that no task had begun' },
 ];
+
+/** In sync mode, with pservers that come and go. */
+export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 365, why: 'units at two rounds were in one file, which no pserver could load' },
+];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { missingIn, runBatch } from './batch.ts';
-import { FIXED_MIX, KEPT_MIX, usualDiskMix } from './fault-kinds.ts';
-import { KEPT_DRAWN_SEEDS, KEPT_SEEDS } from './kept-seeds.ts';
+import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix } from './fault-kinds.ts';
+import { KEPT_DRAWN_SEEDS, KEPT_SEEDS, KEPT_SYNC_SEEDS } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
 import { SMALL } from './shape.ts';
 
@@ -76,6 +76,10 @@ describe('whole jobs under faults, simulated', () => {
 
   test.each(KEPT_DRAWN_SEEDS)('seed $seed: $why', async ({ seed }) => {
     expect((await runSchedule({ seed, mix: FIXED_MIX })).violations).toEqual([]);
+  });
+
+  test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
+    expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX })).violations).toEqual([]);
   });
 
   test('a seed gives the same story each time', async () => {

@@ -83,7 +83,7 @@ export class RoundTaker {
     this.#held = new AbortController();
   }
 
-  /** Takes them if that can be done under the timeline of the state, and before a hold. Otherwise they are due again. */
+  /** Takes them if that can be done under the timeline of the state, unless held. Otherwise they are due again. */
   take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
     const taking = this.#takeUnlessHeld(state, due, signal);
     this.#running = Promise.allSettled([taking]);
