@@ -362,4 +362,20 @@ export const MOVES: readonly Mutation[] = [
     replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
     schedules: { mode: 'async', faults: LEAVING },
   },
+  {
+    rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',
+    file: 'src/roles/pserver/tasks/service.ts',
+    find: `    if (!this.#isConcluded) return;
+    this.#isConcluded = false;`,
+    replace: `    if (!this.#isConcluded || this.#isLeaving) return;
+    this.#isConcluded = false;`,
+    tests: ['test/sim/kept.test.ts'],
+  },
+  {
+    rule: 'sync mode: no unit comes that the pserver is about to take',
+    file: 'src/roles/pserver/rounds/unit-taker.ts',
+    find: '    for (const { unit } of due) this.#taking.add(unit);\n',
+    replace: '',
+    tests: ['test/sim/kept.test.ts'],
+  },
 ];

@@ -110,6 +110,20 @@ export const MOVING: readonly Mutation[] = [
     tests: ['test/roles/pserver/files/saves.test.ts'],
   },
   {
+    rule: 'no save begins while another unit is handed over than the one that it waited for',
+    file: 'src/roles/pserver/files/checkpointing.ts',
+    find: 'while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);\n    if (this.#running',
+    replace: 'if (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);\n    if (this.#running',
+    tests: ['test/roles/pserver/files/saves.test.ts'],
+  },
+  {
+    rule: 'the last save waits for each hand-over',
+    file: 'src/roles/pserver/files/checkpointing.ts',
+    find: 'while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);\n    this.#running',
+    replace: 'await this.#holds.released(this.#abandoned.signal);\n    this.#running',
+    tests: ['test/roles/pserver/files/saves.test.ts'],
+  },
+  {
     rule: 'a unit is handed over only when no save is running',
     file: 'src/roles/pserver/files/checkpointing.ts',
     find: '    await settled(this.#running);\n    return release;',

@@ -28,7 +28,17 @@ export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
   { seed: 81091, why: 'a pserver that held no shards answered that no task had begun' },
 ];
 
-/** In sync mode, with pservers that come and go. */
+/** Of jobs that get more passes when they have ended, while pservers come and go. */
+export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 35929, why: 'the heads named a last checkpoint that lacked a unit which had come after it was taken' },
+];
+
+/** In sync mode, with shapes that are drawn. */
 export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 27334, why: 'a unit came by a move while a pserver was about to take it as one without a primary' },
+];
+
+/** In sync mode, with pservers that come and go. */
+export const KEPT_RESIZED_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 365, why: 'units at two rounds were in one file, which no pserver could load' },
 ];

@@ -49,6 +49,8 @@ export interface ScheduleReport {
 
 /** After the last fault has ended, a job ends within this virtual time. */
 const LIVENESS_MS = 240_000;
+/** Of slow trainers, which may have to do everything once more when a fault comes just before the result. */
+const SLOW_LIVENESS_MS = 960_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
   const { seed, story, mode = 'async' } = options;
@@ -67,11 +69,11 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
     witness.violated(`unhandled: ${reason instanceof Error ? reason.stack : String(reason)}`);
   process.on('unhandledRejection', onRejection);
   try {
-    await runUntilOver(cluster, planFaults(createDice(seed, 'faults'), mix));
+    const healedMs = await runUntilOver(cluster, planFaults(createDice(seed, 'faults'), mix), 0);
     if (options.isContinued && witness.violations.length === 0) {
       witness.continued();
       cluster.continueWith(workload.job);
-      await runUntilOver(cluster, planFaults(createDice(seed, 'later faults'), mix));
+      await runUntilOver(cluster, planFaults(createDice(seed, 'later faults'), mix), healedMs);
     }
     if (witness.violations.length === 0) judge(cluster, workload);
   } finally {
@@ -106,22 +108,28 @@ const FIRST_PASSES = 1;
 
 const withPasses = (job: Job, passes: number): Job => ({ ...job, training: { ...job.training, passes } });
 
-/** From now on, with these faults. */
-async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[]): Promise<void> {
+/** From now on, with these faults, and those before, which go on until `lastingMs`. Gives when all have ended. */
+async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], lastingMs: number): Promise<number> {
   const { timeline, witness } = cluster;
   const fromMs = timeline.nowMs;
   for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
-  const healedMs = Math.max(0, ...plan.map(({ atMs, forMs }) => atMs + forMs));
-  timeline.at(fromMs + healedMs + SPREAD_MS, () => {
+  const healedMs = Math.max(lastingMs, fromMs, ...plan.map(({ atMs, forMs }) => fromMs + atMs + forMs));
+  const cancel = timeline.at(healedMs + SPREAD_MS, () => {
     if (cluster.isOver || isConcluded(cluster)) return;
     witness.count('units spread in time');
     const left = movesLeft(cluster);
     if (left.length > 0) witness.violated(`units are not where they belong: ${left.join(', ')}`);
   });
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
-  const end = await timeline.run(isOver, fromMs + healedMs + LIVENESS_MS);
+  const end = await timeline.run(
+    isOver,
+    healedMs + (cluster.shape.trainerSlowness > 1 ? SLOW_LIVENESS_MS : LIVENESS_MS),
+  );
+  // What comes after has faults of its own.
+  cancel();
   await turn();
   if (end !== 'over') witness.violated(stillWaiting(cluster, end));
+  return healedMs;
 }
 
 const line = (nowMs: number, who: string, what: string): string =>

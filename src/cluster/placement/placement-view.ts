@@ -10,8 +10,8 @@ import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { StoreContext } from '../context.ts';
 import { createSignal, type Signal } from '../waiting.ts';
-import { type Head, parseHead } from './heads.ts';
 import { parseDesired } from './ps-desired.ts';
+import { byKey, type Entries, indexAfter, type OrphanUnit, placesIn, type UnitPlace } from './unit-places.ts';
 
 export interface PlacedPserver {
   readonly index: number;
@@ -61,21 +61,6 @@ export interface LivePserver {
   readonly index: number;
   readonly address: string;
   readonly token: bigint;
-}
-
-export interface OrphanUnit {
-  readonly unit: number;
-  /** Undefined when it never had a primary. */
-  readonly head: KeyValue | undefined;
-}
-
-/** Where a unit is. */
-export interface UnitPlace extends OrphanUnit {
-  /** Index of its primary, alive or not; undefined when it never had one. */
-  readonly last: number | undefined;
-  readonly led: number;
-  /** The claim of its primary, if that is alive. */
-  readonly owner: KeyValue | undefined;
 }
 
 interface Mirror {
@@ -139,7 +124,7 @@ export function followPlacement(
   const isLoaded = (): boolean => owners.loaded && heads.loaded && desired !== undefined;
   const units = (): readonly UnitPlace[] => {
     if (!isLoaded()) return [];
-    places ??= placesIn(keys, job, owners.entries, heads.entries);
+    places ??= placesIn(keys, job, { owners: owners.entries, heads: heads.entries });
     return places;
   };
   const view = (): Built => {
@@ -176,27 +161,6 @@ interface PlacedUnit extends LedUnit {
   readonly owner: KeyValue;
 }
 
-type Entries = ReadonlyMap<string, KeyValue>;
-
-/** Heads stay as they are while others change. */
-const parsedHeads = new WeakMap<KeyValue, Head>();
-
-function headIn(entry: KeyValue): Head {
-  const head = parsedHeads.get(entry) ?? parseHead(entry.key, entry.value);
-  parsedHeads.set(entry, head);
-  return head;
-}
-
-const placesIn = (keys: Keys, { units }: Grouping, owners: Entries, heads: Entries): UnitPlace[] =>
-  Array.from({ length: units }, (_, unit) => {
-    const entry = heads.get(keys.head(unit));
-    if (entry === undefined) return { unit, head: undefined, last: undefined, led: 0, owner: undefined };
-    const { primary, led } = headIn(entry);
-    const claim = owners.get(keys.ps(primary.index));
-    const owner = claim?.createRevision.toString() === primary.token ? claim : undefined;
-    return { unit, head: entry, last: primary.index, led, owner };
-  });
-
 const placedIn = (places: readonly UnitPlace[]): PlacedUnit[] =>
   places.flatMap(({ unit, led, owner }) => (owner === undefined ? [] : [{ unit, led, owner }]));
 
@@ -219,7 +183,7 @@ function build(
 /** Of all units. */
 function placementOf(keys: Keys, job: Grouping, placed: readonly PlacedUnit[], version: number): Placement {
   const byOwner = [...Map.groupBy(placed, ({ owner }) => owner)].map(([owner, units]) => {
-    return { index: indexIn(keys, owner.key), owner, units };
+    return { index: indexAfter(keys.psPrefix, owner), owner, units };
   });
   byOwner.sort((a, b) => a.index - b.index);
   const primaryOf = new Int32Array(job.shards);
@@ -234,12 +198,9 @@ function placementOf(keys: Keys, job: Grouping, placed: readonly PlacedUnit[], v
 /** The placement as it is now; undefined when a unit lacks a live primary. */
 export async function readPlacement(store: Store, keys: Keys, job: Grouping): Promise<Placement | undefined> {
   const [owners, heads] = await Promise.all(
-    [keys.psPrefix, keys.headsPrefix].map(async (prefix) => {
-      const { entries } = await store.range({ prefix });
-      return new Map(entries.map((entry) => [entry.key, entry]));
-    }),
+    [keys.psPrefix, keys.headsPrefix].map(async (prefix) => byKey((await store.range({ prefix })).entries)),
   );
-  const placed = placedIn(placesIn(keys, job, owners!, heads!));
+  const placed = placedIn(placesIn(keys, job, { owners: owners!, heads: heads! }));
   return placed.length < job.units ? undefined : placementOf(keys, job, placed, 0);
 }
 
@@ -250,10 +211,10 @@ function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): 
   return `pserver ${absent.join(', ')} (${job.desired - absent.length} of ${job.desired} are running)`;
 }
 
-const indexIn = (keys: Keys, key: string): number => Number(key.slice(keys.psPrefix.length));
-
 /** By ascending index. */
-const liveIn = (keys: Keys, owners: ReadonlyMap<string, KeyValue>): LivePserver[] =>
+const liveIn = (keys: Keys, owners: Entries): LivePserver[] =>
   [...owners.values()]
-    .map(({ key, value, createRevision }) => ({ index: indexIn(keys, key), address: value, token: createRevision }))
+    .map((entry) => {
+      return { index: indexAfter(keys.psPrefix, entry), address: entry.value, token: entry.createRevision };
+    })
     .sort((a, b) => a.index - b.index);

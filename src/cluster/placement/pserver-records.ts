@@ -4,6 +4,8 @@ import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { StoreContext } from '../context.ts';
 import { type PserverRecord, parsePserverRecord } from './pserver-record.ts';
+import { indexAfter } from './unit-places.ts';
+import { type UnitSizes, unitSizesIn } from './unit-sizes.ts';
 
 export interface PserverRecords {
   /** Undefined while the store has none of this index. A little old, and kept after the pserver has exited. */
@@ -23,16 +25,15 @@ export function followPserverRecords(
   onFatal: (error: Error) => void,
 ): PserverRecords {
   const records = new Map<number, PserverRecord>();
-  /** Unit → index → bytes. */
-  let sizes: Map<number, Map<number, number>> | undefined;
+  let sizes: UnitSizes | undefined;
   let version = 0;
   const changed = (): void => {
     sizes = undefined;
     version += 1;
     onChanged();
   };
-  const indexIn = (key: string): number => Number(key.slice(keys.pserversPrefix.length));
-  const put = ({ key, value }: KeyValue): void => void records.set(indexIn(key), parsePserverRecord(key, value));
+  const put = (entry: KeyValue): void =>
+    void records.set(indexAfter(keys.pserversPrefix, entry), parsePserverRecord(entry.key, entry.value));
   const cancel = follow(
     store,
     keys.pserversPrefix,
@@ -45,7 +46,7 @@ export function followPserverRecords(
       onEvents(events) {
         for (const event of events) {
           if (event.type === 'put') put(event.entry);
-          else records.delete(indexIn(event.key));
+          else records.delete(indexAfter(keys.pserversPrefix, event));
         }
         changed();
       },
@@ -56,24 +57,11 @@ export function followPserverRecords(
   return {
     of: (index) => records.get(index),
     bytesOf(unit, leader) {
-      sizes ??= sizesIn(records);
-      const told = sizes.get(unit);
-      if (told === undefined) return undefined;
-      return (leader === undefined ? undefined : told.get(leader)) ?? Math.max(...told.values());
+      sizes ??= unitSizesIn(records);
+      return sizes.of(unit, leader);
     },
     isLoaded: () => version > 0,
     version: () => version,
     cancel,
   };
-}
-
-function sizesIn(records: ReadonlyMap<number, PserverRecord>): Map<number, Map<number, number>> {
-  const sizes = new Map<number, Map<number, number>>();
-  for (const [index, { units }] of records) {
-    for (const { unit, bytes } of units) {
-      const told = sizes.get(unit) ?? new Map<number, number>();
-      sizes.set(unit, told.set(index, bytes));
-    }
-  }
-  return sizes;
 }

@@ -5,8 +5,9 @@
 import { movesOf, type PlannedPserver, type PlannedUnit, planUnits } from '../../core/units/plan.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
-import { parseHead } from './heads.ts';
 import { type PlaceLabels, type PserverRecord, parsePserverRecord } from './pserver-record.ts';
+import { byKey, indexAfter, placesIn, type UnitPlace } from './unit-places.ts';
+import { type UnitSizes, unitSizesIn } from './unit-sizes.ts';
 
 /** Of a live pserver. */
 export interface PserverShare {
@@ -50,7 +51,8 @@ export function spreadOf(
 ): Spread {
   const owners = new Map(found.owners.map((entry) => [indexAfter(keys.psPrefix, entry), entry]));
   const records = recordsOf(keys, found.records, owners);
-  const units = unitsOf(keys, job.units, found.heads, owners, records);
+  const places = placesIn(keys, job, { owners: byKey(found.owners), heads: byKey(found.heads) });
+  const units = ledUnitsIn(places, unitSizesIn(records));
   const live = [...owners.keys()].sort((a, b) => a - b);
   const pservers = live.map((index): PserverShare => {
     const record = records.get(index);
@@ -76,14 +78,12 @@ interface LedUnit {
   readonly unit: number;
   /** Index of its live primary. */
   readonly leader: number | undefined;
-  /** As its primary says, or until then the one before. */
+  /** As its primary says, or until then another. */
   readonly bytes: number;
   /** The primary has said so. */
   readonly isTold: boolean;
   readonly last: number | undefined;
 }
-
-const indexAfter = (prefix: string, { key }: KeyValue): number => Number(key.slice(prefix.length));
 
 /** What a pserver said that is gone says nothing of the one that has its index now, until that one has spoken. */
 function recordsOf(
@@ -101,29 +101,12 @@ function recordsOf(
   return records;
 }
 
-function unitsOf(
-  keys: Keys,
-  count: number,
-  heads: readonly KeyValue[],
-  owners: ReadonlyMap<number, KeyValue>,
-  records: ReadonlyMap<number, PserverRecord>,
-): LedUnit[] {
-  const primaries = new Map(
-    heads.map((entry) => [indexAfter(keys.headsPrefix, entry), parseHead(entry.key, entry.value).primary]),
-  );
-  const told = new Map([...records].map(([index, record]) => [index, bytesByUnit(record)]));
-  const known = new Map([...told.values()].flatMap((ofOne) => [...ofOne]));
-  return Array.from({ length: count }, (_, unit) => {
-    const primary = primaries.get(unit);
-    const isLive = primary !== undefined && owners.get(primary.index)?.createRevision.toString() === primary.token;
-    const leader = isLive ? primary.index : undefined;
-    const own = leader === undefined ? undefined : told.get(leader)?.get(unit);
-    return { unit, leader, bytes: own ?? known.get(unit) ?? 0, isTold: own !== undefined, last: primary?.index };
+const ledUnitsIn = (places: readonly UnitPlace[], sizes: UnitSizes): LedUnit[] =>
+  places.map(({ unit, last, owner }) => {
+    const leader = owner === undefined ? undefined : last;
+    const isTold = leader !== undefined && sizes.toldBy(leader, unit) !== undefined;
+    return { unit, leader, bytes: sizes.of(unit, leader) ?? 0, isTold, last };
   });
-}
-
-const bytesByUnit = ({ units }: PserverRecord): Map<number, number> =>
-  new Map(units.map(({ unit, bytes }) => [unit, bytes]));
 
 function toMoveOf(units: readonly LedUnit[], pservers: readonly PserverShare[]): number {
   const planned = units.map(({ unit, bytes, leader, last }): PlannedUnit => ({ unit, bytes, leader, last }));

@@ -30,8 +30,17 @@ export async function watchResize(options: WatchResizeOptions): Promise<ResizeSt
   const { clock, keys, units, asked, onState, whileDrained } = options;
   let last: ResizeState | undefined;
   let total = 0;
+  let isLate = false;
+  let isTold = false;
+  /** Once both the time is over and the state is known: a slow store may say it later. */
+  const tellLate = (): void => {
+    if (!isLate || isTold || last === undefined) return;
+    isTold = true;
+    options.onLate(last);
+  };
   const cancelLate = clock.after(LATE_MS, () => {
-    if (last !== undefined) options.onLate(last);
+    isLate = true;
+    tellLate();
   });
   const failed = new AbortController();
   let drained: AbortController | undefined;
@@ -48,6 +57,7 @@ export async function watchResize(options: WatchResizeOptions): Promise<ResizeSt
       total = Math.max(total, last.spread.toMove);
       hurry(last.isDrained && last.over === undefined);
       onState(last, { moved: total - last.spread.toMove, total });
+      tellLate();
       return last.over !== undefined || last.waitingFor.length === 0;
     });
   } finally {

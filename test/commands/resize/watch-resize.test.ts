@@ -6,9 +6,11 @@ import type { ResizeState } from '../../../src/commands/resize/resize-state.ts';
 import { resizeJson, resizeText } from '../../../src/commands/resize/resize-text.ts';
 import { watchResize } from '../../../src/commands/resize/watch-resize.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { keys, MB, SpreadRig } from '../../cluster/placement/spread-rig.ts';
 import { aStore, stateOf } from '../../roles/master/tasks/service-rig.ts';
 import type { FakeClock } from '../../store/support.ts';
+import { storeThrough } from '../store-through.ts';
 
 let clock: FakeClock;
 let store: MemoryStore;
@@ -33,9 +35,9 @@ beforeEach(() => {
 });
 
 const want = (pservers: number): void => rig.write({ put: keys.psDesired, value: String(pservers) });
-const watch = async (asked: Partial<SizesAsked>, signal = new AbortController().signal) => {
+const watch = async (asked: Partial<SizesAsked>, signal = new AbortController().signal, through: Store = store) => {
   const watching = watchResize({
-    ...{ clock, store, keys, units: 4, signal },
+    ...{ clock, store: through, keys, units: 4, signal },
     asked: { pservers: undefined, trainers: undefined, ...asked },
     onState: (state, now) => {
       last = state;
@@ -93,6 +95,23 @@ describe('a resize to more pservers', () => {
     expect(byHand({ ...late[0]!, trainers: 5 }, { pservers: undefined, trainers: 3 }, where)).toEqual([
       'to be stopped by SIGTERM, unless `paddlet run` does it: 2 of the 5 trainers',
     ]);
+  });
+
+  it('says so even when the store answers later than that', async () => {
+    want(3);
+    const answers = Promise.withResolvers<void>();
+    const slow = storeThrough(store, {
+      async range(query) {
+        await answers.promise;
+        return store.range(query);
+      },
+    });
+    await watch({ pservers: 3 }, undefined, slow);
+    await clock.advance(60_000);
+    expect(late).toEqual([]);
+    answers.resolve();
+    await clock.advance(0);
+    expect(late.map(({ spread }) => spread.missing)).toEqual([[2]]);
   });
 });
 

@@ -11,6 +11,8 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
 
   /** Some of the units may want it still; not all of them have acknowledged it. */
   function wanted(answered: Answered, at: { pass: number; task: number; push: number; recovery: number }): void {
+    // Nothing tells it that its machine slept: others lead its units, and its answers are of the time before.
+    if (answered.server.hadStoppedClock) return;
     let before = Number.POSITIVE_INFINITY;
     for (const unit of led.meant(answered) ?? []) {
       const known = acknowledged.get(nameOf(unit, at));
@@ -57,6 +59,7 @@ export function acknowledgedVersions(world: World, led: LedUnits): Oracle {
   const highest = new Map<string, number>();
   return {
     answered(answered) {
+      if (answered.server.hadStoppedClock) return;
       const named = versionIn(answered);
       const units = led.meant(answered) ?? [];
       if (named === undefined || units.length === 0) return;

@@ -3,7 +3,7 @@
  * clean stop or in a parting snapshot. When something is lost, the recovery number (or the timeline) says so before
  * anybody can find the shards under their next owner.
  */
-import { isPaddletError } from '../../../src/base/errors.ts';
+import { EXIT, isPaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
@@ -12,7 +12,7 @@ import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { type PserverRecord, parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { plannedPrimary } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
-import type { LedUnits } from './led-units.ts';
+import type { ChangedPrimary, LedUnits } from './led-units.ts';
 import { indexOf, type Oracle, type World, type Written } from './oracle.ts';
 
 interface Claim {
@@ -42,6 +42,8 @@ export function restores(world: World, led: LedUnits): Oracle {
   const claims = new WeakMap<SimulatedProcess, Claim>();
   /** Units that a process has said it holds: not those that it was still loading when it lost its index. */
   const told = new WeakMap<SimulatedProcess, Set<number>>();
+  /** By token: units that were handed over to it. */
+  const given = new Map<string, Set<number>>();
   /** Tasks that a process was asked to close: each new master asks again, which changes nothing. */
   const closed = new WeakMap<SimulatedProcess, Set<string>>();
 
@@ -93,21 +95,31 @@ export function restores(world: World, led: LedUnits): Oracle {
     if ((taken.get(unit) ?? 0) > at) return true;
     if (led.isLive(head.primary)) return false;
     const file = saved.get(unit);
-    return file === undefined || file.at > at || world.wasDamaged(head.rest?.index ?? head.primary.index);
+    const isOfUse =
+      file !== undefined && file.at <= at && (world.mode === 'async' || file.timeline === timelineNow() - 1);
+    return !isOfUse || world.wasDamaged(head.rest?.index ?? head.primary.index);
   }
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
-  const mayGoBack = ({ timeline, wasSaved, token }: Claim): boolean =>
-    !wasSaved || timelineNow() > timeline + 1 || led.ledBy(token).length > 0;
+  const mayGoBack = (claim: Claim): boolean =>
+    !claim.wasSaved ||
+    timelineNow() > claim.timeline + 1 ||
+    led.ledBy(claim.token).length > 0 ||
+    led.all.some((unit) => mayHaveLost(unit, claim));
 
   function changedHead(written: Written): void {
     const change = led.changed(written);
     if (change?.before === undefined) rested(written);
-    else if (change.isMove) saved.delete(change.unit);
+    else if (change.isMove) gave(change);
     else {
       took(written.process, change.unit, { head: change.head, last: change.before });
       taken.set(change.unit, now);
     }
+  }
+
+  function gave({ unit, head: { primary } }: ChangedPrimary): void {
+    saved.delete(unit);
+    given.set(primary.token, new Set([...(given.get(primary.token) ?? []), unit]));
   }
 
   function rested({ key, value }: Written): void {
@@ -168,10 +180,13 @@ export function restores(world: World, led: LedUnits): Oracle {
   }
 
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
-  function ended(process: SimulatedProcess): void {
+  function ended(process: SimulatedProcess, code: number): void {
     const claim = claims.get(process);
     if (claim === undefined || updated.get(process) !== timelineNow() || world.get(keys.result) !== undefined) return;
-    const left = led.ledBy(claim.token).filter((unit) => told.get(process)?.has(unit) === true && !saved.has(unit));
+    // One that has lost its index may not know what it got at that very moment.
+    const got = code === EXIT.interrupted ? given.get(claim.token) : undefined;
+    const isHeld = (unit: number): boolean => told.get(process)?.has(unit) === true || got?.has(unit) === true;
+    const left = led.ledBy(claim.token).filter((unit) => isHeld(unit) && !saved.has(unit));
     if (left.length === 0 || world.refusedWrites(indexOf(process))) return;
     world.violated(`${process.name} ended and left no file with the last state of its units ${left.join(', ')}`);
   }

@@ -11,7 +11,7 @@ import type { Answered, Oracle, World, Written } from './oracle.ts';
 /** A life of a pserver in one timeline. */
 interface Stay {
   readonly timeline: number;
-  /** The first version that it named. */
+  /** The first version that it named: the lowest of its units. One that was loaded may have been a round ahead. */
   first: number;
   /** The highest round of which it took a lane. */
   taken: number;
@@ -24,8 +24,8 @@ export function rounds(world: World, led: LedUnits): Oracle {
   /** By timeline and unit: a version that every role can know it to have reached. */
   const reached = new Map<string, number>();
   const stays = new WeakMap<SimulatedProcess, Stay>();
-  /** The highest round at which a process took a unit with its last state: of that unit it has no version before it. */
-  const loaded = new WeakMap<SimulatedProcess, { readonly timeline: number; readonly round: number }>();
+  /** By timeline and unit: the round of the last state that it was taken with. There is no version of it before that. */
+  const loaded = new Map<string, number>();
   /** Timelines in which a unit was taken with the last state that another process had left. */
   const continued = new Set<number>();
   /** Timelines in which a pserver gave a version up for a stranger, who had not waited for the others. */
@@ -67,13 +67,13 @@ export function rounds(world: World, led: LedUnits): Oracle {
     stay.taken = Math.max(stay.taken, round);
   }
 
-  function gaveUp({ server, request }: Answered): void {
+  function gaveUp(answered: Answered): void {
+    const { server, request } = answered;
     if (request.type !== 'pullVersion') return;
     const stay = stays.get(server);
     const { timeline, version } = request;
     if (stay?.timeline !== timeline || stay.first > version || stay.taken > version) return;
-    const last = loaded.get(server);
-    if (last?.timeline === timeline && last.round > version) return;
+    if (led.meant(answered)?.some((unit) => (loaded.get(`${timeline}/${unit}`) ?? 0) > version)) return;
     world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
   }
 
@@ -95,12 +95,7 @@ export function rounds(world: World, led: LedUnits): Oracle {
     const cut = world.get(keys.cut);
     const timeline = cut === undefined ? 0 : (JSON.parse(cut.value) as { timeline: number }).timeline;
     continued.add(timeline);
-    const round = roundOf(change.unit, change.head, change.before);
-    const known = loaded.get(written.process);
-    loaded.set(written.process, {
-      timeline,
-      round: known?.timeline === timeline ? Math.max(known.round, round) : round,
-    });
+    loaded.set(`${timeline}/${change.unit}`, roundOf(change.unit, change.head, change.before));
     const stay = stays.get(written.process);
     if (stay !== undefined) stay.first = Number.POSITIVE_INFINITY;
   }

@@ -85,8 +85,9 @@ class PacedSaves implements Checkpointing {
   }
 
   async request(): Promise<CheckpointFile | undefined> {
-    // Without a wait when there is none, so that a second request finds the save running.
-    if (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
+    // Without a wait when there is none, so that a second request finds the save running. The next hold may begin
+    // before this one hears of the end of the last.
+    while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
     if (this.#running !== undefined || this.#isStopped || this.#options.isEmpty()) return undefined;
     this.#running = this.#save(false);
     return this.#running;
@@ -169,7 +170,7 @@ class PacedSaves implements Checkpointing {
   /** A running save is waited for first, and what holds saves back. */
   async #saveLast(): Promise<CheckpointFile> {
     await settled(this.#running);
-    await this.#holds.released(this.#abandoned.signal);
+    while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
     this.#running = this.#save(true);
     return this.#running;
   }

@@ -93,21 +93,27 @@ export class RoundTaker {
   async #takeUnlessHeld(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
     const held = AbortSignal.any([this.#held.signal, this.#options.stopSignal]);
     try {
-      await this.#takeEach(state, due, AbortSignal.any([signal, held]));
+      await this.#takeMarked(state, due, AbortSignal.any([signal, held]));
     } catch (error) {
       if (signal.aborted || !held.aborted || !isPaddletError(error, 'Interrupted')) throw error;
     }
   }
 
-  async #takeEach(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+  async #takeMarked(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    // From before the first wait: another pserver may take one of them and move it here.
+    for (const { unit } of due) this.#taking.add(unit);
+    const areTaken = await this.#takeAll(state, due, signal).finally(() => this.#taking.clear());
+    if (areTaken) this.#failures = 0;
+    // A higher timeline is followed at once.
+    else if (!this.#isBehind(state)) await this.#backOff(signal);
+  }
+
+  async #takeAll(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     for (const alike of groupsOf(due, ({ head }) => [head?.primary])) await this.#learn(alike, signal);
     for (const alike of groupsOf(due, (one) => [one.head?.primary, one.head?.rest, this.#since(one)])) {
-      if (await this.#takeWhileOrphans(state, alike, signal)) continue;
-      // A higher timeline is followed at once.
-      if (!this.#isBehind(state)) await this.#backOff(signal);
-      return;
+      if (!(await this.#takeWhileOrphans(state, alike, signal))) return false;
     }
-    this.#failures = 0;
+    return true;
   }
 
   #backOff(signal: AbortSignal): Promise<void> {
@@ -159,7 +165,6 @@ export class RoundTaker {
   /** False when some of them were not taken. */
   async #take(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = state;
-    for (const { unit } of alike) this.#taking.add(unit);
     try {
       const loaded = await this.#load(state, alike, waitSignal);
       if (loaded === undefined) return false;
@@ -167,7 +172,6 @@ export class RoundTaker {
       throwIfAborted(waitSignal);
       return await this.#own(state, alike, loaded);
     } finally {
-      this.#taking.clear();
       const left = alike.filter(({ unit }) => shards.heads.of(unit) === undefined);
       for (const { unit } of left) {
         for (const shard of shards.shardsOf(unit))

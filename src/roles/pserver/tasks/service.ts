@@ -146,16 +146,24 @@ class TaskService implements ShardService {
 
   async #saveLast(): Promise<CheckpointFile> {
     const file = await this.#checkpointing.last();
-    await this.#shards.heads.rest({ index: this.#options.index, uuid: file.uuid });
+    const saved = new Set(file.positions.map(({ shard }) => shard));
+    // A unit may have come while the file was written.
+    const units = this.#shards.heads
+      .units()
+      .filter((unit) => this.#shards.shardsOf(unit).every((one) => saved.has(one)));
+    await this.#shards.heads.rest({ index: this.#options.index, uuid: file.uuid }, units);
     return file;
   }
 
-  /** Units that came after the last checkpoint are not in it, and may have to be repaired. */
+  /**
+   * Units that came after the last checkpoint are not in it, and may have to be repaired. A pserver that leaves gets
+   * one more when the head was changed before: it makes another last checkpoint then.
+   */
   #gained(): void {
     if (this.#taker.taken.warm.length > this.#warmTables)
       this.#checkpointing.saveAtOnce('units came by the warm start');
     this.#warmTables = this.#taker.taken.warm.length;
-    if (!this.#isConcluded || this.#isLeaving) return;
+    if (!this.#isConcluded) return;
     this.#isConcluded = false;
     this.#checkpointing.resume();
   }

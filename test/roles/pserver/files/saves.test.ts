@@ -242,6 +242,32 @@ describe('while a unit is handed over', () => {
     expect((await asked)?.uuid).toBe(uuidOf(1));
   });
 
+  it('no save begins in a hold that begins right after another one has ended', async () => {
+    for (const ask of ['request', 'last'] as const) {
+      for (let turns = 0; turns < 12; turns++) {
+        const release = await checkpointing.hold();
+        saves.calls.length = 0;
+        void checkpointing[ask]();
+        await clock.advance(0);
+        release();
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        let isHeld = false;
+        const held = checkpointing.hold().then((end) => {
+          isHeld = true;
+          return end;
+        });
+        await clock.advance(0);
+        const isSaving = saves.calls.some((call) => call === 'save' || call === 'clean');
+        expect({ ask, turns, isSaving, isHeld }).toEqual({ ask, turns, isSaving, isHeld: !isSaving });
+        if (isSaving) await saves.finish();
+        (await held)();
+        await clock.advance(0);
+        if (!isSaving) await saves.finish();
+        if (ask === 'last') checkpointing.resume();
+      }
+    }
+  });
+
   it('the last save waits as well, but not once the process stops', async () => {
     const release = await checkpointing.hold();
     const last = checkpointing.last();
