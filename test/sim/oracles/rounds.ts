@@ -24,7 +24,7 @@ export function rounds(world: World, led: LedUnits): Oracle {
   /** By timeline and unit: a version that every role can know it to have reached. */
   const reached = new Map<string, number>();
   const stays = new WeakMap<SimulatedProcess, Stay>();
-  /** By timeline and unit: the round of the last state that it was taken with. There is no version of it before that. */
+  /** By timeline and unit: the round of the last state that it was taken with. No version before it is readable. */
   const loaded = new Map<string, number>();
   /** Timelines in which a unit was taken with the last state that another process had left. */
   const continued = new Set<number>();
