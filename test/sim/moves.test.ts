@@ -14,3 +14,26 @@ test('a pserver that stops alone loses nothing, and takes its share when it is b
   expect(job.recovery).toBe(0);
   expect(job.told(/start from their initial values/)).toBe(0);
 }, 60_000);
+
+test.each([
+  { mode: 'async', intervalMs: 5_000 },
+  { mode: 'sync', intervalMs: 7_500 },
+] as const)(
+  'units that moved and were not saved since are read through the pserver that has their file: $mode mode',
+  async ({ mode, intervalMs }) => {
+    const job = new Scenario({ mode, checkpoint: { intervalMs } });
+    await job.until('files', () => job.entry(0) !== undefined && job.entry(1) !== undefined);
+    job.named('pserver 0').terminate();
+    await job.until('the other has everything', () => job.told(led('pserver 1')) === 2);
+    const [own] = job.published(0);
+    const [before] = job.published(1);
+    await job.until('it has saved that', () => job.published(1)[0] !== before);
+    await job.until('the first one is back and has units again', () => job.told(led('pserver 0')) === 2);
+    // No save came in between: another interval is needed if one does.
+    expect(job.published(0)[0]).toBe(own);
+    job.named('pserver 0').kill(false);
+    expect(await job.difference()).toEqual({});
+    expect(job.told(/^pserver 0 error: waiting for the checkpoint files of pserver 1/)).toBe(0);
+  },
+  60_000,
+);

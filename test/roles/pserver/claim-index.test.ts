@@ -56,7 +56,7 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     wanted,
     desired: () => desired,
     desiredChanged,
-    isNeeded: (index) => index === needed,
+    isNeeded: async (index) => index === needed,
     leaseTtlMs: LEASE_TTL_MS,
     stopSignal: new AbortController().signal,
   });

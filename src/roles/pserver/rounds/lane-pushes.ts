@@ -5,6 +5,7 @@
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
+import type { Clock } from '../../../base/seams.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { ParameterSpec } from '../../../tensor/spec.ts';
 import type { Header, Reply, Request } from '../requests.ts';
@@ -13,10 +14,11 @@ import type { Moves } from '../units/moves.ts';
 import type { UnitGroup } from './kept-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
-import { draining, roundAhead, staleTimeline } from './round-errors.ts';
+import { draining, roundAhead, staleTimeline } from './refusals.ts';
 import type { RoundGroups } from './round-groups.ts';
 
 export interface LanePushesOptions {
+  readonly clock: Clock;
   /** Of the job. */
   readonly lanes: number;
   readonly spec: ParameterSpec;
@@ -46,6 +48,7 @@ export class LanePushes {
   readonly #options: LanePushesOptions;
   readonly #groups: RoundGroups;
   readonly #events: LaneEvents;
+  #completeMs = Number.NEGATIVE_INFINITY;
   #received = 0;
   #duplicate = 0;
   /** By lane: the newest round of which a duplicate was counted. */
@@ -81,6 +84,11 @@ export class LanePushes {
     return { reply: { header: { type: 'pushLane', outcome: 'taken', version: gates.version() } }, forwarded };
   }
 
+  /** When the last lane of a round arrived, before the round was applied. */
+  get completeMs(): number {
+    return this.#completeMs;
+  }
+
   /** Records of lanes that were taken since the start and of duplicates, one for each lane of a round; and of those. */
   observed(): { readonly received: number; readonly duplicate: number } {
     return { received: this.#received, duplicate: this.#duplicate };
@@ -103,6 +111,7 @@ export class LanePushes {
 
   #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): Promise<void> | undefined {
     const { lane } = request.header;
+    const nowMs = this.#options.clock.monotonicMs();
     const shardsOf = groups.map((group) => this.#groups.shardsOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
     const whole = readLane(this.#options, request, taking);
@@ -110,6 +119,7 @@ export class LanePushes {
     this.#groups.keep(groups, lane, whole);
     failPoint('lane.taken');
     const complete = groups.filter(({ gate }) => gate.accepted(lane));
+    if (complete.length > 0) this.#completeMs = nowMs;
     const waits = complete.flatMap((group) => this.#applyRound(group) ?? []);
     if (complete.length > 0) this.#events.onMoved();
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});

@@ -13,6 +13,7 @@ import {
   type FileWait,
   filesOfPserver,
   forgottenFiles,
+  isAwayForNow,
   type Look,
   untilFound,
   whyUnseen,
@@ -62,22 +63,16 @@ async function loadExact(
       partedAt: new Map([[primary.token, partedAt]]),
     };
   } catch (error) {
-    if (isPaddletError(error, 'CheckpointMissing') && (await isAwayForNow(options, found))) return 'vanished';
+    if (isPaddletError(error, 'CheckpointMissing') && (await isAway(options, found))) return 'vanished';
     log.error(unusable(error).message);
     return undefined;
   }
 }
 
-/** The newest file vanished since it was seen: with all others, as when the folder is not mounted, or it is back. */
-async function isAwayForNow(
-  { context, folder }: LoadRoundsOptions,
-  { index, generations }: LastState,
-): Promise<boolean> {
-  const [newest, ...others] = generations.map(({ uuid }) => uuid);
-  const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
-    (await whyUnseen(context.host.disk, { folder, index }, uuids)) === undefined;
-  return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
-}
+const isAway = ({ context, folder }: LoadRoundsOptions, { index, generations }: LastState): Promise<boolean> => {
+  const uuids = generations.map(({ uuid }) => uuid);
+  return isAwayForNow(context.host.disk, { folder, index }, uuids);
+};
 
 /** The last state, once any file is seen that the owner published, or all of them are given up. */
 async function lookForAny(

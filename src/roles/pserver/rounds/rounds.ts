@@ -4,7 +4,6 @@
  * decides what is accepted when. Units that came from another pserver may be at another version for a while: each group
  * of units at one version takes lanes and applies rounds by itself (round-groups.ts).
  */
-import type { Clock } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -22,11 +21,10 @@ import { type CutSave, CutSaves } from './cut-saves.ts';
 import type { KeptRounds } from './kept-rounds.ts';
 import { type LaneAnswer, LanePushes, type LanePushesOptions } from './lane-pushes.ts';
 import { longPoll } from './long-poll.ts';
-import { declined, draining, staleTimeline, versionGone, versionPending } from './round-errors.ts';
+import { draining, pending, staleTimeline, versionGone } from './refusals.ts';
 import { RoundGroups, type RoundGroupsOptions, type RoundUnits } from './round-groups.ts';
 
 export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOptions, 'moves'> {
-  readonly clock: Clock;
   readonly isHeld: () => boolean;
   readonly moves: Pick<Moves, 'wait' | 'applied'>;
   /** Writes and publishes what `source` gives when its turn comes. */
@@ -64,13 +62,15 @@ export class Rounds {
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
   async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
+    const arrivedMs = this.#options.clock.monotonicMs();
     const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
+    const waitedMs = Math.max(0, Math.floor(this.#lanes.completeMs - arrivedMs));
     await this.#untilAnswerable();
     checkHeld(this.#options);
     // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
-    if (current === undefined) throw versionPending(this.gates, header.version);
-    return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
+    if (current === undefined) throw pending(this.gates, header.version);
+    return { header: { type: 'pullVersion', waitedMs }, segments: readValues(this.#options.spec, current, request) };
   }
 
   /** Throws what `LanePushes.push` throws. */
@@ -210,3 +210,7 @@ export class Rounds {
     });
   }
 }
+
+const declined = (gates: RoundGates<KeptRounds>): Reply => ({
+  header: { type: 'cut', outcome: 'declined', version: gates.highest() },
+});

@@ -1,4 +1,5 @@
 /** Async mode: loads the newest state of units without a live primary, from the files of all pservers. */
+import type { PaddletError } from '../../../base/errors.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../checkpoint/load/load.ts';
 import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import type { PublishedFile } from '../../../checkpoint/registry/newest.ts';
@@ -11,6 +12,7 @@ import {
   type FileWait,
   filesOfPserver,
   forgottenFiles,
+  isAwayForNow,
   type Look,
   untilFound,
   whyUnseen,
@@ -46,7 +48,7 @@ export interface LoadedShards {
 
 /**
  * Each shard from the first usable one of its files. A file that turns out to be damaged makes another one the first,
- * which may be in another folder: so it is looked again.
+ * which may be in another folder: so it is looked again. So it is for a file that vanished since it was seen.
  */
 export async function loadFormer(options: LoadFormerOptions, former: FormerUnits): Promise<LoadedShards[]> {
   const { context, folder, expected, into, units } = options;
@@ -61,9 +63,9 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     partedAt ??= found.partedAt;
     for (const complaint of found.complaints) log.error(complaint);
     const outcome = await loadFirst(found.filesOf, { disk, folder, expected, into });
-    for (const [{ generation }, { code, message }] of outcome.unusable) {
-      log.error(`${code}: ${message}`);
-      unusable.add(generation.uuid);
+    for (const [file, error] of outcome.unusable) {
+      log.error(`${error.code}: ${error.message}`);
+      if (!(await isAway(options, found, file, error))) unusable.add(file.generation.uuid);
     }
     const lost = outcome.left.filter((shard) => found.filesOf.get(shard)?.length === 0);
     tellLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
@@ -77,6 +79,17 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     left = left.filter((shard) => !done.has(shard));
   }
   return loaded;
+}
+
+async function isAway(
+  { context, folder }: LoadFormerOptions,
+  { namesOf }: Found,
+  { index, generation: { uuid } }: PublishedFile,
+  error: PaddletError,
+): Promise<boolean> {
+  if (error.code !== 'CheckpointMissing') return false;
+  const others = (namesOf.get(index) ?? []).filter((name) => name !== uuid);
+  return isAwayForNow(context.host.disk, { folder, index }, [uuid, ...others]);
 }
 
 const shardOf = ({ shard }: { readonly shard: number }): number => shard;
