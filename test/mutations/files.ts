@@ -203,8 +203,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'nothing is deleted of a pserver that leads units',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: 'if (read.units.length > 0) return',
-    replace: 'if (read.units.length < 0) return',
+    find: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) :",
+    replace: "read.units.length < 0 ? ({ type: 'leads', units: read.units } as const) :",
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {

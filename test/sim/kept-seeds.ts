@@ -42,3 +42,8 @@ export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
 export const KEPT_RESIZED_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 365, why: 'units at two rounds were in one file, which no pserver could load' },
 ];
+
+/** The same with disks that fail. */
+export const KEPT_DISK_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 45, why: 'a unit stayed without a primary while a pserver with the index of its last one was leaving' },
+];

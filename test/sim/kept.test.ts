@@ -1,8 +1,9 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
-import { FIXED_MIX, KEPT_MIX, RESIZED_MIX } from './fault-kinds.ts';
+import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix } from './fault-kinds.ts';
 import {
   KEPT_CONTINUED_SEEDS,
+  KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
   KEPT_RESIZED_SYNC_SEEDS,
   KEPT_SEEDS,
@@ -29,4 +30,8 @@ test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
 
 test.each(KEPT_RESIZED_SYNC_SEEDS)('sync mode and resized, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX })).violations).toEqual([]);
+});
+
+test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync') })).violations).toEqual([]);
 });
