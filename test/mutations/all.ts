@@ -6,6 +6,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
@@ -17,6 +18,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MOVES,
   ...MOVING,
   ...LAST_ROUNDS,
+  ...REPLICAS,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

@@ -5,15 +5,15 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'published files that cannot be found are waited for, in sync mode',
     file: 'src/roles/pserver/rounds/load-cut.ts',
-    find: 'return forgotten.has(uuid) ? {',
-    replace: 'return missing.length > 0 ? {',
+    find: "if (sight === 'forgotten') return",
+    replace: "if (sight !== 'seen') return",
     tests: ['test/sim/files.test.ts'],
   },
   {
     rule: 'published files that cannot be found are waited for, in async mode',
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'else return { missing, of: filesOfPserver(index) };',
-    replace: 'else if (filesOfPserver(index).hint.length > 0) forgotten.add(index);',
+    find: 'else return sight;',
+    replace: 'else forgotten.add(index);',
     tests: ['test/sim/files.test.ts'],
   },
   {
@@ -159,6 +159,20 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
+    rule: 'no restore while a pserver is alive that the job does not want, but that led units',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...led,\n',
+    replace: '    ...led.slice(led.length),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
+  },
+  {
+    rule: 'no restore while a pserver is alive that the job does not want, but that had parted',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...parsePartings(keys.partingPrefix, quiet.partings).map(({ index }) => index),\n',
+    replace: '    ...parsePartings(keys.partingPrefix, []).map(({ index }) => index),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
+  },
+  {
     rule: 'a starting pserver leaves the files that heads name',
     file: 'src/roles/pserver/files/sweep.ts',
     find: '      ...resting,\n',
@@ -203,8 +217,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'nothing is deleted of a pserver that leads units',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) :",
-    replace: "read.units.length < 0 ? ({ type: 'leads', units: read.units } as const) :",
+    find: 'if (read.units.length > 0) return',
+    replace: 'if (read.units.length < 0) return',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
   {
@@ -261,7 +275,7 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/peer-disk.ts',
     find: 'const file = isAbsent(error) ? parseFile(options, path) : undefined;',
     replace: 'const file = Number.isNaN(error) ? parseFile(options, path) : undefined;',
-    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.test.ts'],
   },
   {
     rule: 'a pserver gives files only to one that means it',
@@ -287,8 +301,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a pserver whose files are needed may come back though the job does not want it',
     file: 'src/cluster/placement/leave-nothing.ts',
-    find: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) : needOf(index, read);",
-    replace: "read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) : undefined;",
+    find: 'return needOf(index, read);',
+    replace: 'return read.units.length > 0 ? needOf(index, read) : undefined;',
     tests: ['test/roles/master/leftovers.test.ts'],
   },
 ];

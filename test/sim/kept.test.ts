@@ -5,12 +5,13 @@ import {
   KEPT_CONTINUED_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
+  KEPT_RESIZED_SEEDS,
   KEPT_RESIZED_SYNC_SEEDS,
   KEPT_SEEDS,
   KEPT_SYNC_SEEDS,
 } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
-import { SMALL } from './shape.ts';
+import { drawFixedShape, drawShape, SMALL } from './shape.ts';
 
 test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: KEPT_MIX, shape: SMALL })).violations).toEqual([]);
@@ -24,14 +25,22 @@ test.each(KEPT_CONTINUED_SEEDS)('continued and resized, seed $seed: $why', async
   expect((await runSchedule({ seed, mix: RESIZED_MIX, isContinued: true })).violations).toEqual([]);
 });
 
+test.each(KEPT_RESIZED_SEEDS)('resized, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: RESIZED_MIX })).violations).toEqual([]);
+});
+
 test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
-  expect((await runSchedule({ seed, mode: 'sync', mix: FIXED_MIX })).violations).toEqual([]);
+  // They were found so.
+  const shape = { ...drawFixedShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: FIXED_MIX, shape })).violations).toEqual([]);
 });
 
 test.each(KEPT_RESIZED_SYNC_SEEDS)('sync mode and resized, seed $seed: $why', async ({ seed }) => {
-  expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX })).violations).toEqual([]);
+  const shape = { ...drawShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX, shape })).violations).toEqual([]);
 });
 
 test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
-  expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync') })).violations).toEqual([]);
+  const shape = { ...drawShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync'), shape })).violations).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** A pserver that stops alone gives its units away, and gets units again when it is back; nothing is replayed. */
 import { expect, test } from 'vitest';
+import { KEYS } from './job-keys.ts';
 import { Scenario } from './scenario.ts';
 
 const led = (name: string): RegExp => new RegExp(`^${name} unit \\d+ is led by this pserver now`);
@@ -37,3 +38,20 @@ test.each([
   },
   60_000,
 );
+
+test('a pserver that is not wanted and was killed comes back while its files are needed, and then leaves nothing', async () => {
+  const job = new Scenario({ mode: 'async', checkpoint: { intervalMs: 5_000 } });
+  await job.until('files', () => job.entry(0) !== undefined && job.entry(1) !== undefined);
+  const { machine } = job.named('pserver 0');
+  machine.fillUp(0);
+  job.cluster.store.data.txn({ if: [], then: [{ put: KEYS.psDesired, value: '1' }] });
+  const stays = (): number => job.told(/^pserver 1 staying until nothing of this pserver is needed: \d+ shards/);
+  await job.until('it has handed over everything', () => stays() === 1);
+  job.named('pserver 1').kill(false);
+  await job.until('it is back', () => stays() === 2);
+  machine.makeRoom();
+  await job.until('it has left', () => job.told(/^pserver 1 nothing is left of pserver 1/) === 1);
+  expect(await job.files(1)).toEqual([]);
+  expect(await job.difference()).toEqual({});
+  expect(job.recovery).toBe(0);
+}, 60_000);

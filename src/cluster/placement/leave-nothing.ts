@@ -62,8 +62,13 @@ export async function neededOf(
   return keptOf(by.index, await readLeft(by));
 }
 
-const keptOf = (index: number, read: Awaited<ReturnType<typeof readLeft>>) =>
-  read.units.length > 0 ? ({ type: 'leads', units: read.units } as const) : needOf(index, read);
+function keptOf(
+  index: number,
+  read: Awaited<ReturnType<typeof readLeft>>,
+): Exclude<Left, { type: 'again' }> | undefined {
+  if (read.units.length > 0) return { type: 'leads', units: read.units };
+  return needOf(index, read);
+}
 
 const CHANGED: Left = { type: 'again', why: 'the keys changed at the same time' };
 

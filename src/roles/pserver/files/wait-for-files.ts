@@ -151,6 +151,19 @@ export async function isAwayForNow(disk: Disk, place: FilePlace, [newest, ...oth
   return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
 }
 
+/** A file of that pserver is seen, or all of these are given up; otherwise what is missing. */
+export async function lookForFiles(
+  options: FileWait,
+  index: number,
+  uuids: readonly string[],
+): Promise<'seen' | 'forgotten' | { readonly missing: string; readonly of: WaitedFor }> {
+  const { context, folder } = options;
+  const missing = await whyUnseen(context.host.disk, { folder, index }, uuids);
+  if (missing === undefined) return 'seen';
+  const forgotten = await forgottenFiles(options);
+  return uuids.every((uuid) => forgotten.has(uuid)) ? 'forgotten' : { missing, of: filesOfPserver(index) };
+}
+
 /** Files that the operator has given up, in a word to this process. */
-export const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
+const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
   retryStore(context, () => readForgotten(context.store, context.keys.forgotten(index)));

@@ -8,15 +8,7 @@ import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import type { FormerState } from '../files/last-state.ts';
 import { findNewestFiles, type NewestFiles } from '../files/newest-files.ts';
-import {
-  type FileWait,
-  filesOfPserver,
-  forgottenFiles,
-  isAwayForNow,
-  type Look,
-  untilFound,
-  whyUnseen,
-} from '../files/wait-for-files.ts';
+import { type FileWait, isAwayForNow, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 
 export interface LoadFormerOptions extends FileWait {
@@ -169,9 +161,8 @@ async function look(
   shards: readonly number[],
   unusable: ReadonlySet<string>,
 ): Promise<Look<Found>> {
-  const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const found = await findNewestFiles(context, former, shards);
+  const found = await findNewestFiles(options.context, former, shards);
   const seen = new Set<number>();
   const forgotten = new Set<number>();
   const isCandidate = ({ index, generation }: PublishedFile): boolean =>
@@ -182,14 +173,9 @@ async function look(
     const index = firsts.find((one) => !seen.has(one));
     if (index === undefined) return { answer: { ...found, filesOf, forgotten } };
     const names = found.namesOf.get(index) ?? [];
-    const missing = await whyUnseen(context.host.disk, { folder, index }, names);
-    if (missing === undefined) seen.add(index);
-    else if (await areForgotten(options, names)) forgotten.add(index);
-    else return { missing, of: filesOfPserver(index) };
+    const sight = await lookForFiles(options, index, names);
+    if (sight === 'seen') seen.add(index);
+    else if (sight === 'forgotten') forgotten.add(index);
+    else return sight;
   }
-}
-
-async function areForgotten(options: LoadFormerOptions, names: readonly string[]): Promise<boolean> {
-  const forgotten = await forgottenFiles(options);
-  return names.every((name) => forgotten.has(name));
 }
