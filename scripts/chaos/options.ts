@@ -76,10 +76,10 @@ export function readOptions(): ChaosOptions {
 
 function targetsOf(store: 'etcd' | 'sqlite', isMoving: boolean): Pick<ChaosOptions, 'targets' | 'whyNoDisks'> {
   const ofStore: readonly Target[] = store === 'etcd' ? ['etcd'] : ['sqlite', 'store-disk'];
-  const others: readonly Target[] = ['etcd', 'sqlite', 'store-disk', 'resize'];
-  const possible = TARGETS.filter(
-    (target) => !others.includes(target) || ofStore.includes(target) || (isMoving && target === 'resize'),
-  );
+  const others: readonly Target[] = ['etcd', 'sqlite', 'store-disk', 'resize', 'folder'];
+  // Pservers that are added make the folder of the checkpoints when it is not there.
+  const ofRun: readonly Target[] = [...ofStore, isMoving ? 'resize' : 'folder'];
+  const possible = TARGETS.filter((target) => !others.includes(target) || ofRun.includes(target));
   const named: readonly string[] = values.roles?.split(',') ?? possible;
   for (const name of named) {
     if (!possible.includes(name as Target)) throw new Error(`--roles ${name}: here, ${possible.join(', ')}`);
