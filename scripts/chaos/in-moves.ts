@@ -59,7 +59,7 @@ export class InMoves {
     const kind = target === 'sqlite' ? 'stopped past its lease' : 'killed';
     const fault: Fault = { target, kind, which: this.#random.uniform(), howLong: this.#random.uniform(), afterMs: 0 };
     stage.say(`${stopped.spec.name} is stopped at ${point}`);
-    // Whoever acts: the master on standby, too.
+    // The one that acts is among them.
     const times = target === 'master' ? stage.cluster.awake('master').length : 1;
     let isStruck = false;
     for (let time = 0; time < times; time++) isStruck = (await strike(stage, fault)) || isStruck;

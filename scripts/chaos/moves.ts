@@ -32,7 +32,7 @@ export class MoveWatch {
       store,
       `${keys.chroot}/`,
       {
-        // Whose primary was alive is not known of what changed while the store was away: that counts as no move.
+        // Whose primary was alive is not known of what changed while the store was unreachable: that counts as no move.
         onSnapshot: (entries) => {
           this.#entries.clear();
           for (const entry of entries) this.#entries.set(entry.key, entry);

@@ -77,7 +77,7 @@ export function readOptions(): ChaosOptions {
 function targetsOf(store: 'etcd' | 'sqlite', isMoving: boolean): Pick<ChaosOptions, 'targets' | 'whyNoDisks'> {
   const ofStore: readonly Target[] = store === 'etcd' ? ['etcd'] : ['sqlite', 'store-disk'];
   const others: readonly Target[] = ['etcd', 'sqlite', 'store-disk', 'resize', 'folder'];
-  // Pservers that are added make the folder of the checkpoints when it is not there.
+  // Pservers that are added make the folder of the checkpoints when it is missing.
   const ofRun: readonly Target[] = [...ofStore, isMoving ? 'resize' : 'folder'];
   const possible = TARGETS.filter((target) => !others.includes(target) || ofRun.includes(target));
   const named: readonly string[] = values.roles?.split(',') ?? possible;

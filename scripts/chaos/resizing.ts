@@ -39,7 +39,7 @@ export class Resizes {
     if (wanted === undefined || this.#isAsking) return false;
     say(`resize: ${now} → ${wanted} pservers`);
     this.#isAsking = true;
-    // Without waiting for the answer: it may take as long as the store is away.
+    // Without waiting for the answer: it may take as long as the store is unreachable.
     void this.#resize(wanted, ASK_MS, '--no-wait')
       .catch((error: Error) => say(`resize: ${error.message.trim().split('\n').at(-1)}`))
       .finally(() => {

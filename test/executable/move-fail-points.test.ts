@@ -20,7 +20,7 @@ const ASYNC = {
 };
 const SYNC = { ...ASYNC, training: { mode: 'sync', lanes: 4, passes: 4, batchSize: 50 } };
 
-/** One life of a pserver for each. Whoever has one of them left completes no more than a move at a time. */
+/** One life of a pserver for each. A pserver that has one of them left completes no more than a move at a time. */
 const SOURCES = [
   ['move.offered', 'move.sealed'],
   ['move.copied', 'move.decided'],
