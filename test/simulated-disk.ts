@@ -143,6 +143,15 @@ export class SimulatedDisk implements Disk {
     });
   }
 
+  removeFolder(path: string): Promise<void> {
+    return this.#operate('removeFolder', path, () => {
+      if (this.#folderAt(path).size > 0) throw failure('ENOTEMPTY', path);
+      const { folder, name } = split(path);
+      this.#live.delete(path);
+      this.#change({ type: 'remove', folder, name });
+    });
+  }
+
   async list(path: string): Promise<string[]> {
     await this.#arrive('list', path);
     return [...this.#folderAt(path).keys()];

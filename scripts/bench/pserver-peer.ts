@@ -68,10 +68,7 @@ async function serve(spec: ParameterSpec): Promise<void> {
     listen: '127.0.0.1:0',
     http: async () => undefined,
     landing: landInParameters(() => parameters),
-    handler: createHandler(
-      () => serving,
-      () => ({ ...info() }),
-    ),
+    handler: createHandler({ serving: () => serving, info: () => ({ ...info() }), files: () => undefined }),
   });
   process.send?.(server.port);
   process.once('disconnect', () => process.exit());

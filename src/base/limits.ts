@@ -81,6 +81,8 @@ export const LIMITS = {
   heldAttempts: 64,
   /** A part of a shard on its way to another pserver: above the largest row or block with its state. */
   movePieceBytes: 8 * MiB,
+  /** A part of a checkpoint file that one `readFile` request may ask for. */
+  fileReadBytes: 4 * MiB,
   /** What the target of a move may answer to one message. */
   moveAnswers: 16,
   /** Rows that one `scanRows` request may ask for. */

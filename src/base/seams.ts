@@ -56,6 +56,8 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
   /** Removes a file; no error when it is missing. */
   remove(path: string): Promise<void>;
+  /** Removes a folder that has nothing in it; otherwise an error (`ENOTEMPTY`), as when it is missing. */
+  removeFolder(path: string): Promise<void>;
   list(path: string): Promise<string[]>;
   exists(path: string): Promise<boolean>;
   /** What is at the path (symbolic links followed), or undefined when there is nothing. */

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 import { md5OfFile } from './md5.ts';
@@ -13,6 +13,7 @@ export function createDisk(): Disk {
     rename: (from, to) => rename(from, to),
     syncFolder,
     remove: (path) => rm(path, { force: true }),
+    removeFolder: (path) => rmdir(path),
     list: (path) => readdir(path),
     exists: async (path) => (await inspect(path)) !== undefined,
     inspect,

@@ -208,7 +208,9 @@ export const clusterCounts = {
     .describe('Fewest pservers that the job may be resized or restored to.'),
   maxPservers: countOf(1, LIMITS.pservers)
     .optional()
-    .describe('Most pservers that the job may be resized or restored to. Default: `pservers`.'),
+    .describe(
+      'Most pservers that the job may be resized or restored to. Default: a quarter of `units`, or `pservers` if that is more.',
+    ),
   trainers: countOf(1, LIMITS.trainers)
     .default(1)
     .describe('Trainers that `paddlet run` starts; `paddlet resize` changes that.'),

@@ -2,7 +2,6 @@
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
-import { maxPserversOf } from './cluster-sizes.ts';
 import type { JobFile } from './schema.ts';
 
 export interface RuleBroken {
@@ -26,7 +25,7 @@ export function brokenRules(file: JobFile): RuleBroken[] {
 
 function clusterRules({ cluster }: JobFile): RuleBroken[] {
   const { shards, pservers, trainers, minTrainers, maxTrainers, minPservers } = cluster;
-  const maxPservers = maxPserversOf(cluster);
+  const maxPservers = cluster.maxPservers ?? pservers;
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
   if (shards < pservers) {

@@ -1,6 +1,6 @@
 /** The checkpoint commands as a user meets them: run as processes, on files. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -76,6 +76,14 @@ describe('checkpoint commands', () => {
     expect(code).toBe(0);
     expect(result).toMatchObject({ same: false, tables: [{ name: 'emb', added: 0, removed: 4 }] });
     expect((await json('checkpoint', 'diff', 'a', 'a')).result.same).toBe(true);
+  });
+
+  test('diff says when a folder lacks the files of a pserver', async () => {
+    cpSync(at('a/0'), at('half/0'), { recursive: true });
+    const { code, out, err } = await paddlet('checkpoint', 'diff', 'a', 'half');
+    expect([code, out]).toEqual([0, expect.stringContaining('the values differ')]);
+    expect(err).toMatch(/half: 4 of 8 shards are in none of the files/);
+    expect(err).not.toMatch(/\/a: /);
   });
 
   test('restore, then verify and diff: the same again', async () => {

@@ -2,7 +2,7 @@
  * A job stopped in mid-run goes on from its checkpoint with another number of pservers, and every record still counts
  * once.
  */
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, plantedJob } from './planted-job.ts';
@@ -42,6 +42,9 @@ test('restore is refused while pservers live; then 2 → 3 → 1 → 3, and the 
     const ended = await place.paddlet(...restore(pservers), '--json');
     expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('"published":true') });
     expect(await digests()).toEqual(before);
+    // Of those that the job does not have any more nothing is left.
+    const folders = readdirSync(place.path(JOB_FOLDER, 'checkpoints')).sort();
+    expect(folders).toEqual(Array.from({ length: pservers }, (_, index) => String(index)));
   }
   expect((await store.get('/ps_desired'))?.value).toBe('3');
 

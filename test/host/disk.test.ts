@@ -68,6 +68,17 @@ test('renames, lists and removes; absent is fine', async () => {
   expect(await disk.list(folder)).toEqual([]);
 });
 
+test('removes a folder only when it is empty', async () => {
+  const path = join(folder, 'some');
+  await disk.makeFolder(path);
+  await (await disk.create(join(path, 'a'))).close();
+  await expect(disk.removeFolder(path)).rejects.toMatchObject({ code: 'ENOTEMPTY' });
+  await disk.remove(join(path, 'a'));
+  await disk.removeFolder(path);
+  expect(await disk.exists(path)).toBe(false);
+  await expect(disk.removeFolder(path)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
 test('says what is there', async () => {
   const path = join(folder, 'a');
   expect(await disk.exists(path)).toBe(false);

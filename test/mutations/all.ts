@@ -5,6 +5,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
@@ -15,6 +16,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROUNDS,
   ...MOVES,
   ...MOVING,
+  ...REPLICAS,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

@@ -5,15 +5,15 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'published files that cannot be found are waited for, in sync mode',
     file: 'src/roles/pserver/rounds/load-cut.ts',
-    find: 'return forgotten.has(uuid) ? {',
-    replace: 'return missing.length > 0 ? {',
+    find: "if (sight === 'forgotten') return",
+    replace: "if (sight !== 'seen') return",
     tests: ['test/sim/files.test.ts'],
   },
   {
     rule: 'published files that cannot be found are waited for, in async mode',
     file: 'src/roles/pserver/tasks/load-former.ts',
-    find: 'else return { missing, of: filesOfPserver(index) };',
-    replace: 'else if (filesOfPserver(index).hint.length > 0) forgotten.add(index);',
+    find: 'else return sight;',
+    replace: 'else forgotten.add(index);',
     tests: ['test/sim/files.test.ts'],
   },
   {
@@ -130,6 +130,14 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
+    rule: 'of one epoch the copy published later is the newer one, at a lower position too',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: '.sort((a, b) => b.epoch - a.epoch)',
+    replace:
+      '.sort((a, b) => b.epoch - a.epoch || b.file.generation.shards![0]!.seq[1] - a.file.generation.shards![0]!.seq[1])',
+    tests: ['test/checkpoint/registry/retention.test.ts'],
+  },
+  {
     rule: 'files of the newest whole round together are the model, in sync mode',
     file: 'src/checkpoint/registry/newest.ts',
     find: 'knownShards(ofRound).length === all.length;',
@@ -141,6 +149,13 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/files/sweep.ts',
     find: '...partings.filter((parting) => !isReplaced(parting)).map(',
     replace: '...partings.filter((parting) => isReplaced(parting)).map(',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'files from before all went back to a cut do not replace a parting snapshot from after it',
+    file: 'src/roles/pserver/files/sweep.ts',
+    find: 'timelineOf(other) >= timelineOf(generation)',
+    replace: 'timelineOf(other) >= Math.min(0, timelineOf(generation))',
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
@@ -226,5 +241,54 @@ export const FILES: readonly Mutation[] = [
     find: "if (part === 'vanished') continue;",
     replace: "if (part === 'vanished') return undefined;",
     tests: ['test/roles/pserver/rounds/load-last.test.ts'],
+  },
+  {
+    rule: 'a file that vanished since it was seen is looked for again, in async mode',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: 'if (!(await isAway(options, found, file, error))) unusable',
+    replace: 'if (Number.isFinite(found.partedAt) || file !== undefined) unusable',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'a file that alone is gone is not waited for',
+    file: 'src/roles/pserver/files/wait-for-files.ts',
+    find: '(await isSeen([newest!])) || others.length === 0 || !(await isSeen(others))',
+    replace: '(await isSeen([newest!])) || others.length >= 0',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'a file that is not here is read through the live pserver whose it is',
+    file: 'src/roles/pserver/files/peer-disk.ts',
+    find: 'const file = isAbsent(error) ? parseFile(options, path) : undefined;',
+    replace: 'const file = Number.isNaN(error) ? parseFile(options, path) : undefined;',
+    tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.test.ts'],
+  },
+  {
+    rule: 'a pserver gives files only to one that means it',
+    file: 'src/roles/pserver/files/serve-file.ts',
+    find: 'if (wanted !== index) throw',
+    replace: 'if (Number.isNaN(wanted)) throw',
+    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+  },
+  {
+    rule: 'a pserver gives files of its own folder only',
+    file: 'src/roles/pserver/files/serve-file.ts',
+    find: 'const path = checkpointPath({ folder, index }, uuid);',
+    replace: 'const path = uuid.startsWith("..") ? [folder, uuid].join("/") : checkpointPath({ folder, index }, uuid);',
+    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+  },
+  {
+    rule: 'a file of a pserver that does not answer any more is missing for now, and neither damaged nor the end of this process',
+    file: 'src/roles/pserver/files/peer-disk.ts',
+    find: 'throw outOfReach(named.path, peer, error);',
+    replace: 'throw Number.isNaN(named) ? outOfReach(named.path, peer, error) : error;',
+    tests: ['test/roles/pserver/files/peer-disk.test.ts'],
+  },
+  {
+    rule: 'a pserver whose files are needed may come back though the job does not want it',
+    file: 'src/cluster/placement/leave-nothing.ts',
+    find: 'return needOf(index, read);',
+    replace: 'return read.units.length > 0 ? needOf(index, read) : undefined;',
+    tests: ['test/roles/master/leftovers.test.ts'],
   },
 ];

@@ -35,6 +35,8 @@ const MOVES: readonly string[] = [
   'move abandoned',
   'refused hand-over',
   'pserver left',
+  'drained pserver',
+  'part of a file given',
   'units spread in time',
 ];
 

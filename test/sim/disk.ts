@@ -97,6 +97,7 @@ export class ProcessDisk implements Disk {
   rename = (from: string, to: string): Promise<void> => this.#at(from, (disk) => disk.rename(from, to));
   syncFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.syncFolder(path), SYNC_MS);
   remove = (path: string): Promise<void> => this.#at(path, () => this.#machine.remove(path));
+  removeFolder = (path: string): Promise<void> => this.#at(path, (disk) => disk.removeFolder(path));
   list = (path: string): Promise<string[]> => this.#at(path, (disk) => disk.list(path));
   exists = (path: string): Promise<boolean> =>
     this.#call(async () => !this.#machine.hides(path) && this.#diskOf(path).exists(path));

@@ -37,3 +37,10 @@ export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
 export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 27334, why: 'a unit came by a move while a pserver was about to take it as one without a primary' },
 ];
+
+/** In async mode, with pservers that come and go, and folders that some pservers do not share. */
+export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 132, why: 'a pserver waited for a file that only a live pserver had, of a unit that had moved' },
+  { seed: 155, why: 'the same after another move' },
+  { seed: 3, why: 'an update of a unit on its way has to be in its copy' },
+];

@@ -1,9 +1,15 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
 import { FIXED_MIX, KEPT_MIX, RESIZED_MIX } from './fault-kinds.ts';
-import { KEPT_CONTINUED_SEEDS, KEPT_DRAWN_SEEDS, KEPT_SEEDS, KEPT_SYNC_SEEDS } from './kept-seeds.ts';
+import {
+  KEPT_CONTINUED_SEEDS,
+  KEPT_DRAWN_SEEDS,
+  KEPT_RESIZED_SEEDS,
+  KEPT_SEEDS,
+  KEPT_SYNC_SEEDS,
+} from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
-import { SMALL } from './shape.ts';
+import { drawFixedShape, SMALL } from './shape.ts';
 
 test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: KEPT_MIX, shape: SMALL })).violations).toEqual([]);
@@ -17,6 +23,12 @@ test.each(KEPT_CONTINUED_SEEDS)('continued and resized, seed $seed: $why', async
   expect((await runSchedule({ seed, mix: RESIZED_MIX, isContinued: true })).violations).toEqual([]);
 });
 
+test.each(KEPT_RESIZED_SEEDS)('resized, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: RESIZED_MIX })).violations).toEqual([]);
+});
+
 test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
-  expect((await runSchedule({ seed, mode: 'sync', mix: FIXED_MIX })).violations).toEqual([]);
+  // They were found so.
+  const shape = { ...drawFixedShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: FIXED_MIX, shape })).violations).toEqual([]);
 });

@@ -55,7 +55,7 @@ const SLOW_LIVENESS_MS = 960_000;
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
   const { seed, story, mode = 'async' } = options;
   const { mix = usualMix(mode) } = options;
-  const { shape = shapeOf(seed, mode, mix) } = options;
+  const { shape = shapeOf(seed, mix) } = options;
   const timeline = new Timeline();
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
@@ -88,15 +88,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   };
 }
 
-/**
- * In sync mode all may go back to a cut that was taken before a unit moved: its owner must be able to read the file of
- * the one that led it then.
- */
-function shapeOf(seed: number, mode: Mode, mix: FaultMix): ClusterShape {
-  if (isResized(mix)) return drawShape(seed);
-  const fixed = drawFixedShape(seed);
-  return mode === 'sync' ? { ...fixed, isFolderShared: true } : fixed;
-}
+const shapeOf = (seed: number, mix: FaultMix): ClusterShape => (isResized(mix) ? drawShape : drawFixedShape)(seed);
 
 /** After the last fault has ended, units are where the plan wants them within this virtual time. */
 const SPREAD_MS = 30_000;

@@ -67,15 +67,12 @@ const UNITS_A_PSERVER = [1, 2, 2, 4] as const;
 const TRAINER_SLOWNESS = [1, 1, 1, 1, 1, 25] as const;
 const LEAVE_LIMITS_MS = [1_000, 5_000, 20_000] as const;
 
-/**
- * Pservers come and go while the job runs. Each sees the files of all: a unit that has moved is in no file of its new
- * owner before that saves, so another process must be able to read those of the old one.
- */
+/** Pservers come and go while the job runs. */
 export function drawShape(seed: number): ClusterShape {
   const fixed = drawFixedShape(seed);
   const dice = createDice(seed, 'room');
   const mostPservers = dice.whole(Math.max(fixed.pservers, 2), MOST_PSERVERS);
   const units = Math.max(fixed.units, mostPservers * dice.pick(UNITS_A_PSERVER));
   const times = { trainerSlowness: dice.pick(TRAINER_SLOWNESS), leaveLimitMs: dice.pick(LEAVE_LIMITS_MS) };
-  return { ...fixed, isFolderShared: true, mostPservers, units, shards: Math.max(fixed.shards, units), ...times };
+  return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units), ...times };
 }

@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
  * its entry points and what its rooms share; for them only the rule against circles holds.
  */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  core: { tasks: [], rounds: [], shard: [], units: [] },
+  core: { tasks: [], rounds: [], shard: [], units: [], replicas: ['units'] },
   store: { etcd: [], sqlite: [] },
   protocol: {
     messages: [],

@@ -54,3 +54,12 @@ export async function makeDurableFolder(disk: Disk, path: string): Promise<void>
   await disk.makeFolder(path);
   for (const made of unsure.reverse()) await disk.syncFolder(dirname(made));
 }
+
+/** Unless something is in it, or it has to stay for another reason, as the root of a file system does. */
+export async function removeEmptyFolder(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.removeFolder(path);
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+  }
+}

@@ -1,6 +1,6 @@
 /** Start-up: the newest file that is whole, of this job, and says what it should, into the parameter memory. */
 import { assert } from '../../base/assert.ts';
-import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import { isPaddletError, type PaddletError } from '../../base/errors.ts';
 import type { Disk } from '../../base/seams.ts';
 import { blockShards } from '../../tensor/blocks.ts';
 import type { Parameters } from '../../tensor/parameters.ts';
@@ -191,7 +191,7 @@ async function loadShards(reader: CheckpointReader, { into, shards }: LoadOption
   if (positions.length !== wanted.size) {
     const here = new Set(positions.map(({ shard }) => shard));
     const missing = [...wanted].filter((shard) => !here.has(shard));
-    throw new PaddletError('CheckpointMissing', `${reader.path}: has no shard ${missing.slice(0, 20).join(', ')}`);
+    throw corrupt(reader.path, `has no shard ${missing.slice(0, 20).join(', ')}`);
   }
   const order = positions.map(({ shard }) => shard);
   const ledgers = new Map<number, Uint8Array>();

@@ -1,6 +1,6 @@
 /** Which files a path means: a file, a pserver's folder, the checkpoint folder of a job, or the folder of a job. */
 import { basename, join } from 'node:path';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Disk } from '../../base/seams.ts';
 import { corrupt, openFile, withFile } from '../file/files.ts';
@@ -132,9 +132,19 @@ export function filesOfEntries(
 export async function filesOfJob(disk: Disk, files: readonly FileRef[], job: string): Promise<FileRef[]> {
   const found: FileRef[] = [];
   for (const ref of files) {
-    const metadata = await withFile(await openFile(disk, ref.path), (file) => readMetadataOnly(file, ref.path));
-    if (metadata.get('jobId') === job || metadata.get('jobName') === job) found.push(ref);
+    const metadata = await metadataOf(disk, ref.path);
+    if (metadata?.get('jobId') === job || metadata?.get('jobName') === job) found.push(ref);
   }
   if (found.length > 0) return found;
   throw new PaddletError('CheckpointMissing', `none of the ${files.length} files is of job ${job}`);
+}
+
+/** Undefined when the file is gone: the job that it was of may be running. */
+async function metadataOf(disk: Disk, path: string): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    return await withFile(await openFile(disk, path), (file) => readMetadataOnly(file, path));
+  } catch (error) {
+    if (isPaddletError(error, 'CheckpointMissing')) return undefined;
+    throw error;
+  }
 }

@@ -26,8 +26,8 @@ function epochsIn({ shards }: Generation): ReadonlyMap<number, number> | undefin
 
 /**
  * For each shard the files that may have it, best first: those of a higher epoch, and among those of one epoch as they
- * are given. An epoch has one owner, whose files are to be given newest first. Files of which nothing readable is
- * published come last.
+ * are given. An epoch has one owner, whose files are to be given newest first: their positions do not say it, as they
+ * go back in sync mode, under a higher timeline. Files of which nothing readable is published come last.
  */
 export function newestFirst<F extends PublishedFile>(
   files: readonly F[],

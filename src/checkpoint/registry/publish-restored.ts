@@ -18,6 +18,7 @@ import { UUID_PATTERN } from '../file/paths.ts';
 import { type Cut, filesOfCut, parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import { parsePartings } from './partings.ts';
 import type { StoreAccess } from './publish.ts';
 
 /** The value of `/restored`. */
@@ -51,6 +52,10 @@ export interface QuietJob {
   readonly entries: readonly KeyValue[];
   /** `/checkpoints/cut`. */
   readonly cut: KeyValue | undefined;
+  /** Of all units. */
+  readonly heads: readonly KeyValue[];
+  /** Under `/parting/`. */
+  readonly partings: readonly KeyValue[];
 }
 
 const AT_A_TIME_MS = 200;
@@ -80,9 +85,13 @@ async function readJob({ store, keys }: RestoreAccess): Promise<Omit<QuietJob, '
   const [job, desired] = results;
   if (!succeeded || job === undefined) throw new PaddletError('JobUnknown', `no job at ${keys.chroot}`);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
+  const { entries: heads } = await store.range({ prefix: keys.headsPrefix });
+  const { entries: partings } = await store.range({ prefix: keys.partingPrefix });
   return {
     job,
     desired,
+    heads,
+    partings,
     entries: entries.filter(({ key }) => key !== keys.cut),
     cut: entries.find(({ key }) => key === keys.cut),
   };
@@ -100,6 +109,8 @@ export interface PublishRestoredOptions extends RestoreAccess {
   readonly quiet: QuietJob;
   /** By new index. Those of a job in sync mode have a round: they become its cut. */
   readonly generations: readonly Generation[];
+  /** Indexes that led units. */
+  readonly led: readonly number[];
   /** Seconds since 1970. */
   readonly timestamp: number;
   /** How long the store is waited for. */
@@ -233,15 +244,25 @@ function restoredText({ quiet, generations, timestamp }: PublishRestoredOptions)
   return JSON.stringify(restored);
 }
 
+/** Indexes that the job wants, and those that a pserver may claim as units or files of it are needed. */
+function claimable({ keys, quiet, generations, led }: PublishRestoredOptions): ReadonlySet<number> {
+  const wanted = Math.max(generations.length, Number(quiet.desired?.value ?? 0));
+  return new Set([
+    ...Array.from({ length: wanted }, (_, index) => index),
+    ...led,
+    ...parseEntries(keys.checkpointsPrefix, quiet.entries).map(({ index }) => index),
+    ...parsePartings(keys.partingPrefix, quiet.partings).map(({ index }) => index),
+  ]);
+}
+
 function transactionOf(options: PublishRestoredOptions): { compares: Compare[]; ops: Op[] } {
   const { keys, quiet, generations } = options;
   const pservers = generations.length;
   const known = new Map(quiet.entries.map((entry) => [entry.key, entry.modRevision]));
-  const desired = Math.max(pservers, Number(quiet.desired?.value ?? 0));
   const compares: Compare[] = [
     { key: keys.job, modRevision: quiet.job.modRevision },
     { key: keys.psDesired, modRevision: quiet.desired?.modRevision ?? 0n },
-    ...Array.from({ length: desired }, (_, index) => ({ key: keys.ps(index), createRevision: 0n })),
+    ...[...claimable(options)].map((index) => ({ key: keys.ps(index), createRevision: 0n })),
     { key: keys.cut, modRevision: quiet.cut?.modRevision ?? 0n },
     ...[...known].map(([key, modRevision]) => ({ key, modRevision })),
     ...Array.from({ length: pservers }, (_, index) => keys.checkpoint(index))

@@ -39,7 +39,7 @@ export function retain(newest: Generation, before: readonly Generation[], option
 
 /**
  * Of one index the file published later is the newer one, as long as the index led the shard in one epoch: in sync mode
- * it may be at an earlier round. An adopted parting snapshot may be of an earlier epoch.
+ * it may be at an earlier round, of a higher timeline. An adopted parting snapshot may be of an earlier epoch.
  */
 function noteEpochs(later: Map<number, number>, generation: Generation): void {
   for (const [shard, { epoch }] of shardsOf(generation) ?? []) {
@@ -53,6 +53,11 @@ const shardsOf = ({ shards }: Generation): CoveredShards | undefined =>
 /**
  * Shards of a file that are in none of the others at a higher position. Undefined when it is not known which it has.
  * Equal positions do not count: of two files, each would count as replaced by the other.
+ *
+ * Timelines of sync mode need no look where the others are of other pservers. Only within one epoch does a position go
+ * back under a higher timeline, and an epoch has one owner. A copy of a higher epoch is of no lower timeline: units are
+ * handed over and taken under the timeline of both sides only. Files of the same pserver may be of one epoch and of
+ * several timelines; who compares those has to leave out the lower ones.
  */
 export function unreplacedShards(
   file: Generation,

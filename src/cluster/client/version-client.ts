@@ -32,6 +32,8 @@ export interface Exchange {
   readonly onPending?: (pserver: number, missing: readonly number[]) => void;
   /** Every pserver has acknowledged the lanes. */
   readonly onDelivered?: () => void;
+  /** A pserver has answered with the version. So long it waited for lanes. */
+  readonly onReached?: (waitedMs: number) => void;
 }
 
 export interface VersionClient {
@@ -164,15 +166,16 @@ class SyncClient implements VersionClient {
 
   /** Waits for the version at one pserver until the exchange is abandoned. */
   async #pullVersion(exchange: Exchange, pull: VersionPull, abandoned: AbortSignal): Promise<void> {
-    const { at, onPending, deliveries } = exchange;
+    const { at, onPending, onReached, deliveries } = exchange;
     const { pserver, slice, values } = pull;
     const { timeline, version } = at;
     const fields = { timeline, version, maxWaitMs: VERSION_WAIT_MS, ...(slice?.fields ?? NO_FIELDS) };
-    for (;;) {
+    for (let waitedMs = 0; ; waitedMs += VERSION_WAIT_MS) {
       try {
         const reply = await this.#group.ask(pserver, 'pullVersion', fields, slice?.pullSegments() ?? []);
         try {
           this.#versions.observe(pserver, at);
+          if (!abandoned.aborted) onReached?.(waitedMs + reply.header.waitedMs);
           // The values of an abandoned exchange may belong to another pull by now.
           if (values !== undefined && !abandoned.aborted) slice?.scatter((index) => reply.segment(index), values);
         } finally {

@@ -9,7 +9,6 @@ import { LIMITS } from '../../base/limits.ts';
 import { warmPlanSchema } from '../../checkpoint/load/warm-plan.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import { defaultUnits } from '../../core/units/units.ts';
-import { maxPserversOf } from '../../job/cluster-sizes.ts';
 import { type Job, parseJob } from '../../job/schema.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
@@ -75,7 +74,7 @@ export function batchPlanId(job: Job, indexDigest: string): string {
 
 /** Worked out once, when the job is published: a restore to more pservers leaves the units as they are. */
 export const unitsOf = ({ cluster }: Job): number =>
-  cluster.units ?? defaultUnits(cluster.shards, maxPserversOf(cluster));
+  cluster.units ?? defaultUnits(cluster.shards, cluster.maxPservers ?? cluster.pservers);
 
 /** Throws `VersionMismatch` for a record of another version, `StoreValueInvalid` for one that cannot be read. */
 export function parseJobRecord(key: string, value: string): JobRecord {

@@ -3,7 +3,8 @@
  * files go first, so that the keys tell what is left when the process dies in between.
  */
 import { LIMITS } from '../../base/limits.ts';
-import { checkpointPath } from '../../checkpoint/file/paths.ts';
+import { removeEmptyFolder } from '../../checkpoint/file/files.ts';
+import { checkpointPath, indexFolder } from '../../checkpoint/file/paths.ts';
 import { parseCut } from '../../checkpoint/registry/cut.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { type Need, needOf } from '../../checkpoint/registry/needed.ts';
@@ -43,9 +44,8 @@ export type Left =
 export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> {
   const { context, index } = by;
   const read = await readLeft(by);
-  if (read.units.length > 0) return { type: 'leads', units: read.units };
-  const need = needOf(index, read);
-  if (need !== undefined) return need;
+  const kept = keptOf(index, read);
+  if (kept !== undefined) return kept;
   if (!(await isUnchanged(by, read))) return CHANGED;
   const mine = [...read.files, ...read.partings].filter((file) => file.index === index);
   const undeleted = await deleteFiles(by, mine);
@@ -55,9 +55,24 @@ export async function leaveNothing(by: LeaveNothing): Promise<Left | undefined> 
   return undefined;
 }
 
+/** Why something of the pserver is needed still: units that it leads, or its files. Undefined when nothing is. */
+export async function neededOf(
+  by: Pick<LeaveNothing, 'context' | 'index' | 'signal'>,
+): Promise<Exclude<Left, { type: 'again' }> | undefined> {
+  return keptOf(by.index, await readLeft(by));
+}
+
+function keptOf(
+  index: number,
+  read: Awaited<ReturnType<typeof readLeft>>,
+): Exclude<Left, { type: 'again' }> | undefined {
+  if (read.units.length > 0) return { type: 'leads', units: read.units };
+  return needOf(index, read);
+}
+
 const CHANGED: Left = { type: 'again', why: 'the keys changed at the same time' };
 
-async function readLeft({ context, index, signal }: LeaveNothing) {
+async function readLeft({ context, index, signal }: Pick<LeaveNothing, 'context' | 'index' | 'signal'>) {
   const { store, keys } = context;
   const range = async (prefix: string) => (await retryStore(context, () => store.range({ prefix }), signal)).entries;
   const heads = await range(keys.headsPrefix);
@@ -94,6 +109,7 @@ async function deleteFiles(
       return `${path} could not be deleted: ${error.message}`;
     }
   }
+  await removeEmptyFolder(context.host.disk, indexFolder({ folder, index }));
   return undefined;
 }
 

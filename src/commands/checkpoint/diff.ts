@@ -1,9 +1,10 @@
 import { Args } from '@oclif/core';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import type { Log } from '../../base/seams.ts';
+import { type CheckpointSet, chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { type CheckpointDiff, diffCheckpoints } from '../../checkpoint/set/diff.ts';
 import { PaddletCommand } from '../base-command.ts';
-import { findCheckpoint, ofJobFlags, varsFlags } from './find-checkpoint.ts';
+import { ofJobFlags, openFound, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
 export default class CheckpointDiffCommand extends PaddletCommand<typeof CheckpointDiffCommand> {
@@ -35,11 +36,16 @@ bounded memory.`;
     const { flags, args } = this;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const find = (path: string) => findCheckpoint({ path, flags, host, signal, which: 'newest' });
-    const [first, second] = [await find(args.before), await find(args.after)];
-    const before = await openCheckpointSet(host.disk, first.files);
+    const open = (path: string) => openFound({ path, flags, host, signal, which: 'newest' });
+    const { found: first, set: before } = await open(args.before);
     try {
-      const after = await openCheckpointSet(host.disk, second.files);
+      const { found: second, set: after } = await open(args.after);
+      for (const [{ from, folder }, set] of [
+        [first, before],
+        [second, after],
+      ] as const) {
+        if (folder !== undefined) warnOfMissing(host.log, from, set);
+      }
       const progress = this.progress('comparing');
       try {
         const variables = chooseVariables(before.facts.parameters, flags.vars);
@@ -75,4 +81,12 @@ bounded memory.`;
     ];
     return [this.table(columns, rows), ...unlike, same ? 'the values are equal' : 'the values differ'].join('\n');
   }
+}
+
+/** Of one file it is no surprise. */
+function warnOfMissing(log: Log, from: string, { missing, facts }: CheckpointSet): void {
+  if (missing.length === 0) return;
+  log.warn(
+    `${from}: ${missing.length} of ${facts.shards} shards are in none of the files, and their rows count as absent`,
+  );
 }

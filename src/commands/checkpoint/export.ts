@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
+import { ofJobFlags, openFound, pathArg, varsFlags } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
 export default class CheckpointExportCommand extends PaddletCommand<typeof CheckpointExportCommand> {
@@ -46,8 +46,7 @@ at all.`;
     const { state, format, replace } = flags;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'newest' });
-    const set = await openCheckpointSet(host.disk, found.files);
+    const { found, set } = await openFound({ path: args.path, flags, host, signal, which: 'newest' });
     const progress = this.progress('exporting');
     try {
       const variables = chooseVariables(set.facts.parameters, flags.vars);

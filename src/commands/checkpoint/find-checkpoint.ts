@@ -1,7 +1,7 @@
 /** Which files a checkpoint command means: those of a path, or those that a job in a store has published. */
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import {
   filesOfEntries,
@@ -11,6 +11,7 @@ import {
   parseEntries,
 } from '../../checkpoint/registry/discover.ts';
 import type { FileRef } from '../../checkpoint/registry/file-ref.ts';
+import { type CheckpointSet, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
 import { parseHead } from '../../cluster/placement/heads.ts';
 import { type OpenJob, type WithJobOptions, withJob } from '../base/with-job.ts';
 
@@ -78,6 +79,41 @@ export async function findCheckpoint(options: FindOptions): Promise<FoundCheckpo
   if (files.length === 0) throw new PaddletError('CheckpointMissing', `no checkpoint files in ${path}`);
   return { ...found, files, from: resolve(path), published: undefined, resting: undefined, jobId: undefined };
 }
+
+/** Each time there are newer files, unless pservers save all the time. */
+const LOOKS = 5;
+
+/**
+ * Acts on the files of a checkpoint. Those of a job that runs may go before they are opened: newer files have replaced
+ * them, or a pserver has left. Then they are looked for again, until all stay that were found: what is missing among
+ * files that were found twice is missing for good. `areAllThere` says so of a result; otherwise `CheckpointMissing` is
+ * thrown.
+ */
+export async function withCheckpoint<T>(
+  options: FindOptions,
+  act: (found: FoundCheckpoint) => Promise<T>,
+  areAllThere: (result: T, found: FoundCheckpoint) => boolean | Promise<boolean> = () => true,
+): Promise<T> {
+  let before: string | undefined;
+  for (let looks = 1; ; looks++) {
+    const found = await findCheckpoint(options);
+    const paths = found.files.map(({ path }) => path).join('\n');
+    const isLast = paths === before || looks === LOOKS;
+    before = paths;
+    try {
+      const result = await act(found);
+      if (isLast || (await areAllThere(result, found))) return result;
+    } catch (error) {
+      if (isLast || !isPaddletError(error, 'CheckpointMissing')) throw error;
+    }
+  }
+}
+
+/** Finds and opens them; to be closed by the caller. */
+export const openFound = (
+  options: FindOptions,
+): Promise<{ readonly found: FoundCheckpoint; readonly set: CheckpointSet }> =>
+  withCheckpoint(options, async (found) => ({ found, set: await openCheckpointSet(options.host.disk, found.files) }));
 
 async function readResting({ store, keys, retryStore }: OpenJob): Promise<ReadonlySet<string>> {
   const { entries } = await retryStore(() => store.range({ prefix: keys.headsPrefix }));

@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core';
-import { chooseVariables, openCheckpointSet } from '../../checkpoint/set/checkpoint-set.ts';
+import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { inspectCheckpoint } from '../../checkpoint/set/inspect.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { findCheckpoint, ofJobFlags, pathArg, varsFlags } from './find-checkpoint.ts';
+import { ofJobFlags, openFound, pathArg, varsFlags } from './find-checkpoint.ts';
 import { inspectionText } from './inspection-text.ts';
 
 export default class CheckpointInspectCommand extends PaddletCommand<typeof CheckpointInspectCommand> {
@@ -46,9 +46,8 @@ bounded memory. Does not check the files for damage: use paddlet checkpoint veri
     const { flags, args } = this;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'newest' });
+    const { set } = await openFound({ path: args.path, flags, host, signal, which: 'newest' });
     const progress = this.progress('reading');
-    const set = await openCheckpointSet(host.disk, found.files);
     try {
       const variables = chooseVariables(set.facts.parameters, flags.vars);
       const total = (await contentBytes(set, variables)) * (flags.digest ? 2 : 1);

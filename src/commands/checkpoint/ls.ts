@@ -1,7 +1,7 @@
 import { type ListedGeneration, listGenerations } from '../../checkpoint/registry/listing.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
+import { ofJobFlags, pathArg, withCheckpoint } from './find-checkpoint.ts';
 import { ageText, bytesText } from './inspection-text.ts';
 
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
@@ -23,9 +23,12 @@ loaded it and applied updates since. No state: it was written during training. R
     const { flags, args } = this;
     const host = this.host('checkpoint');
     const signal = this.interruption();
-    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
-    const { files, published, resting, from, folder, unfinished } = found;
-    const generations = await listGenerations({ disk: host.disk, files, published, resting });
+    const { found, generations } = await withCheckpoint(
+      { path: args.path, flags, host, signal, which: 'all' },
+      async (found) => ({ found, generations: await listGenerations({ disk: host.disk, ...found }) }),
+      (listed) => listed.generations.every(({ state }) => state !== 'missing'),
+    );
+    const { from, folder, unfinished } = found;
     const nowSeconds = host.clock.wallSeconds();
     this.output({ from, folder, generations, unfinished }, () => {
       const columns = [

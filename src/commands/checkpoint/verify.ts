@@ -1,10 +1,11 @@
 import { EXIT, type ExitCode } from '../../base/errors.ts';
+import type { Disk } from '../../base/seams.ts';
 import { formatShards } from '../../checkpoint/file/coverage.ts';
 import { newestFiles, publishedFiles } from '../../checkpoint/registry/newest.ts';
-import { type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
+import { type FileVerdict, type Verification, verifyCheckpoint } from '../../checkpoint/set/verify.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { findCheckpoint, ofJobFlags, pathArg } from './find-checkpoint.ts';
+import { type FoundCheckpoint, ofJobFlags, pathArg, withCheckpoint } from './find-checkpoint.ts';
 import { bytesText } from './inspection-text.ts';
 
 const COMPARED = { md5: 'MD5', checksums: 'checksums in the file' } as const;
@@ -31,32 +32,37 @@ the checkpoint is damaged.`;
   override async execute(): Promise<ExitCode> {
     const { flags, args } = this;
     const host = this.host('checkpoint');
-    const { disk } = host;
     const signal = this.interruption();
-    const found = await findCheckpoint({ path: args.path, flags, host, signal, which: 'all' });
+    const verification = await withCheckpoint(
+      { path: args.path, flags, host, signal, which: 'all' },
+      (found) => this.verify(found, host.disk, signal),
+      ({ files }) =>
+        areAllThere(
+          host.disk,
+          files.filter(({ problems }) => problems.length > 0),
+        ),
+    );
+    this.output(verification, () => this.describe(verification));
+    return verification.ok ? EXIT.done : EXIT.parametersLost;
+  }
+
+  private async verify({ files, published, jobId }: FoundCheckpoint, disk: Disk, signal: AbortSignal) {
     const newest =
-      found.published && new Set(newestFiles(publishedFiles(found.published)).map(({ generation }) => generation.uuid));
-    const sizes = await Promise.all(found.files.map(async ({ path }) => (await disk.inspect(path))?.bytes ?? 0));
+      published && new Set(newestFiles(publishedFiles(published)).map(({ generation }) => generation.uuid));
+    const sizes = await Promise.all(files.map(async ({ path }) => (await disk.inspect(path))?.bytes ?? 0));
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
     const progress = this.progress('verifying');
     let done = 0;
     try {
-      const verification = await verifyCheckpoint({
-        disk,
-        files: found.files,
-        ...(newest && {
-          newest: new Set(found.files.flatMap(({ path, uuid }) => (newest.has(uuid ?? '') ? [path] : []))),
-        }),
-        ...(found.jobId === undefined ? {} : { jobId: found.jobId }),
-        signal,
+      return await verifyCheckpoint({
+        ...{ disk, files, signal },
+        ...(newest && { newest: new Set(files.flatMap(({ path, uuid }) => (newest.has(uuid ?? '') ? [path] : []))) }),
+        ...(jobId === undefined ? {} : { jobId }),
         onBytes: (bytes) => {
           done += bytes;
           progress.update(done, total, bytesText(done));
         },
       });
-      progress.end();
-      this.output(verification, () => this.describe(verification));
-      return verification.ok ? EXIT.done : EXIT.parametersLost;
     } finally {
       progress.end();
     }
@@ -85,4 +91,9 @@ the checkpoint is damaged.`;
     const verdict = ok ? 'ok' : 'DAMAGED';
     return [this.table(columns, rows), ...problems, shards === 0 ? 'no file is intact' : coverage, verdict].join('\n');
   }
+}
+
+async function areAllThere(disk: Disk, files: readonly Pick<FileVerdict, 'path'>[]): Promise<boolean> {
+  for (const { path } of files) if (!(await disk.exists(path))) return false;
+  return true;
 }

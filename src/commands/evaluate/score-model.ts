@@ -2,13 +2,12 @@
 import { createParameterClient, type ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { openStoredModel } from '../../cluster/client/stored-model.ts';
 import { modelOf } from '../../cluster/job/job-model.ts';
-import { groupingOf } from '../../cluster/job/job-plan.ts';
-import { readPlacement } from '../../cluster/placement/placement-view.ts';
 import type { Evaluated } from '../../roles/evaluator/evaluate-files.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
 import type { OpenJob } from '../base/with-job.ts';
+import { isServed } from './is-served.ts';
 import { limitedPulls } from './limited-pulls.ts';
 
 export type Score = (client: Pick<ParameterClient, 'pull'>, signal: AbortSignal) => Promise<Evaluated>;
@@ -16,13 +15,8 @@ export type Scored = Evaluated & { readonly from: 'pservers' | 'checkpoints' };
 
 export async function scoreModel(job: OpenJob, score: Score): Promise<Scored> {
   const { host, store, keys, record, checkpointFolder, signal, retryStore } = job;
-  const isServed = async (): Promise<boolean> => {
-    if ((await readPlacement(store, keys, groupingOf(record))) !== undefined) return true;
-    // Pservers that are about to take their units are waited for.
-    return (await store.range({ prefix: keys.psPrefix })).entries.length >= record.job.cluster.pservers;
-  };
   const hasEnded = async (): Promise<boolean> => (await store.get(keys.result)) !== undefined;
-  if ((await retryStore(isServed)) && !(await retryStore(hasEnded))) {
+  if ((await retryStore(() => isServed(store, keys, record))) && !(await retryStore(hasEnded))) {
     const scored = await whileJobRuns(job, signal, (stopSignal, onFatal) => scoreLive(job, score, stopSignal, onFatal));
     if (scored !== undefined) return { ...scored, from: 'pservers' };
     host.log.info('the job ended in the meantime: scoring its checkpoints');

@@ -1,6 +1,6 @@
 /** What an operator does in a cluster whose processes `paddlet run` does not start. */
 import { shellCommand } from '../../cluster/job/start-command.ts';
-import type { SizesAsked } from './request-sizes.ts';
+import type { SizesAsked } from '../base/size-bounds.ts';
 import type { ResizeState } from './resize-state.ts';
 
 /** Flags by which a role finds the job. */

@@ -7,15 +7,15 @@ import { defaultChroot } from '../../store/keys.ts';
 import { STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findStore } from '../base/find-store.ts';
+import type { SizesAsked } from '../base/size-bounds.ts';
 import { credentialArguments } from '../base/store-credentials.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { byHand } from './by-hand.ts';
 import { counted } from './counted.ts';
-import { requestSizes, type Sizes, type SizesAsked } from './request-sizes.ts';
+import { requestSizes, type Sizes } from './request-sizes.ts';
 import type { ResizeState } from './resize-state.ts';
 import { type Resized, resizeJson, resizeText } from './resize-text.ts';
-import { saveForLeavers } from './save-for-leavers.ts';
 import { watchResize } from './watch-resize.ts';
 
 export default class ResizeCommand extends PaddletCommand<typeof ResizeCommand> {
@@ -97,7 +97,6 @@ it, and another resize, back too, is possible at any time.`;
           if (state.over === undefined) say(state.waitingFor);
           progress.update(moved, total, waitingFor === '' ? undefined : `waiting for ${waitingFor}`);
         },
-        whileDrained: (drained) => saveForLeavers(job, milliseconds(this.flags.timeout), drained),
         onLate: (state) => this.sayByHand(host, state, asked, keys.chroot),
       });
     } catch (error) {

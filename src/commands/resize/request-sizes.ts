@@ -3,17 +3,11 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { type JobRecord, parseJobRecord } from '../../cluster/job/job-record.ts';
 import { parseTrainersDesired, type TrainersDesired } from '../../cluster/job/trainers-desired.ts';
 import { parseDesired } from '../../cluster/placement/ps-desired.ts';
-import { maxPserversOf } from '../../job/cluster-sizes.ts';
 import type { Job } from '../../job/schema.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import type { Compare, KeyValue, Op } from '../../store/store.ts';
+import { checkBounds, type SizesAsked } from '../base/size-bounds.ts';
 import type { OpenJob } from '../base/with-job.ts';
-
-/** What is undefined stays as it is. */
-export interface SizesAsked {
-  readonly pservers: number | undefined;
-  readonly trainers: number | undefined;
-}
 
 export interface Sizes {
   readonly pservers: number;
@@ -34,7 +28,7 @@ export async function requestSizes(job: ResizableJob, asked: SizesAsked): Promis
   let isDoubtful = false;
   for (;;) {
     const before = await readSizes(job);
-    checkBounds(before.published, asked);
+    checkBounds({ job: before.published, units: job.record.units }, asked);
     const puts = putsFor(job, before, asked);
     if (puts.length === 0) return sizesOf(before);
     const { succeeded } = await settle({
@@ -53,7 +47,7 @@ export async function requestSizes(job: ResizableJob, asked: SizesAsked): Promis
 const sizesOf = ({ pservers, trainers }: Sizes): Sizes => ({ pservers, trainers });
 
 interface SizesRead extends Sizes {
-  readonly published: Job['cluster'];
+  readonly published: Job;
   readonly trainersKey: TrainersDesired | undefined;
   /** That all is as it was read. */
   readonly unchanged: readonly Compare[];
@@ -74,7 +68,7 @@ async function readSizes({ store, keys, record, retryStore }: ResizableJob): Pro
   return {
     pservers: parseDesired(desired),
     trainers: trainersKey?.trainers ?? published.job.cluster.trainers,
-    published: published.job.cluster,
+    published: published.job,
     trainersKey,
     unchanged: [
       revision(keys.job, entry),
@@ -86,7 +80,7 @@ async function readSizes({ store, keys, record, retryStore }: ResizableJob): Pro
 }
 
 function putsFor({ keys }: ResizableJob, before: SizesRead, { pservers, trainers }: SizesAsked): Op[] {
-  const jobFile = before.trainersKey?.jobFile ?? before.published.trainers;
+  const jobFile = before.trainersKey?.jobFile ?? before.published.cluster.trainers;
   const puts: Op[] = [];
   if (pservers !== undefined && pservers !== before.pservers)
     puts.push({ put: keys.psDesired, value: String(pservers) });
@@ -95,19 +89,6 @@ function putsFor({ keys }: ResizableJob, before: SizesRead, { pservers, trainers
     puts.push({ put: keys.trainersDesired, value: JSON.stringify(value) });
   }
   return puts;
-}
-
-function checkBounds(cluster: Job['cluster'], { pservers, trainers }: SizesAsked): void {
-  const { minPservers, minTrainers, maxTrainers } = cluster;
-  const check = (flag: string, number: number | undefined, bounds: { min: number; max: number; of: string }): void => {
-    if (number === undefined || (number >= bounds.min && number <= bounds.max)) return;
-    const [bound, value] = number < bounds.min ? ['min', bounds.min] : ['max', bounds.max];
-    throw new PaddletError('Usage', `${flag} ${number}: cluster.${bound}${bounds.of} of the job is ${value}`, {
-      hint: `choose ${bounds.min} to ${bounds.max}: these bounds are fixed when a job is published`,
-    });
-  };
-  check('--pservers', pservers, { min: minPservers, max: maxPserversOf(cluster), of: 'Pservers' });
-  check('--trainers', trainers, { min: minTrainers, max: maxTrainers, of: 'Trainers' });
 }
 
 const gone = ({ job }: JobRecord): PaddletError =>

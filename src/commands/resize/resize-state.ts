@@ -4,8 +4,8 @@ import { parseDesired } from '../../cluster/placement/ps-desired.ts';
 import { type PserverShare, type Spread, spreadOf } from '../../cluster/placement/spread.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
+import type { SizesAsked } from '../base/size-bounds.ts';
 import { counted } from './counted.ts';
-import type { SizesAsked } from './request-sizes.ts';
 
 export interface ResizeState {
   readonly spread: Spread;
@@ -13,8 +13,6 @@ export interface ResizeState {
   readonly trainers: number;
   /** What is still to happen, for people; empty when all is as it was asked for. */
   readonly waitingFor: readonly string[];
-  /** Pservers that leave have handed over all their units, and are still there. */
-  readonly isDrained: boolean;
   /** Why it will not be waited for any longer. */
   readonly over: 'ended' | 'stopped' | 'superseded' | undefined;
 }
@@ -46,9 +44,7 @@ export function resizeState(keys: Keys, units: number, asked: SizesAsked, entrie
     ...(asked.pservers === undefined ? [] : pserversWaitedFor(spread)),
     ...(asked.trainers === undefined ? [] : trainersWaitedFor(asked.trainers, trainers)),
   ];
-  const leavers = spread.pservers.filter(({ isLeaving }) => isLeaving);
-  const isDrained = leavers.length > 0 && spread.orphans === 0 && leavers.every((one) => one.units === 0);
-  return { spread, trainers, waitingFor, isDrained, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
+  return { spread, trainers, waitingFor, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
 }
 
 function overOf(

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/seams.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { waitUntilKeys } from '../base/job-wait.ts';
-import type { SizesAsked } from './request-sizes.ts';
+import type { SizesAsked } from '../base/size-bounds.ts';
 import { type ResizeState, resizeState, stateKeys } from './resize-state.ts';
 
 export interface WatchResizeOptions {
@@ -16,8 +16,6 @@ export interface WatchResizeOptions {
   readonly signal: AbortSignal;
   /** `moved` of `total` units: those that were to move at some time. */
   readonly onState: (state: ResizeState, progress: { readonly moved: number; readonly total: number }) => void;
-  /** Runs while pservers that leave lead nothing any more and are still there; to be ended by the signal. */
-  readonly whileDrained: (signal: AbortSignal) => Promise<void>;
   /** Called once, when processes that should start or end by then have not. */
   readonly onLate: (state: ResizeState) => void;
 }
@@ -27,7 +25,7 @@ const LATE_MS = 3_000;
 
 /** Returns the last state; throws the signal's reason when it aborts first. */
 export async function watchResize(options: WatchResizeOptions): Promise<ResizeState> {
-  const { clock, keys, units, asked, onState, whileDrained } = options;
+  const { clock, keys, units, asked, onState } = options;
   let last: ResizeState | undefined;
   let total = 0;
   let isLate = false;
@@ -42,27 +40,16 @@ export async function watchResize(options: WatchResizeOptions): Promise<ResizeSt
     isLate = true;
     tellLate();
   });
-  const failed = new AbortController();
-  let drained: AbortController | undefined;
-  const hurry = (isDrained: boolean): void => {
-    if (isDrained === (drained !== undefined)) return;
-    drained?.abort();
-    drained = isDrained ? new AbortController() : undefined;
-    if (drained !== undefined) whileDrained(drained.signal).catch((error: unknown) => failed.abort(error));
-  };
-  const signal = AbortSignal.any([options.signal, failed.signal]);
   try {
-    await waitUntilKeys({ ...options, signal, prefixes: stateKeys(keys) }, (entries) => {
+    await waitUntilKeys({ ...options, prefixes: stateKeys(keys) }, (entries) => {
       last = resizeState(keys, units, asked, entries);
       total = Math.max(total, last.spread.toMove);
-      hurry(last.isDrained && last.over === undefined);
       onState(last, { moved: total - last.spread.toMove, total });
       tellLate();
       return last.over !== undefined || last.waitingFor.length === 0;
     });
   } finally {
     cancelLate();
-    drained?.abort();
   }
   return last!;
 }

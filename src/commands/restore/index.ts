@@ -3,8 +3,10 @@ import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { planRestore, type Restored, type RestorePlan, restoreFiles } from '../../checkpoint/restore/restore.ts';
 import { chooseVariables, type Variables } from '../../checkpoint/set/checkpoint-set.ts';
+import { parseJobRecord } from '../../cluster/job/job-record.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
+import { checkBounds } from '../base/size-bounds.ts';
 import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, varsFlags } from '../checkpoint/find-checkpoint.ts';
@@ -93,7 +95,7 @@ them. Without a store it only writes files.`;
       const message = `--vars leaves out ${plan.leftOut.join(', ')}, which the pservers of the job need`;
       throw new PaddletError('Usage', message, { hint: 'to write only some variables to files, add --no-publish' });
     }
-    if (publishing !== undefined) checkBounds(publishing, flags.pservers);
+    if (publishing !== undefined) checkPservers(publishing, flags.pservers);
     const table = this.table.bind(this);
     const from = set.parts.map(({ path }) => path);
     const described = { job: set.facts.jobName, jobId: set.facts.jobId, from, to: folder, published: false, plan };
@@ -140,9 +142,5 @@ them. Without a store it only writes files.`;
 }
 
 /** The job could not be run with another number of pservers than its own bounds allow. */
-function checkBounds({ job }: Publishing, pservers: number): void {
-  const { minPservers, maxPservers } = job.record.job.cluster;
-  if (pservers < minPservers) throw new PaddletError('Usage', `--pservers ${pservers}: minPservers is ${minPservers}`);
-  if (maxPservers === undefined || pservers <= maxPservers) return;
-  throw new PaddletError('Usage', `--pservers ${pservers}: maxPservers is ${maxPservers}`);
-}
+const checkPservers = ({ quiet }: Publishing, pservers: number): void =>
+  checkBounds(parseJobRecord(quiet.job.key, quiet.job.value), { pservers, trainers: undefined });

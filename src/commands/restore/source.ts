@@ -27,6 +27,8 @@ export interface RestoreRequest {
 export interface Publishing {
   readonly job: OpenJob;
   readonly quiet: QuietJob;
+  /** The new files have what the published ones had, which are not needed any more. */
+  readonly isOfPublished: boolean;
 }
 
 export interface RestoreSource {
@@ -80,7 +82,7 @@ export async function withJobFiles(
     const source = { set, folder, token: quiet.token, units: record.units };
     if (!isPublishing) return act(source);
     const timeline = rounds === undefined ? {} : { timeline: BigInt(restoredTimeline(quiet, keys)) };
-    return act({ ...source, ...timeline, publishing: { job, quiet } });
+    return act({ ...source, ...timeline, publishing: { job, quiet, isOfPublished: from === undefined } });
   });
 }
 

@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts';
 
 /** A job has so many unless it says otherwise, and so many for each pserver that it may have. */
 const USUAL_UNITS = 64;
-const UNITS_A_PSERVER = 4;
+export const UNITS_A_PSERVER = 4;
 
 /** How the shards of a job are grouped. */
 export interface Grouping {

@@ -70,7 +70,7 @@ export const HOT_MESSAGES = {
   },
   /**
    * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard
-   * here has reached it. Segments as of `pull`.
+   * here has reached it. Segments as of `pull`. `waitedMs`: how long the request waited here for lanes.
    */
   pullVersion: {
     request: {
@@ -81,7 +81,7 @@ export const HOT_MESSAGES = {
       placement,
       ...parts,
     },
-    reply: {},
+    reply: { waitedMs: count() },
   },
   /**
    * Sync mode: what one lane adds to a round, to every pserver; an empty lane comes without segments. The gradients are

@@ -160,11 +160,31 @@ const digests = {
   ),
 };
 
+const files = {
+  /**
+   * Reads a part of a checkpoint file of this pserver, for one that does not see its folder. Answered also while this
+   * one takes its units. `index`: of this pserver; its address may be another one's by now (`WrongRole`). Segment of
+   * the reply: the part, shorter only at the end of the file. `bytes`: of the whole file.
+   */
+  readFile: message(
+    'readFile',
+    {
+      ...ofJob,
+      index: count.max(LIMITS.pservers - 1),
+      uuid: name,
+      offset: count,
+      maxBytes: z.int().min(1).max(LIMITS.fileReadBytes),
+    },
+    { bytes: count },
+  ),
+};
+
 export const pserverMessages = {
   ...hot,
   ...syncMode,
   ...ledgers,
   ...checkpointAndAccount,
   ...digests,
+  ...files,
   ...moveMessages,
 };

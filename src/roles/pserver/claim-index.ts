@@ -23,8 +23,11 @@ export interface ClaimIndexOptions {
   /** `/ps_desired`, and when it changes. */
   readonly desired: () => number;
   readonly desiredChanged: Signal;
-  /** Units were last led by this index: a pserver that the job does not want any more may have their files. */
-  readonly isNeeded: (index: number) => boolean;
+  /**
+   * Units were last led by this index, or its files are needed: a pserver that the job does not want any more has to
+   * come back where only its own machine has them.
+   */
+  readonly isNeeded: (index: number) => Promise<boolean>;
   readonly leaseTtlMs: number;
   readonly stopSignal: AbortSignal;
 }
@@ -37,7 +40,7 @@ export interface ClaimedIndex {
 export async function claimIndex(options: ClaimIndexOptions): Promise<ClaimedIndex> {
   const { wanted } = options;
   const desired = options.desired();
-  if (wanted !== undefined && wanted >= desired && !options.isNeeded(wanted)) {
+  if (wanted !== undefined && wanted >= desired && !(await options.isNeeded(wanted))) {
     throw new PaddletError('Usage', `--index ${wanted}: the job wants ${desired} pservers, 0 to ${desired - 1}`);
   }
   const taken = await tryCandidates(options);

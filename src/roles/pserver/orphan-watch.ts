@@ -5,7 +5,8 @@ import type { PserverRecords } from '../../cluster/placement/pserver-records.ts'
 import { type Signal, untilOrLate } from '../../cluster/waiting.ts';
 import { type OrphanView, orphansFor } from '../../core/units/orphans.ts';
 import type { PlannedUnit } from '../../core/units/plan.ts';
-import type { Restored } from './files/restored.ts';
+import { type Restored, readRestored } from './files/restored.ts';
+import type { OwnedIndex } from './owned-index.ts';
 import type { OrphanHead } from './take-units.ts';
 
 export interface OrphanWatchOptions {
@@ -83,3 +84,19 @@ function placedUnits({ view, records }: OrphanWatchOptions): Pick<OrphanView, 'l
 
 /** Longer than a timer is set for, there is always a change. */
 const NEVER_MS = 2 ** 31 - 1;
+
+/** From when this pserver is seen as live, by itself as by others. */
+export async function watchOwnOrphans(
+  owned: Pick<OwnedIndex, 'context' | 'record' | 'index' | 'fence'>,
+  { view, records }: { readonly view: PlacementView; readonly records: PserverRecords },
+  stopSignal: AbortSignal,
+): Promise<OrphanWatch> {
+  const { context, record, index, fence } = owned;
+  const restored = await readRestored(context);
+  await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
+  const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
+  return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
+}
+
+/** So many lease times a pserver is waited for that should take units before another one takes them. */
+const ORPHAN_LEASES = 2;

@@ -14,6 +14,7 @@ import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
+import { neededOf } from '../../cluster/placement/leave-nothing.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { PlaceLabels } from '../../cluster/placement/pserver-record.ts';
@@ -21,13 +22,13 @@ import { followPserverRecords, type PserverRecords } from '../../cluster/placeme
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
-import { readRestored } from './files/restored.ts';
+import { withPeerDisk } from './files/peer-disk.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
-import { type OrphanWatch, watchOrphans } from './orphan-watch.ts';
+import { watchOwnOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
-import { createHandler } from './serve.ts';
+import { createHandler, type Handled } from './serve.ts';
 import type { ShardService, ShardServiceOptions } from './shard-service.ts';
 import { serveUntilStopped } from './stopping.ts';
 import { startTaskService } from './tasks/service.ts';
@@ -45,14 +46,16 @@ export interface PserverOptions {
 const USUAL_LEAVE_LIMIT_MS = 20_000;
 
 export async function runPserver(context: RoleContext, options: PserverOptions): Promise<RoleEnd> {
+  const { labels = {}, leaveLimitMs = USUAL_LEAVE_LIMIT_MS } = options;
   let service: ShardService | undefined;
+  let files: ReturnType<Handled['files']>;
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
   const metrics = registerPserverMetrics(context.registry, () => service?.stats());
   const info = (): PserverInfo => describe(context, service?.info() ?? { state: 'waiting', waitingFor });
   const listening = await listen(
     context,
-    createHandler(() => service?.serving, info),
+    createHandler({ serving: () => service?.serving, info, files: () => files }),
     () => (service === undefined ? { ready: false, reason: `waiting for ${waitingFor}` } : { ready: true }),
     landInParameters(() => service?.serving?.shards.parameters),
   );
@@ -78,9 +81,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       const claimed = await claimIndex({
         ...{ context, lease, address: listening.address, wanted: options.index },
         ...{ desired: () => placed.desired()!, desiredChanged: placed.changed },
-        isNeeded: (index) => placed.units().some(({ last }) => last === index),
-        leaseTtlMs: record.job.cluster.leaseTtlMs,
-        stopSignal: watch.stopSignal,
+        isNeeded: async (index) => (await neededOf({ context, index })) !== undefined,
+        ...{ leaseTtlMs: record.job.cluster.leaseTtlMs, stopSignal: watch.stopSignal },
       });
       // From here on the job cannot change: that is refused while an index is held.
       await checkRecord(context, record);
@@ -89,8 +91,10 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       recoveries = followRecovery(context, onFatal);
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
-      const { labels = {}, leaveLimitMs = USUAL_LEAVE_LIMIT_MS } = options;
-      const owned: OwnedIndex = { ...claimed, context, record, listening, lease, started, labels };
+      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
+      files = { disk: context.host.disk, folder, index: claimed.index, job: record };
+      const reading = withPeerDisk(context, { ...files, view: placed });
+      const owned: OwnedIndex = { ...claimed, context: reading, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
       cuts = record.job.training.mode === 'sync' ? followCut(context, onFatal) : undefined;
       const onWaiting = (what = 'its shards'): void => {
@@ -98,10 +102,8 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       };
       records = followPserverRecords(context, () => placed.changed.notify(), onFatal);
       const orphans = await watchOwnOrphans(owned, { view: placed, records }, stopSignal);
-      const folder = record.job.checkpoint.dir ?? options.checkpointDir;
       const followed = { view: placed, records, recoveries, cuts, master, orphans };
-      const start = { ...followed, folder, metrics, stopSignal, onWaiting, onFatal };
-      service = await startService(owned, start);
+      service = await startService(owned, { ...followed, folder, metrics, stopSignal, onWaiting, onFatal });
       const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
       return await serveUntilStopped(serving);
     } catch (error) {
@@ -131,22 +133,6 @@ async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<Pla
 
 const known = ({ changed, current }: RecoveryView, stopSignal: AbortSignal): Promise<unknown> =>
   changed.until(current, stopSignal);
-
-/** From when this pserver is seen as live, by itself as by others. */
-async function watchOwnOrphans(
-  owned: OwnedIndex,
-  { view, records }: { readonly view: PlacementView; readonly records: PserverRecords },
-  stopSignal: AbortSignal,
-): Promise<OrphanWatch> {
-  const { context, record, index, fence } = owned;
-  const restored = await readRestored(context);
-  await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
-  const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
-  return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
-}
-
-/** So many lease times a pserver is waited for that should take units before another one takes them. */
-const ORPHAN_LEASES = 2;
 
 const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
   role: 'pserver',

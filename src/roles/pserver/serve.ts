@@ -1,16 +1,18 @@
 /** What a pserver answers to each message. */
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { answerWhenReady, checkHeld, checkStamp, checkTask } from './checks.ts';
+import { type ServedFiles, serveFile } from './files/serve-file.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
-import type { Serving } from './serving.ts';
+import type { ServedJob, Serving } from './serving.ts';
 import { closeTasks } from './tasks/close-tasks.ts';
 import { pull, push } from './tasks/push-pull.ts';
 import { decodeMove, encodeAnswers, type MoveRequest } from './units/move-codec.ts';
 
-type JobType = Exclude<RequestType, 'info'>;
+type JobType = Exclude<RequestType, 'info' | 'readFile'>;
 type Handler<T extends JobType> = (serving: Serving, request: Request<T>, session: Session) => Reply | Promise<Reply>;
 
 /** One handler for each message: a missing one is an error of the compiler. */
@@ -64,14 +66,28 @@ function refuse(_: Serving, { header }: Request<JobType>): never {
   throw new PaddletError('WrongRole', `a pserver does not answer '${header.type}': ask the master`);
 }
 
-/** `serving()` is undefined until the shards are taken and loaded; `info()` then says what is waited for. */
-export function createHandler(serving: () => Serving | undefined, info: () => Record<string, unknown>): RequestHandler {
+export interface Handled {
+  /** Undefined until the shards are taken and loaded. */
+  readonly serving: () => Serving | undefined;
+  /** Then says what is waited for, among other things. */
+  readonly info: () => Record<string, unknown>;
+  /** Undefined until an index is claimed. */
+  readonly files: () => (ServedFiles & { readonly job: JobRecord }) | undefined;
+}
+
+export function createHandler({ serving, info, files }: Handled): RequestHandler {
   return (request, session) => {
     const { header } = request;
     if (header.type === 'info') return { header: { type: 'info', info: info() } };
+    if (header.type === 'readFile') {
+      const own = files();
+      if (own === undefined) throw notReady(info());
+      checkJob(own.job, header);
+      return serveFile(own, header);
+    }
     const current = serving();
     if (current === undefined) throw notReady(info());
-    checkJob(current, header);
+    checkJob(current.job, header);
     checkHeld(current);
     const ready = (): Promise<void> | undefined => (isOfMove(header) ? undefined : current.moves?.wait('read'));
     const answered = answerWhenReady(current, ready, () => {
@@ -122,7 +138,7 @@ async function fromSource(serving: Serving, request: Received<MoveRequest>): Pro
   return { header: { type: request.header.type, answers: encodeAnswers(answers) } };
 }
 
-function checkJob({ job }: Serving, header: Header<JobType>): void {
+function checkJob(job: Pick<ServedJob, 'id' | 'batchPlanId'>, header: Header<JobType | 'readFile'>): void {
   if (header.job !== job.id) {
     throw new PaddletError('WrongJob', 'this pserver serves another job');
   }

@@ -1,9 +1,19 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Log } from '../../base/seams.ts';
 import { PHASES } from '../../protocol/messages/all-messages.ts';
 import type { Activity } from './activity.ts';
+import { REQUEST_KINDS, type RequestKind, type RequestTimes } from './request-times.ts';
+
+/** A request that takes longer is logged for debugging. */
+const SLOW_MS = 200;
+
+/** Seconds: from what a pserver on the same machine needs to what a restart of one costs. */
+const REQUEST_BUCKETS = [0.0005, 0.001, 0.01, 0.1, 1, 10].flatMap((decade) =>
+  decade < 0.001 ? [decade] : [1, 1.5, 2, 3, 5, 7].map((step) => Number((step * decade).toPrecision(2))),
+);
 
 /** The trainer's series on /metrics. */
-export function registerTrainerMetrics(registry: Registry, activity: Activity): void {
+export function registerTrainerMetrics(registry: Registry, activity: Activity, log: Pick<Log, 'debug'>): RequestTimes {
   new Counter({
     name: 'paddlet_trainer_records_total',
     help: 'Records trained on by this process, including repeated ones',
@@ -33,4 +43,35 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity): 
       for (const phase of PHASES) this.inc({ phase }, spentMs[phase] / 1000);
     },
   });
+  return requestTimes(registry, log);
+}
+
+function requestTimes(registry: Registry, log: Pick<Log, 'debug'>): RequestTimes {
+  const seconds = new Histogram({
+    name: 'paddlet_trainer_request_seconds',
+    help: 'From a request of training to the pservers until the answer that counts, repeats included',
+    labelNames: ['kind'],
+    buckets: REQUEST_BUCKETS,
+    registers: [registry],
+  });
+  const longestMs = new Map<RequestKind, number>();
+  new Gauge({
+    name: 'paddlet_trainer_longest_request_seconds',
+    help: 'The longest of those so far',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const kind of REQUEST_KINDS) {
+        const ms = longestMs.get(kind);
+        if (ms !== undefined) this.set({ kind }, ms / 1000);
+      }
+    },
+  });
+  return {
+    answered(kind, tookMs) {
+      seconds.observe({ kind }, tookMs / 1000);
+      if (tookMs > (longestMs.get(kind) ?? 0)) longestMs.set(kind, tookMs);
+      if (tookMs > SLOW_MS) log.debug(`a ${kind} took ${Math.round(tookMs)} ms`, { kind, tookMs: Math.round(tookMs) });
+    },
+  };
 }

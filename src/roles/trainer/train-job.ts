@@ -18,6 +18,7 @@ import { createModelSaver, type ModelSaver } from './model/model-saver.ts';
 import { saveModel } from './model/save-model.ts';
 import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
+import { type RequestTimes, timedClient } from './request-times.ts';
 import { runSyncMode } from './rounds/sync-mode.ts';
 import { runTasks, type TaskLoopOptions } from './tasks/loop.ts';
 
@@ -29,6 +30,7 @@ export interface TrainJobOptions {
   /** Where the trainer listens: the value of its key in the store. */
   readonly address: string;
   readonly activity: Activity;
+  readonly times: RequestTimes;
   /** Data folder; undefined: the job's. */
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
@@ -109,15 +111,16 @@ function taskLoopOptions(
   session: Session,
   callbacks: Pick<TaskLoopOptions, 'report' | 'onSaveWanted'>,
 ): TaskLoopOptions {
-  const { record, model, group, watch } = session;
+  const { record, model, group, watch, times } = session;
   const { shards } = record.job.cluster;
   const router = createIdRouter({ shards });
   const gated = record.job.training.staleness?.policy === 'wait';
+  const client = createParameterClient({ spec: model.parameters, shards, group, router, gated });
   return {
     ...session,
     ...callbacks,
     context,
-    client: createParameterClient({ spec: model.parameters, shards, group, router, gated }),
+    client: timedClient(client, context.host.clock, times),
     router,
     place: { host: context.host, folder: session.dataDir ?? record.dataDir, cacheFolder: session.cacheDir },
     isEnded: () => watch.end() !== undefined,

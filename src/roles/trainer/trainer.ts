@@ -25,7 +25,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   const { log, clock, random } = context.host;
   const id = random.uuid();
   const activity = createActivity(clock);
-  registerTrainerMetrics(context.registry, activity);
+  const times = registerTrainerMetrics(context.registry, activity, log);
   let waitingFor: string | undefined = 'the job';
   const info = (): TrainerInfo => {
     const self = { role: 'trainer' as const, id, ...processInfo(context) };
@@ -45,7 +45,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
       const onReady = (): void => {
         waitingFor = undefined;
       };
-      await trainJob(context, { ...options, record, watch, id, address, activity, onReady });
+      await trainJob(context, { ...options, record, watch, id, address, activity, times, onReady });
       return ended(watch);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;

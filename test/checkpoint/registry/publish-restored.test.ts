@@ -37,7 +37,7 @@ async function setUp(pservers = 2) {
     await put(keys.checkpoint(index), JSON.stringify(generation(index)));
     await put(keys.pserver(index), '{}');
   }
-  await put(keys.parting(9n), '{}');
+  await put(keys.parting(9n), JSON.stringify({ ...generation(50), index: 7 }));
   const access = { store, keys, clock };
   const publish = async (count: number, quiet?: Awaited<ReturnType<typeof readQuietJob>>, through: Store = store) =>
     publishRestored({
@@ -45,6 +45,7 @@ async function setUp(pservers = 2) {
       store: through,
       quiet: quiet ?? (await readQuietJob(access, 0)),
       generations: Array.from({ length: count }, (_, index) => generation(100 + index)),
+      led: [1, 6],
       timestamp: 12.5,
     });
   const state = async () => {
@@ -97,6 +98,8 @@ describe('publishing restored files', () => {
   it.each([
     ['a pserver started', keys.ps(0), 'host:1', /alive: .*\/ps\/0 \(host:1\)/],
     ['a pserver of the new number started', keys.ps(2), 'host:2', /alive/],
+    ['a pserver started that is not wanted, but led units', keys.ps(6), 'host:6', /alive: .*\/ps\/6 \(host:6\)/],
+    ['a pserver started that is not wanted, but had parted', keys.ps(7), 'host:7', /alive: .*\/ps\/7 \(host:7\)/],
     ['a checkpoint was published', keys.checkpoint(1), '{}', /have changed since they were read/],
     ['a first checkpoint was published', keys.checkpoint(2), '{}', /have changed since they were read/],
     ['the number wanted changed', keys.psDesired, '5', /have changed since they were read/],

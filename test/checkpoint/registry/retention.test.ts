@@ -46,6 +46,11 @@ class Cluster {
     held.seq = this.saved.get(shard)?.seq ?? 0;
   }
 
+  /** Sync mode: all pservers, to a cut before. An owner leads its shards on in the same epochs. */
+  goBack(rounds: number): void {
+    for (const held of this.held) held.seq = Math.max(0, held.seq - rounds);
+  }
+
   push(shard: number): void {
     this.held[shard]!.seq += 1;
   }
@@ -93,6 +98,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('push' as const), shard }),
   fc.record({ do: fc.constant('move' as const), shard, pserver }),
   fc.record({ do: fc.constant('die' as const), shard, pserver }),
+  fc.record({ do: fc.constant('goBack' as const), rounds: fc.integer({ min: 1, max: 5 }) }),
   fc.record({ do: fc.constant('read' as const), pserver }),
   fc.record({ do: fc.constant('save' as const), pserver, isReadNow: fc.boolean() }),
 );
@@ -105,6 +111,7 @@ it('is there and is the first that is found', () => {
         if (one.do === 'push') cluster.push(one.shard);
         else if (one.do === 'move') cluster.move(one.shard, one.pserver);
         else if (one.do === 'die') cluster.die(one.shard, one.pserver);
+        else if (one.do === 'goBack') cluster.goBack(one.rounds);
         else if (one.do === 'read') cluster.readOthers(one.pserver);
         else cluster.save(one.pserver, one.isReadNow);
         const files = cluster.files();

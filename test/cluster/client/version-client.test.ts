@@ -134,7 +134,7 @@ it('a lane goes again where it failed, and where it is lost, with the same gradi
   expect(named(again)).toEqual(['pushLane pserver 0', 'pullVersion pserver 0', 'pullVersion pserver 1']);
   expect(again[0]!.sent).toBe(a!.sent);
   again[0]!.answer(taken(5));
-  for (const { answer } of again.slice(1)) answer({ type: 'pullVersion' });
+  for (const { answer } of again.slice(1)) answer({ type: 'pullVersion', waitedMs: 0 });
   await exchanging;
 });
 
@@ -149,7 +149,7 @@ it('a version is confirmed when each unit is, wherever it is by then', async () 
   });
   await turn();
   const [first, second] = take();
-  first!.answer({ type: 'pullVersion' });
+  first!.answer({ type: 'pullVersion', waitedMs: 0 });
   await turn();
   // Unit 7 is still at round 4, and moves to the pserver that has confirmed the version.
   placement = placementOf(
@@ -161,12 +161,29 @@ it('a version is confirmed when each unit is, wherever it is by then', async () 
   await turn();
   const again = take();
   expect(named(again)).toEqual(['pushLane pserver 0', 'pullVersion pserver 0', 'pullVersion pserver 1']);
-  again[2]!.answer({ type: 'pullVersion' });
+  again[2]!.answer({ type: 'pullVersion', waitedMs: 0 });
   await turn();
   expect([isConfirmed, client.isPast({ timeline: 0, version: 4 })]).toEqual([false, false]);
   again[0]!.answer(taken(5));
   await turn();
   expect(client.isPast({ timeline: 0, version: 4 })).toBe(true);
-  again[1]!.answer({ type: 'pullVersion' });
+  again[1]!.answer({ type: 'pullVersion', waitedMs: 0 });
   await exchanging;
+});
+
+it('an answer says how long its pserver waited for lanes, and what it waited before it said so', async () => {
+  const waited: number[] = [];
+  const onReached = (waitedMs: number): void => void waited.push(waitedMs);
+  const exchange = { at: { timeline: 0, version: 5 }, ids: undefined, deliveries: [], onReached };
+  const exchanging = client.exchange(exchange, never);
+  await turn();
+  const [first, second] = take();
+  first!.refuse('VersionPending', { missing: [3] });
+  second!.answer({ type: 'pullVersion', waitedMs: 17 });
+  await turn();
+  const [again] = take();
+  expect(waited).toEqual([17]);
+  again!.answer({ type: 'pullVersion', waitedMs: 3 });
+  await exchanging;
+  expect(waited).toEqual([17, 5_003]);
 });

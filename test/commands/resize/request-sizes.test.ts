@@ -1,6 +1,7 @@
 /** `paddlet resize` writes numbers that the job may have, once, and never over those of a later resize. */
 import { beforeEach, describe, expect, it, test } from 'vitest';
-import { requestSizes, type SizesAsked } from '../../../src/commands/resize/request-sizes.ts';
+import type { SizesAsked } from '../../../src/commands/base/size-bounds.ts';
+import { requestSizes } from '../../../src/commands/resize/request-sizes.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
@@ -33,11 +34,11 @@ beforeEach(() => {
 });
 
 const put = (key: string, value: string): void => void data.txn({ if: [], then: [{ put: key, value }] });
-const request = (asked: Partial<SizesAsked>) => {
+const request = (asked: Partial<SizesAsked>, record = recordOf(job)) => {
   const requesting = requestSizes(
     {
       host: { clock },
-      ...{ store: troubled.store, keys, record: recordOf(job), limitMs: 60_000 },
+      ...{ store: troubled.store, keys, record, limitMs: 60_000 },
       signal: new AbortController().signal,
       retryStore: (call) => call(),
     },
@@ -81,12 +82,20 @@ describe('numbers outside the bounds of the job are refused', () => {
     expect(writes()).toBe(0);
   });
 
-  test('the most pservers are those of the start, if the job names no other number', async () => {
-    data.txn({ if: [], then: [{ put: keys.job, value: JSON.stringify(recordOf(jobWith({}))) }] });
-    await request({ pservers: 1 });
-    expect(pservers()).toBe('1');
-    await request({ pservers: 2 });
-    await expect(request({ pservers: 3 })).rejects.toMatchObject({ code: 'Usage' });
+  test.each([
+    ['a quarter of the units', { shards: 40 }, 10],
+    ['a quarter of the units, rounded down', { shards: 64, units: 23 }, 5],
+    ['those of the start, if there are no units for more', { pservers: 6 }, 6],
+  ])('if the job names no other number, the most pservers are %s', async (_, cluster, most) => {
+    const record = recordOf(jobWith(cluster));
+    data.txn({ if: [], then: [{ put: keys.job, value: JSON.stringify(record) }] });
+    await request({ pservers: 1 }, record);
+    await request({ pservers: most }, record);
+    expect(pservers()).toBe(String(most));
+    await expect(request({ pservers: most + 1 }, record)).rejects.toMatchObject({
+      message: `--pservers ${most + 1}: cluster.maxPservers of the job is ${most}`,
+      hint: expect.stringMatching(/another cluster.maxPservers counts only for a new job: .*--fresh/),
+    });
   });
 });
 

@@ -64,7 +64,7 @@ export const requests = likeDecoded(
 export const replies = likeDecoded(
   message('pull', { version }),
   message('push', { outcome: outcome('applied', 'duplicate'), recovery: fc.maxSafeNat() }),
-  message('pullVersion', {}),
+  message('pullVersion', { waitedMs: small }),
   message('pushLane', { outcome: outcome('taken', 'duplicate'), version }),
 );
 /** In the order of fields in which they are sent. */

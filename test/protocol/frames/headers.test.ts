@@ -80,7 +80,7 @@ describe('headers of hot messages', () => {
     { type: 'push', outcome: 'duplicate', recovery: 255 },
     { type: 'pull', job, batchPlanId, placement, hold: { trainer: 't', pushes: 2, since: 7 }, dense, sparse },
     { type: 'pullVersion', job, batchPlanId, timeline: 1, version: 2, maxWaitMs: 60_000, placement, dense, sparse },
-    { type: 'pullVersion' },
+    { type: 'pullVersion', waitedMs: 17 },
     { ...LANE, batch: { pass: 0, task: 5, push: 2, last: true, good: 384 }, ...SUMS, placement, dense, sparse },
     { ...LANE, ...SUMS, placement, dense: [], sparse: [] },
     { type: 'pushLane', outcome: 'taken', version: 9 },

@@ -1,6 +1,7 @@
 /** What a pserver leaves that the job does not want any more. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RoleContext } from '../../../src/cluster/context.ts';
+import { neededOf } from '../../../src/cluster/placement/leave-nothing.ts';
 import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
 import { removeLeftovers } from '../../../src/roles/master/leftovers.ts';
 import { leaveNothingBehind } from '../../../src/roles/pserver/files/leave-nothing.ts';
@@ -69,14 +70,16 @@ const saveAll = async (): Promise<void> => {
 };
 const pass = () => cluster.clock.advance(10_000);
 
-async function left(): Promise<{ keys: string[]; files: number }> {
+async function left(): Promise<{ keys: string[]; files: number | undefined }> {
   const found = await Promise.all([keys.checkpoint(3), keys.pserver(3)].map((key) => cluster.store.get(key)));
   const names = found.flatMap((entry) => (entry === undefined ? [] : [entry.key]));
-  return { keys: names, files: (await disk.list(`${FOLDER}/3`)).length };
+  const hasFolder = await disk.exists(`${FOLDER}/3`);
+  return { keys: names, files: hasFolder ? disk.names(`${FOLDER}/3`).length : undefined };
 }
 
 const ALL = { keys: [keys.checkpoint(3), keys.pserver(3)], files: 1 };
-const NOTHING = { keys: [], files: 0 };
+/** No folder either. */
+const NOTHING = { keys: [], files: undefined };
 
 describe('the master', () => {
   it('has the others save what only the files of a dead pserver have, and then removes all of it', async () => {
@@ -138,6 +141,24 @@ describe('the master', () => {
     expect(await left()).toEqual(NOTHING);
   });
 
+  it('leaves a folder with files of others', async () => {
+    await saveAll();
+    await die(3);
+    disk.place(`${FOLDER}/3/of-another-job`, new Uint8Array(1));
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 1 });
+  });
+
+  it('leaves a folder that cannot be removed', async () => {
+    await saveAll();
+    await die(3);
+    disk.failNext('removeFolder', 'EBUSY');
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual({ keys: [], files: 0 });
+  });
+
   it('tries again when the disk does not delete a file, and keeps the keys until then', async () => {
     await saveAll();
     await die(3);
@@ -184,4 +205,15 @@ describe('a pserver that left', () => {
     await expect(leaving).rejects.toMatchObject({ code: 'LeaseGone' });
     expect(await left()).toEqual(ALL);
   });
+});
+
+it('may come back as long as it leads a unit or one of its files is needed', async () => {
+  const needed = async () => (await neededOf({ context, index: 3 }))?.type;
+  await die(3);
+  expect(await needed()).toBe('shards');
+  await saveAll();
+  expect(await needed()).toBeUndefined();
+  await put(cluster.store, keys.ps(3), 'host:3');
+  await lead(0, 3);
+  expect(await needed()).toBe('leads');
 });

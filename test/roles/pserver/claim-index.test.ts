@@ -56,7 +56,7 @@ const claim = (wanted: number | undefined): ReturnType<typeof claimIndex> =>
     wanted,
     desired: () => desired,
     desiredChanged,
-    isNeeded: (index) => index === needed,
+    isNeeded: async (index) => index === needed,
     leaseTtlMs: LEASE_TTL_MS,
     stopSignal: new AbortController().signal,
   });
@@ -68,7 +68,7 @@ const longer = (): Promise<void> => process.clock.advance(2 * LEASE_TTL_MS + 1_0
 const OF_ANOTHER_VERSION = { role: 'pserver', index: 0, of: 'another version' };
 
 describe('a wanted index', () => {
-  it('that the job does not want is refused, unless units were last led by it', async () => {
+  it('that the job does not want is refused, unless something of it is needed', async () => {
     await expect(claim(2)).rejects.toMatchObject({ code: 'Usage' });
     needed = 2;
     expect(await claim(2)).toMatchObject({ index: 2 });

@@ -14,6 +14,7 @@ import { createServing, type Serving, type ServingOptions } from '../../../src/r
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
 import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
 import type { ForwardedUpdate } from '../../../src/roles/pserver/units/incoming-unit.ts';
+import { uuidOf } from '../../checkpoint/fixture.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
 import { stateOf } from '../master/tasks/service-rig.ts';
@@ -64,10 +65,11 @@ const serving = (other: Partial<ServingOptions> = {}): Serving =>
   });
 
 async function ask(header: RequestHeader, current: Serving | undefined = serving()): Promise<ReplyHeader> {
-  const handler = createHandler(
-    () => current,
-    () => ({ role: 'pserver' }),
-  );
+  const handler = createHandler({
+    serving: () => current,
+    info: () => ({ role: 'pserver' }),
+    files: () => undefined,
+  });
   const request = { header, segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
   return (await handler(request, SESSION)).header;
 }
@@ -80,13 +82,17 @@ const push = (header: { push?: number; task?: number; last?: boolean; good?: num
 const pull = (placement = PLACEMENT): RequestHeader => ({ type: 'pull', ...JOB, placement, dense: [], sparse: [] });
 
 it('answers for itself before it has any shards, and nothing else', async () => {
-  const handler = createHandler(
-    () => undefined,
-    () => ({ role: 'pserver' }),
-  );
+  const handler = createHandler({
+    serving: () => undefined,
+    info: () => ({ role: 'pserver' }),
+    files: () => undefined,
+  });
   const of = (header: RequestHeader) => ({ header, segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} });
   expect(handler(of({ type: 'info' }), SESSION)).toEqual({ header: { type: 'info', info: { role: 'pserver' } } });
-  expect(() => handler(of(pull()), SESSION)).toThrow(expect.objectContaining({ code: 'NotReady' }));
+  const file = { type: 'readFile' as const, ...JOB, index: 0, uuid: uuidOf(1), offset: 0, maxBytes: 1 };
+  for (const header of [pull(), file]) {
+    expect(() => handler(of(header), SESSION)).toThrow(expect.objectContaining({ code: 'NotReady' }));
+  }
 });
 
 it.each<[string, RequestHeader]>([

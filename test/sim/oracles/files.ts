@@ -1,4 +1,5 @@
 /** Published files stay as long as something names them, a cut is complete, and nothing grows without a limit. */
+import { PaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
@@ -101,6 +102,9 @@ export function files(world: World): Oracle {
       const key = namedBy(index, uuid);
       if (key !== undefined) world.violated(`pserver ${index} removed ${uuid}, which ${key} names`);
       checkNewest(index, uuid);
+    },
+    answered({ request, outcome }) {
+      if (request.type === 'readFile' && !(outcome instanceof PaddletError)) world.count('part of a file given');
     },
     wrote({ process, key, value, before }) {
       if (key.startsWith(keys.partingPrefix) || (key.startsWith(keys.checkpointsPrefix) && key !== keys.cut)) {

@@ -48,6 +48,7 @@ const KEY = {
   squaredError: shortText('squaredError'),
   outcome: shortText('outcome'),
   recovery: shortText('recovery'),
+  waitedMs: shortText('waitedMs'),
 } as const;
 
 const OUTCOME_APPLIED_DUPLICATE = choices('applied', 'duplicate');
@@ -529,13 +530,18 @@ function readPushReply(cursor: Cursor, pairs: number): unknown {
 }
 
 function writePullVersionReply(pen: Pen, header: PlainMap): void {
-  pen.openMap(header, 1);
+  const { waitedMs } = header;
+  pen.openMap(header, 2);
   pen.bytes(OPENING.pullVersion);
+  pen.bytes(KEY.waitedMs);
+  pen.number(waitedMs);
 }
 
 function readPullVersionReply(cursor: Cursor, pairs: number): unknown {
-  cursor.expect(pairs === 1);
-  return { type: 'pullVersion' };
+  cursor.key(KEY.waitedMs);
+  const waitedMs = cursor.count(MAX_COUNT);
+  cursor.expect(pairs === 2);
+  return { type: 'pullVersion', waitedMs };
 }
 
 function writePushLaneReply(pen: Pen, header: PlainMap): void {

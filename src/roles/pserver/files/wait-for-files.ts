@@ -1,7 +1,8 @@
 /**
  * A published file that cannot be found is not a damaged one: the folder may not be mounted yet, or this may be another
- * host than the one that has it. To continue without it costs every pserver work, or this one its state. So a pserver
- * waits for it and says so, until it is found or an operator gives it up (`paddlet checkpoint forget`).
+ * host than the one that has it, and no pserver there gives it (peer-disk.ts). To continue without it costs every
+ * pserver work, or this one its state. So a pserver waits for it and says so, until it is found or an operator gives it
+ * up (`paddlet checkpoint forget`).
  */
 import { backoffMs } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
@@ -78,6 +79,8 @@ export async function whyUnseen(disk: Disk, place: FilePlace, uuids: readonly st
   for (const uuid of uuids) {
     const size = await sizeOf(disk, checkpointPath(place, uuid));
     if (typeof size === 'number' || size.is === 'damaged') return undefined;
+    // The same would be said of all the others, each after a wait.
+    if (size.is === 'outOfReach') return size.message;
     if (size.is === 'unreadable') why = size.message;
   }
   return (await isFolder(disk, folder)) ? why : `${folder} does not exist`;
@@ -109,7 +112,8 @@ export async function whyIncomplete(
 }
 
 interface Unopened {
-  readonly is: 'absent' | 'damaged' | 'unreadable';
+  /** `outOfReach`: at another pserver, which does not answer. */
+  readonly is: 'absent' | 'damaged' | 'unreadable' | 'outOfReach';
   readonly message: string;
 }
 
@@ -119,7 +123,9 @@ async function sizeOf(disk: Disk, path: string): Promise<number | Unopened> {
     return await withFile(await openFile(disk, path), (file) => file.size());
   } catch (error) {
     if (isPaddletError(error, 'CheckpointCorrupt')) return { is: 'damaged', message: error.message };
-    if (isPaddletError(error, 'CheckpointMissing')) return { is: 'absent', message: error.message };
+    if (isPaddletError(error, 'CheckpointMissing')) {
+      return { is: error.details.isOutOfReach === true ? 'outOfReach' : 'absent', message: error.message };
+    }
     if (!(error instanceof Error) || !('code' in error)) throw error;
     return { is: 'unreadable', message: `${path} cannot be opened: ${error.message}` };
   }
@@ -135,6 +141,29 @@ async function isFolder(disk: Disk, path: string): Promise<boolean> {
   }
 }
 
+/**
+ * The newest file was seen and then not found: it vanished with all others, as when the folder is not mounted any more,
+ * or it is back. Otherwise it alone is gone, for good.
+ */
+export async function isAwayForNow(disk: Disk, place: FilePlace, [newest, ...others]: readonly string[]) {
+  const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
+    (await whyUnseen(disk, place, uuids)) === undefined;
+  return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
+}
+
+/** A file of that pserver is seen, or all of these are given up; otherwise what is missing. */
+export async function lookForFiles(
+  options: FileWait,
+  index: number,
+  uuids: readonly string[],
+): Promise<'seen' | 'forgotten' | { readonly missing: string; readonly of: WaitedFor }> {
+  const { context, folder } = options;
+  const missing = await whyUnseen(context.host.disk, { folder, index }, uuids);
+  if (missing === undefined) return 'seen';
+  const forgotten = await forgottenFiles(options);
+  return uuids.every((uuid) => forgotten.has(uuid)) ? 'forgotten' : { missing, of: filesOfPserver(index) };
+}
+
 /** Files that the operator has given up, in a word to this process. */
-export const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
+const forgottenFiles = ({ context, index }: FileWait): Promise<ReadonlySet<string>> =>
   retryStore(context, () => readForgotten(context.store, context.keys.forgotten(index)));

@@ -15,7 +15,7 @@ import { generationsOf, readEntry } from '../../../checkpoint/registry/entry.ts'
 import { retryStore } from '../../../cluster/ownership.ts';
 import { raiseTimeline } from '../../../cluster/placement/cut-view.ts';
 import type { Fence } from '../../../store/fence.ts';
-import { filesOfPserver, forgottenFiles, type Look, untilFound, whyUnseen } from '../files/wait-for-files.ts';
+import { filesOfPserver, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile, loadInitial } from './load.ts';
 import { unusable } from './load-last.ts';
 
@@ -118,11 +118,9 @@ async function lookInFile(
   const published = await publishedShards(options, index, uuid);
   const expected = published === undefined ? wanted : wanted.filter((shard) => published.has(shard));
   if (expected.length === 0) return { shards: [] };
-  const missing = await whyUnseen(disk, place, [uuid]);
-  if (missing !== undefined) {
-    const forgotten = await forgottenFiles(options);
-    return forgotten.has(uuid) ? { lost: `file ${uuid} of pserver ${index} is given up as lost` } : { missing };
-  }
+  const sight = await lookForFiles(options, index, [uuid]);
+  if (sight === 'forgotten') return { lost: `file ${uuid} of pserver ${index} is given up as lost` };
+  if (sight !== 'seen') return sight;
   if (published !== undefined) return { shards: expected };
   try {
     const here = await shardsInFile(disk, checkpointPath(place, uuid));

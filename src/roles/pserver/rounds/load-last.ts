@@ -4,19 +4,11 @@
  * are: no pserver has to go back for it.
  */
 import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
-import type { FilePlace } from '../../../checkpoint/file/paths.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { Rest } from '../../../cluster/placement/heads.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
-import {
-  type FileWait,
-  filesOfPserver,
-  forgottenFiles,
-  type Look,
-  untilFound,
-  whyUnseen,
-} from '../files/wait-for-files.ts';
+import { isAwayForNow, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile } from './load.ts';
 
@@ -62,22 +54,16 @@ async function loadExact(
       partedAt: new Map([[primary.token, partedAt]]),
     };
   } catch (error) {
-    if (isPaddletError(error, 'CheckpointMissing') && (await isAwayForNow(options, found))) return 'vanished';
+    if (isPaddletError(error, 'CheckpointMissing') && (await isAway(options, found))) return 'vanished';
     log.error(unusable(error).message);
     return undefined;
   }
 }
 
-/** The newest file vanished since it was seen: with all others, as when the folder is not mounted, or it is back. */
-async function isAwayForNow(
-  { context, folder }: LoadRoundsOptions,
-  { index, generations }: LastState,
-): Promise<boolean> {
-  const [newest, ...others] = generations.map(({ uuid }) => uuid);
-  const isSeen = async (uuids: readonly string[]): Promise<boolean> =>
-    (await whyUnseen(context.host.disk, { folder, index }, uuids)) === undefined;
-  return (await isSeen([newest!])) || others.length === 0 || !(await isSeen(others));
-}
+const isAway = ({ context, folder }: LoadRoundsOptions, { index, generations }: LastState): Promise<boolean> => {
+  const uuids = generations.map(({ uuid }) => uuid);
+  return isAwayForNow(context.host.disk, { folder, index }, uuids);
+};
 
 /** The last state, once any file is seen that the owner published, or all of them are given up. */
 async function lookForAny(
@@ -86,24 +72,15 @@ async function lookForAny(
   shards: readonly number[],
   cut: Cut,
 ): Promise<Look<LastState>> {
-  const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(context, former, shards);
+  const state = await lastState(options.context, former, shards);
   const { index, generations } = state;
   const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
   const published = [...generations, ...ofCuts];
   if (published.length === 0) return { answer: state };
   const uuids = [...new Set(published.map(({ uuid }) => uuid))];
-  const missing = await whyAway(options, { folder, index }, uuids);
-  return missing === undefined ? { answer: state } : { missing, of: filesOfPserver(index) };
-}
-
-/** Undefined when one of the files of an index is seen, or all of them are given up; otherwise why none is seen. */
-async function whyAway(options: FileWait, place: FilePlace, uuids: readonly string[]): Promise<string | undefined> {
-  const missing = await whyUnseen(options.context.host.disk, place, uuids);
-  if (missing === undefined) return undefined;
-  const forgotten = await forgottenFiles(options);
-  return uuids.every((uuid) => forgotten.has(uuid)) ? undefined : missing;
+  const sight = await lookForFiles(options, index, uuids);
+  return typeof sight === 'string' ? { answer: state } : sight;
 }
 
 export function unusable(error: unknown): PaddletError {

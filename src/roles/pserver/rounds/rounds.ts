@@ -7,7 +7,7 @@
  * A lane is checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow;
  * both would fail again on every try, and fail the job.
  */
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Clock } from '../../../base/seams.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
@@ -44,6 +44,7 @@ import {
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
 import { longPoll } from './long-poll.ts';
+import { draining, pending, roundAhead, staleTimeline, versionGone } from './refusals.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -84,6 +85,8 @@ export class Rounds {
   readonly #cuts: CutSaves;
   readonly #changed = createSignal();
   readonly #closed = new AbortController();
+  /** When the last lane of a round arrived, before the round was applied. */
+  #completeMs = Number.NEGATIVE_INFINITY;
   #received = 0;
   #duplicate = 0;
   /** By lane: the newest round of which a duplicate was counted. */
@@ -109,13 +112,15 @@ export class Rounds {
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
   async pull(request: Request<'pullVersion'>, session: Session): Promise<Reply> {
     const { header } = request;
+    const arrivedMs = this.#options.clock.monotonicMs();
     const source = await this.#until(() => this.#sourceOf(header), header.maxWaitMs, session);
+    const waitedMs = Math.max(0, Math.floor(this.#completeMs - arrivedMs));
     await this.#untilAnswerable();
     checkHeld(this.#options);
     // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
     if (current === undefined) throw pending(this.gates, header.version);
-    return { header: { type: 'pullVersion' }, segments: readValues(this.#options.spec, current, request) };
+    return { header: { type: 'pullVersion', waitedMs }, segments: readValues(this.#options.spec, current, request) };
   }
 
   /**
@@ -127,13 +132,7 @@ export class Rounds {
     checkLaneNumber(header.lane, this.#options);
     const judged = gates.judgeLane(header);
     if (judged.verdict === 'otherTimeline') throw staleTimeline(gates, header.timeline);
-    if (judged.verdict === 'ahead') {
-      throw new PaddletError(
-        'RoundAhead',
-        `round ${header.round} has not begun here: round ${gates.version()} is current`,
-        { details: { version: gates.version() } },
-      );
-    }
+    if (judged.verdict === 'ahead') throw roundAhead(gates, header.round);
     const { counts, shards } = this.#options;
     checkLane({ ...counts, ledgers: shards.ledgers }, header);
     const kept = this.#keptLane(header);
@@ -265,6 +264,7 @@ export class Rounds {
 
   #take(request: Request<'pushLane'>, groups: readonly UnitGroup[]): Promise<void> | undefined {
     const { lane } = request.header;
+    const nowMs = this.#options.clock.monotonicMs();
     const shardsOf = groups.map((group) => this.#onlyOf(group));
     const taking = shardsOf.includes(undefined) ? undefined : shardsOf.flatMap((shards) => shards!);
     const whole = readLane(this.#options, request, taking);
@@ -277,6 +277,7 @@ export class Rounds {
     });
     failPoint('lane.taken');
     const complete = groups.filter(({ gate }) => gate.accepted(lane));
+    if (complete.length > 0) this.#completeMs = nowMs;
     const waits = complete.flatMap((group) => this.#applyRound(group) ?? []);
     if (complete.length > 0) this.#moved();
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
@@ -355,9 +356,7 @@ export class Rounds {
       case 'wait':
         return undefined;
       case 'gone':
-        throw new PaddletError('VersionGone', `version ${wanted.version} is past: ${gates.version()} here`, {
-          details: { version: gates.version() },
-        });
+        throw versionGone(gates, wanted.version);
       case 'otherTimeline':
         throw staleTimeline(gates, wanted.timeline);
     }
@@ -375,24 +374,8 @@ export class Rounds {
 
 const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
 
-const draining = (): PaddletError => new PaddletError('Draining', 'this pserver is draining and accepts no more lanes');
-
 const NO_VALUES: OldValues = { dense: [], sparse: [] };
 
-type Gates = RoundGates<KeptRounds>;
-
-const staleTimeline = ({ timeline }: Gates, claimed: number): PaddletError =>
-  new PaddletError('StaleTimeline', `the timeline is ${timeline} here, not ${claimed}`, { details: { timeline } });
-
-function pending(gates: Gates, version: number): PaddletError {
-  const missing = gates.missing();
-  return new PaddletError(
-    'VersionPending',
-    `version ${version} does not exist yet: round ${gates.version()} waits for lanes ${missing.join(', ')}`,
-    { details: { version: gates.version(), missing } },
-  );
-}
-
-const declined = (gates: Gates): Reply => ({
+const declined = (gates: RoundGates<KeptRounds>): Reply => ({
   header: { type: 'cut', outcome: 'declined', version: gates.highest() },
 });

@@ -1,4 +1,5 @@
 /** Async mode: loads the newest state of units without a live primary, from the files of all pservers. */
+import type { PaddletError } from '../../../base/errors.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../checkpoint/load/load.ts';
 import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import type { PublishedFile } from '../../../checkpoint/registry/newest.ts';
@@ -7,14 +8,7 @@ import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import type { FormerState } from '../files/last-state.ts';
 import { findNewestFiles, type NewestFiles } from '../files/newest-files.ts';
-import {
-  type FileWait,
-  filesOfPserver,
-  forgottenFiles,
-  type Look,
-  untilFound,
-  whyUnseen,
-} from '../files/wait-for-files.ts';
+import { type FileWait, isAwayForNow, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 
 export interface LoadFormerOptions extends FileWait {
@@ -46,7 +40,7 @@ export interface LoadedShards {
 
 /**
  * Each shard from the first usable one of its files. A file that turns out to be damaged makes another one the first,
- * which may be in another folder: so it is looked again.
+ * which may be in another folder: so it is looked again. So it is for a file that vanished since it was seen.
  */
 export async function loadFormer(options: LoadFormerOptions, former: FormerUnits): Promise<LoadedShards[]> {
   const { context, folder, expected, into, units } = options;
@@ -61,9 +55,9 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     partedAt ??= found.partedAt;
     for (const complaint of found.complaints) log.error(complaint);
     const outcome = await loadFirst(found.filesOf, { disk, folder, expected, into });
-    for (const [{ generation }, { code, message }] of outcome.unusable) {
-      log.error(`${code}: ${message}`);
-      unusable.add(generation.uuid);
+    for (const [file, error] of outcome.unusable) {
+      log.error(`${error.code}: ${error.message}`);
+      if (!(await isAway(options, found, file, error))) unusable.add(file.generation.uuid);
     }
     const lost = outcome.left.filter((shard) => found.filesOf.get(shard)?.length === 0);
     tellLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
@@ -77,6 +71,17 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     left = left.filter((shard) => !done.has(shard));
   }
   return loaded;
+}
+
+async function isAway(
+  { context, folder }: LoadFormerOptions,
+  { namesOf }: Found,
+  { index, generation: { uuid } }: PublishedFile,
+  error: PaddletError,
+): Promise<boolean> {
+  if (error.code !== 'CheckpointMissing') return false;
+  const others = (namesOf.get(index) ?? []).filter((name) => name !== uuid);
+  return isAwayForNow(context.host.disk, { folder, index }, [uuid, ...others]);
 }
 
 const shardOf = ({ shard }: { readonly shard: number }): number => shard;
@@ -156,9 +161,8 @@ async function look(
   shards: readonly number[],
   unusable: ReadonlySet<string>,
 ): Promise<Look<Found>> {
-  const { context, folder } = options;
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const found = await findNewestFiles(context, former, shards);
+  const found = await findNewestFiles(options.context, former, shards);
   const seen = new Set<number>();
   const forgotten = new Set<number>();
   const isCandidate = ({ index, generation }: PublishedFile): boolean =>
@@ -169,14 +173,9 @@ async function look(
     const index = firsts.find((one) => !seen.has(one));
     if (index === undefined) return { answer: { ...found, filesOf, forgotten } };
     const names = found.namesOf.get(index) ?? [];
-    const missing = await whyUnseen(context.host.disk, { folder, index }, names);
-    if (missing === undefined) seen.add(index);
-    else if (await areForgotten(options, names)) forgotten.add(index);
-    else return { missing, of: filesOfPserver(index) };
+    const sight = await lookForFiles(options, index, names);
+    if (sight === 'seen') seen.add(index);
+    else if (sight === 'forgotten') forgotten.add(index);
+    else return sight;
   }
-}
-
-async function areForgotten(options: LoadFormerOptions, names: readonly string[]): Promise<boolean> {
-  const forgotten = await forgottenFiles(options);
-  return names.every((name) => forgotten.has(name));
 }

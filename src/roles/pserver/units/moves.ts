@@ -84,8 +84,11 @@ export interface MovesOptions {
 }
 
 const MiB = 2 ** 20;
-/** Of a copy on its way: the memory that it takes here beside the unit itself. */
-const WINDOW_BYTES = 16 * MiB;
+/**
+ * Of a copy on its way: the memory that it takes here beside the unit itself. As many shards are copied at one go when
+ * a move begins, and no request is answered in that time: some 3 ms a MiB.
+ */
+const WINDOW_BYTES = 4 * MiB;
 const PIECE_BYTES = MiB;
 /** The longest that updates wait for a target to have everything. */
 const HAND_OVER_MS = 1_000;

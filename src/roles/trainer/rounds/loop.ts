@@ -19,6 +19,8 @@ import type { RoundPlan } from '../../../core/rounds/plan.ts';
 import type { Model, PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
+import type { RequestTimes } from '../request-times.ts';
+import { ExchangeTimes } from './exchange-times.ts';
 import type { LaneAssignment } from './lane-assignment.ts';
 import { type LaneBatches, prepareLanes } from './lane-batches.ts';
 import { LanePrefetch } from './lane-prefetch.ts';
@@ -43,6 +45,7 @@ export interface RoundLoopOptions {
   readonly client: VersionClient;
   readonly router: IdRouter;
   readonly activity: Activity;
+  readonly times: RequestTimes;
   readonly lanes: LaneAssignment;
   /** Aborts when the trainer is to end. */
   readonly stopSignal: AbortSignal;
@@ -66,6 +69,7 @@ class RoundLoop {
   readonly #work: LaneWork<LaneDelivery>;
   readonly #reports: LaneReports;
   readonly #prefetch: LanePrefetch;
+  readonly #times: ExchangeTimes;
   /** Pulled with the last exchange, for the round that it led to. */
   #pulled: PulledBatches | undefined;
   #interruption: { readonly changed: AbortSignal; readonly signal: AbortSignal } | undefined;
@@ -77,6 +81,7 @@ class RoundLoop {
     this.#options = options;
     this.#work = createLaneWork(plan.firstOf(record.job.training.passes));
     this.#reports = createLaneReports({ ...options, log: context.host.log });
+    this.#times = new ExchangeTimes(context.host.clock, options.times);
     this.#prefetch = new LanePrefetch((round, lanes) => prepareLanes(options, round, lanes));
   }
 
@@ -139,6 +144,7 @@ class RoundLoop {
     switch (step.do) {
       case 'standBy':
         activity.enter('idle');
+        this.#times.clear();
         this.#forget();
         reader.ahead(0, []);
         await lanes.changed.until(() => (lanes.isDone() || lanes.mine().length > 0 ? true : undefined), stopSignal);
@@ -149,6 +155,7 @@ class RoundLoop {
         return;
       case 'finished':
         activity.enter('idle');
+        this.#times.clear();
         this.#forget();
         // Until the master says that all rounds are done, or all pservers are set back to a cut.
         await this.#askPosition({ above: this.#work.at()!.version });
@@ -205,10 +212,13 @@ class RoundLoop {
     for (const [lane, error] of batches.failures) await this.#laneFailed(version, lane, error);
     if (batches.records.size === 0) return;
     activity.enter('pull');
-    const exchange = { at: { timeline, version }, ids: batches.ids, deliveries: [] };
+    const onReached = (waitedMs: number): void => this.#times.reached(waitedMs);
+    const exchange = { at: { timeline, version }, ids: batches.ids, deliveries: [], onReached };
     let values: PulledValues | undefined;
+    this.#times.begin();
     try {
       values = await client.exchange(exchange, this.#interrupted());
+      this.#times.end(0);
     } catch (error) {
       if (!isFatal(error)) throw error;
       for (const lane of batches.records.keys()) await this.#laneFailed(version, lane, error);
@@ -248,20 +258,27 @@ class RoundLoop {
     const barrier = logBarrierWait(context.host, version, lanes);
     const retry = this.#work.hasFailed() ? abortAfter(context.host.clock, LANE_RETRY_MS) : undefined;
     activity.enter('push');
+    const kept = this.#work.kept();
+    this.#times.begin();
     try {
       const values = await client.exchange(
         {
           at: { timeline, version: next },
           ids: batches.ids,
-          deliveries: this.#work.kept(),
+          deliveries: kept,
           onSent: () => {
             if (plan.placeOf(next + 1) !== undefined) this.#prefetch.start(next + 1, mine);
           },
           onPending: barrier.pending,
-          onDelivered: () => activity.enter('wait'),
+          onDelivered: () => {
+            this.#times.delivered();
+            activity.enter('wait');
+          },
+          onReached: (waitedMs) => this.#times.reached(waitedMs),
         },
         retry === undefined ? this.#interrupted() : AbortSignal.any([this.#interrupted(), retry.signal]),
       );
+      this.#times.end(kept.length);
       this.#confirmed();
       this.#pulled = { timeline, batches, values };
     } catch (error) {

@@ -22,6 +22,7 @@ import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
+import type { RequestTimes } from '../request-times.ts';
 import { beginReading, failureTexts, type HeldTask } from './dealt-task.ts';
 import { evaluateTask } from './evaluate-task.ts';
 import { trainTask } from './train-task.ts';
@@ -36,6 +37,7 @@ export interface TaskLoopOptions {
   readonly client: ParameterClient;
   readonly router: IdRouter;
   readonly activity: Activity;
+  readonly times: RequestTimes;
   /**
    * Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was.
    */

@@ -65,6 +65,8 @@ export class RoundsRig {
   /** Saves wait for their turn. */
   holdsSaves = false;
   #held: (() => void)[] = [];
+  /** Of the last pull that was answered. */
+  waitedMs: number | undefined;
   isHeld = true;
   isFrozen = false;
   #planned: LaneBatch | undefined;
@@ -155,6 +157,7 @@ export class RoundsRig {
     };
     const segments = [...blocks.map((one) => bytesOf(Uint32Array.from(one))), ...ids.map(idBytes)];
     const reply = await this.rounds.pull(request(header, segments), this.session);
+    if (reply.header.type === 'pullVersion') this.waitedMs = reply.header.waitedMs;
     return (reply.segments ?? []).map((bytes) => new Float32Array(new Uint8Array(bytes).buffer));
   }
 

@@ -165,6 +165,25 @@ describe('a pull', () => {
     ]);
   });
 
+  it('says how long it waited for lanes, and not what came after the last of them', async () => {
+    rig.push(header(0, 0), gradients(1, 1, 1));
+    await rig.clock.advance(100);
+    const pulling = rig.pull(1);
+    await rig.clock.advance(30);
+    let isOver = false;
+    const handOver = Promise.withResolvers<void>();
+    rig.moves = { ...rig.moves, wait: () => (isOver ? undefined : handOver.promise) };
+    rig.push(header(0, 1), gradients(1, 1, 1));
+    await rig.clock.advance(400);
+    isOver = true;
+    handOver.resolve();
+    await pulling;
+    expect(rig.waitedMs).toBe(30);
+    await rig.clock.advance(100);
+    await rig.pull(1);
+    expect(rig.waitedMs).toBe(0);
+  });
+
   it('that waits too long is told which lanes are missing', async () => {
     rig.push(header(0, 0), gradients(1, 1, 1));
     const pulling = expect(rig.pull(1, {}, { maxWaitMs: 500 })).rejects.toMatchObject(

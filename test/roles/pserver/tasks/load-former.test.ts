@@ -1,5 +1,5 @@
 /** Async mode: units without a live copy are loaded from the newest file of any pserver. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';
@@ -51,10 +51,17 @@ const exactness = (parts: readonly LoadedShards[]): boolean => parts.every(({ ex
 const rests = (parts: readonly LoadedShards[]) => parts.flatMap((part) => [...part.rests]);
 
 /** Announced by an owner that lost its index; the number is that of the file and of its content. */
-async function parting(index: number, number: number, epoch: number, shards: readonly number[], token: bigint) {
+async function parting(
+  index: number,
+  number: number,
+  epoch: number,
+  shards: readonly number[],
+  token: bigint,
+  { seq = 9_000, timeline = 0n } = {},
+) {
   const parameters = wholeParameters(JOB, IDS, number);
-  const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, clean: true });
-  const momentOf = (shard: number) => ({ shard, epoch, seq: 9_000, ledger: ledgerOf(`save ${number}`) });
+  const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, timeline, clean: true });
+  const momentOf = (shard: number) => ({ shard, epoch, seq, ledger: ledgerOf(`save ${number}`) });
   const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
   const { store, clock } = cluster;
   await publishParting({ store, clock, key: keys.parting(token), index, generation: generationOf(file, meta) });
@@ -209,6 +216,38 @@ describe('files of another pserver that cannot be found', () => {
     expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
   });
 
+  it.each([
+    { what: 'one that is back at once', fails: [2] },
+    { what: 'one that is away for a while', fails: [2, 3, 4, 5] },
+  ])('are looked for again when they vanished since they were seen: $what', async ({ fails }) => {
+    const [newest] = (await cluster.files()).filter(({ index }) => index === 2);
+    const path = checkpointPath({ folder: FOLDER, index: 2 }, newest!.generation.uuid);
+    const openFile = disk.open.bind(disk);
+    let opens = 0;
+    vi.spyOn(disk, 'open').mockImplementation((opened) => {
+      if (opened === path && fails.includes(++opens)) {
+        return Promise.reject(Object.assign(new Error(path), { code: 'ENOENT' }));
+      }
+      return openFile(opened);
+    });
+    const loading = load({ primary: DEAD }, [4, 6]);
+    await cluster.clock.advance(60_000);
+    await loading;
+    expect(opens).toBeGreaterThan(Math.max(...fails));
+    expect(into.shards()).toEqual([4, 6]);
+    const wanted = contentOf(cluster.newest(), JOB) as { shard: number }[];
+    expect(contentOf(into, JOB)).toEqual(wanted.filter(({ shard }) => shard === 4 || shard === 6));
+  });
+
+  it('are not looked for again when they alone are gone', async () => {
+    const files = (await cluster.files()).filter(({ index }) => index === 0);
+    expect(files.length).toBeGreaterThan(1);
+    await disk.remove(checkpointPath({ folder: FOLDER, index: 0 }, files[0]!.generation.uuid));
+    await load({ primary: DEAD }, [0, 2]);
+    expect(into.shards()).toEqual([0, 2]);
+    expect(log.messages.filter((message) => message.startsWith('CheckpointMissing'))).toHaveLength(1);
+  });
+
   it('are given up by a word to all live pservers, and then older copies of others are loaded', async () => {
     await hide(2);
     const { leaseId } = await cluster.store.leaseGrant(1_000_000);
@@ -245,6 +284,15 @@ describe('the sweep of a new owner', () => {
     await cluster.save(0);
     expect(await sweep(1)).toEqual([uuidOf(2)]);
     expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
+  });
+
+  it('leaves one from after all went back to a cut: files from before have higher positions, and are older', async () => {
+    await STAGES['2 pservers']!(cluster);
+    await parting(1, 40, 1, [3, 5], 2n, { seq: 7, timeline: 1n });
+    await parting(1, 41, 1, [3, 5], 3n, { seq: 7 });
+    expect(await sweep(1)).toEqual([2, 40].map(uuidOf));
+    const { entries } = await cluster.store.range({ prefix: keys.partingPrefix });
+    expect(entries.map(({ key }) => key)).toEqual([keys.parting(2n)]);
   });
 
   it('leaves what was loaded, and what a head names', async () => {

@@ -164,6 +164,7 @@ export function startTrainer(options: TrainerOptions): RigTrainer {
     client: createVersionClient({ spec: SPEC, shards: SHARDS, group, router }),
     router,
     activity,
+    times: { answered: () => {} },
     lanes,
     stopSignal: stop.signal,
     isDraining: () => isDraining,

@@ -138,7 +138,7 @@ export class RigPserver {
       const ids = idsIn(segments[header.dense.length + i]!);
       return new Uint8Array(Float32Array.from(ids, (id) => rows.get(id) ?? 0).buffer);
     });
-    return { header: { type: 'pullVersion' }, segments: [...blocks, ...tables] };
+    return { header: { type: 'pullVersion', waitedMs: 0 }, segments: [...blocks, ...tables] };
   }
 
   #push(header: HeaderOf<'pushLane'>, segments: readonly Uint8Array[]): Outgoing<ReplyHeader> {

@@ -1,0 +1,51 @@
+/**
+ * After a restore: the files that the new ones have replaced. A pserver removes what nothing names from the folder of
+ * its own index when it starts, but with an index that the job does not have any more none starts.
+ */
+import type { Disk } from '../../base/seams.ts';
+import type { Keys } from '../../store/keys.ts';
+import { removeEmptyFolder } from '../file/files.ts';
+import { checkpointPath, indexFolder } from '../file/paths.ts';
+import { parseCut } from './cut.ts';
+import { parseEntries } from './discover.ts';
+import { publishedFiles } from './newest.ts';
+import type { QuietJob } from './publish-restored.ts';
+
+export interface FormerFiles {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly keys: Keys;
+  /** As it was before the restore. */
+  readonly quiet: QuietJob;
+}
+
+/** To be called once the restored files are published. Returns those that cannot be removed. */
+export async function removeFormer(
+  options: FormerFiles,
+): Promise<{ readonly path: string; readonly error: unknown }[]> {
+  const { disk, folder } = options;
+  const failures: { path: string; error: unknown }[] = [];
+  const former = filesBefore(options);
+  for (const { index, uuid } of former) {
+    const path = checkpointPath({ folder, index }, uuid);
+    try {
+      await disk.remove(path);
+    } catch (error) {
+      failures.push({ path, error });
+    }
+  }
+  for (const index of new Set(former.map((file) => file.index))) {
+    await removeEmptyFolder(disk, indexFolder({ folder, index }));
+  }
+  return failures;
+}
+
+function filesBefore({ keys, quiet }: FormerFiles): { readonly index: number; readonly uuid: string }[] {
+  const published = publishedFiles(parseEntries(keys.checkpointsPrefix, quiet.entries));
+  const { cut } = parseCut(keys.cut, quiet.cut);
+  return [
+    ...published.map(({ index, generation: { uuid } }) => ({ index, uuid })),
+    ...cut.files,
+    ...(cut.before?.files ?? []),
+  ];
+}

@@ -1,0 +1,152 @@
+/**
+ * A copy of a unit that another process leads (DESIGN §7). It stages what its primary has placed and applies it when
+ * that says that it is committed. It decides nothing, except that it takes over when the store shows that its primary
+ * has lost its index. It follows an epoch only when the store shows the head of it: a name in a frame proves nothing.
+ */
+import { unreachable } from '../../base/assert.ts';
+import { isSameOwner } from '../units/move-messages.ts';
+import type { BackupState, HeadProposal, Outcome, ReplicaEffect, ReplicaOptions, UnitHead } from './events.ts';
+import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, without } from './messages.ts';
+import type { UpdateLog } from './update-log.ts';
+
+type State<P> = { -readonly [K in keyof BackupState<P>]: BackupState<P>[K] };
+type Begin = Extract<ReplicaFrame<unknown>, { type: 'begin' }>;
+
+export interface Seen {
+  readonly head: UnitHead;
+  readonly isPrimaryAlive: boolean;
+}
+
+export class Backup<P> {
+  readonly #options: ReplicaOptions;
+  readonly #log: UpdateLog<P>;
+  readonly #out: (effect: ReplicaEffect<P>) => void;
+  readonly #state: State<P>;
+
+  constructor(
+    options: ReplicaOptions,
+    log: UpdateLog<P>,
+    out: (effect: ReplicaEffect<P>) => void,
+    state: BackupState<P>,
+  ) {
+    this.#options = options;
+    this.#log = log;
+    this.#out = out;
+    this.#state = { ...state };
+  }
+
+  state(): BackupState<P> {
+    return { ...this.#state };
+  }
+
+  get epoch(): number {
+    return this.#state.epoch;
+  }
+
+  /** `seen`: the newest head that the store has shown. */
+  framed(link: LinkName, frame: ReplicaFrame<P>, seen: Seen | undefined): void {
+    const known = Math.max(this.#state.epoch, seen?.head.epoch ?? 0);
+    if (link.epoch < known) this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'old' } });
+    else if (seen === undefined || link.epoch > seen.head.epoch) this.#keepEarly(link, frame);
+    else if (isSameOwner(link.primary, seen.head.primary)) this.#take(link, frame);
+  }
+
+  /** The store shows another head, or that its primary is gone. Gives false when this copy is of no use any more. */
+  saw(seen: Seen): boolean {
+    const { head, isPrimaryAlive } = seen;
+    const isMember = isIn(head.inSync, this.#options.me);
+    if (isMember) this.#state.isJoining = false;
+    if (!isMember && !this.#state.isJoining && head.epoch > this.#state.epoch) return false;
+    const { early } = this.#state;
+    if (early !== undefined && early.link.epoch <= head.epoch) {
+      this.#state.early = undefined;
+      this.framed(early.link, early.frame, seen);
+    }
+    if (isMember && !isPrimaryAlive) this.#promote(head);
+    return true;
+  }
+
+  /** Gives the head by which this copy leads. */
+  decided(outcome: Outcome & { readonly from: number }): UnitHead | undefined {
+    const { proposal } = this.#state;
+    if (proposal === undefined || proposal.from !== outcome.from) return undefined;
+    if (outcome.outcome === 'unknown') {
+      this.#out({ type: 'propose', proposal });
+      return undefined;
+    }
+    this.#state.proposal = undefined;
+    if (outcome.outcome === 'succeeded' || isSameHead(outcome.head, proposal.head)) return proposal.head;
+    this.#out({ type: 'look' });
+    return undefined;
+  }
+
+  // ---- frames
+
+  /** The view of the store is behind: the frame waits for it. Only the newest beginning matters. */
+  #keepEarly(link: LinkName, frame: ReplicaFrame<P>): void {
+    if (frame.type === 'begin' && link.epoch >= (this.#state.early?.link.epoch ?? 0))
+      this.#state.early = { link, frame };
+    this.#out({ type: 'look' });
+  }
+
+  #take(link: LinkName, frame: ReplicaFrame<P>): void {
+    const isFollowing = link.epoch === this.#state.epoch;
+    switch (frame.type) {
+      case 'begin':
+        this.#begin(link, frame);
+        break;
+      case 'stage':
+        // The primary begins again on each connection: what came before that is sent once more.
+        if (isFollowing) this.#stage(link, frame.update, frame.committed);
+        break;
+      case 'commit':
+        if (isFollowing) this.#commit(frame.committed);
+        break;
+      default:
+        unreachable(frame);
+    }
+  }
+
+  #begin(link: LinkName, { base, tail, committed }: Begin): void {
+    const agreed = this.#log.agreesThrough(base, tail);
+    if (agreed === undefined || agreed < this.#log.committed) {
+      this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'unfit' } });
+      return;
+    }
+    // Within an epoch nothing is placed twice at one position: only a late frame could have less than this copy.
+    if (link.epoch > this.#state.epoch) this.#log.dropAfter(agreed);
+    this.#state.epoch = link.epoch;
+    this.#commit(committed);
+    this.#answerStaged(link);
+  }
+
+  #stage(link: LinkName, update: PlacedUpdate<P>, committed: number): void {
+    const { position } = update.name;
+    if (position === this.#log.last + 1) this.#log.append(update);
+    this.#commit(committed);
+    this.#answerStaged(link);
+  }
+
+  /** A position beyond what is staged here: the frames before it were lost, and come again. */
+  #commit(committed: number): void {
+    for (const update of this.#log.commitThrough(committed)) this.#out({ type: 'commit', update });
+    this.#log.forgetThrough(this.#log.committed);
+  }
+
+  #answerStaged(link: LinkName): void {
+    this.#out({ type: 'answer', link, answer: { type: 'staged', through: this.#log.last } });
+  }
+
+  // ---- taking over
+
+  #promote({ epoch, primary, inSync }: UnitHead): void {
+    const { me } = this.#options;
+    if (this.#state.proposal?.from === epoch) return;
+    const head = { epoch: epoch + 1, primary: me, inSync: without(inSync, primary) };
+    const proposal: HeadProposal = { kind: 'promote', from: epoch, head, alive: [], gone: [primary] };
+    this.#state.proposal = proposal;
+    this.#out({ type: 'propose', proposal });
+  }
+}
+
+const isSameHead = (a: UnitHead, b: UnitHead): boolean => a.epoch === b.epoch && isSameOwner(a.primary, b.primary);

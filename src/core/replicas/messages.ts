@@ -1,0 +1,56 @@
+/**
+ * What the copies of one unit say to each other (DESIGN §7). Every frame and every answer names the unit, the epoch and
+ * both processes: a connection may have been cut and made again, and what an earlier one carried may arrive late.
+ */
+import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
+
+/** Of an update. Given once, never again: when an update is dropped, the next one at its position has another epoch. */
+export interface UpdateName {
+  /** How many updates the unit has seen with this one, since it came into being. */
+  readonly position: number;
+  /** In which the update was placed. */
+  readonly epoch: number;
+}
+
+/** `P` is what the shells put into frames. The machines do not look into it. */
+export interface PlacedUpdate<P> {
+  readonly name: UpdateName;
+  readonly payload: P;
+}
+
+/** From the primary of an epoch to one of the other copies. */
+export interface LinkName {
+  readonly unit: number;
+  readonly epoch: number;
+  readonly primary: UnitOwner;
+  readonly member: UnitOwner;
+}
+
+/** From the primary. */
+export type ReplicaFrame<P> =
+  /**
+   * The first one of an epoch and of a connection: everything up to `base` the member has, and from there on the
+   * primary has placed these. What else the member has staged it drops.
+   */
+  | { readonly type: 'begin'; readonly base: number; readonly tail: readonly UpdateName[]; readonly committed: number }
+  | { readonly type: 'stage'; readonly update: PlacedUpdate<P>; readonly committed: number }
+  /** When no `stage` follows that tells it. */
+  | { readonly type: 'commit'; readonly committed: number };
+
+/** From a member. */
+export type ReplicaAnswer =
+  /** It has everything that the primary has placed, up to this position. */
+  | { readonly type: 'staged'; readonly through: number }
+  /** `old`: there is a newer epoch. `unfit`: its copy cannot follow this primary. */
+  | { readonly type: 'refused'; readonly why: 'old' | 'unfit' };
+
+export const isSameLink = (a: LinkName, b: LinkName): boolean =>
+  a.unit === b.unit && a.epoch === b.epoch && isSameOwner(a.primary, b.primary) && isSameOwner(a.member, b.member);
+
+export const isSameName = (a: UpdateName, b: UpdateName): boolean => a.position === b.position && a.epoch === b.epoch;
+
+export const isIn = (owners: readonly UnitOwner[], one: UnitOwner): boolean =>
+  owners.some((owner) => isSameOwner(owner, one));
+
+export const without = (owners: readonly UnitOwner[], one: UnitOwner): UnitOwner[] =>
+  owners.filter((owner) => !isSameOwner(owner, one));

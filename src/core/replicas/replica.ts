@@ -1,0 +1,181 @@
+/**
+ * One copy of a unit: its updates, and what it is by the head, primary or backup (DESIGN §7). Pure: time is an
+ * argument, effects are carried out in their order. The store alone decides which copy leads.
+ */
+import { unreachable } from '../../base/assert.ts';
+import { isSameOwner } from '../units/move-messages.ts';
+import { Backup, type Seen } from './backup.ts';
+import type { ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
+import { isIn } from './messages.ts';
+import { Primary } from './primary.ts';
+import { UpdateLog } from './update-log.ts';
+
+export class Replica<P> {
+  readonly #options: ReplicaOptions;
+  readonly #log: UpdateLog<P>;
+  #seen: Seen | undefined;
+  /** Undefined: the copy was discarded. */
+  #role: Primary<P> | Backup<P> | undefined;
+  /** Filled during one step. */
+  #effects: ReplicaEffect<P>[] = [];
+
+  constructor(options: ReplicaOptions, { log, head, isPrimaryAlive, role }: ReplicaState<P>) {
+    this.#options = options;
+    this.#log = new UpdateLog(log);
+    this.#seen = head && { head, isPrimaryAlive };
+    if (role.is === 'primary') this.#role = new Primary(options, this.#log, this.#out, role);
+    else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
+  }
+
+  /** Of a unit that this process has taken, alone, with everything up to this position applied. */
+  static taken<P>(head: UnitHead, committed: number, { me }: ReplicaOptions): ReplicaState<P> {
+    const log = { base: committed, committed, updates: [] };
+    const role = { is: 'primary' as const, ...Primary.begun(head, { last: committed, committed }, me) };
+    return { log, head, isPrimaryAlive: true, role: { ...role, isServing: true } };
+  }
+
+  /** Of a copy that was made for this process, with everything up to this position applied; it is in no head yet. */
+  static copied<P>(epoch: number, committed: number): ReplicaState<P> {
+    const log = { base: committed, committed, updates: [] };
+    const role = { is: 'backup' as const, epoch: epoch - 1, isJoining: true, proposal: undefined, early: undefined };
+    return { log, head: undefined, isPrimaryAlive: true, role };
+  }
+
+  state(): ReplicaState<P> {
+    const role = this.#role;
+    return {
+      log: this.#log.state(),
+      head: this.#seen?.head,
+      isPrimaryAlive: this.#seen?.isPrimaryAlive ?? true,
+      role:
+        role instanceof Primary
+          ? { is: 'primary', ...role.state() }
+          : role instanceof Backup
+            ? { is: 'backup', ...role.state() }
+            : { is: 'none' },
+    };
+  }
+
+  /** Whether requests of the unit may be answered now. */
+  admits(kind: 'read' | 'update'): boolean {
+    return this.#role instanceof Primary && this.#role.admits(kind);
+  }
+
+  nextDeadline(): number | undefined {
+    return this.#role instanceof Primary ? this.#role.nextDeadline() : undefined;
+  }
+
+  step(event: ReplicaEvent<P>, now: number): ReplicaEffect<P>[] {
+    this.#effects = [];
+    this.#handle(event, now);
+    if (this.#role instanceof Primary) this.#role.settle(now);
+    return this.#effects;
+  }
+
+  readonly #out = (effect: ReplicaEffect<P>): void => void this.#effects.push(effect);
+
+  #handle(event: ReplicaEvent<P>, now: number): void {
+    switch (event.type) {
+      case 'seen':
+        this.#saw({ head: event.head, isPrimaryAlive: event.isPrimaryAlive }, now);
+        break;
+      case 'decided':
+        this.#decided(event, now);
+        break;
+      case 'frame':
+        this.#framed(event);
+        break;
+      default:
+        if (this.#role instanceof Primary) this.#lead(this.#role, event, now);
+    }
+  }
+
+  #lead(primary: Primary<P>, event: Exclude<ReplicaEvent<P>, { type: 'seen' | 'decided' | 'frame' }>, now: number) {
+    switch (event.type) {
+      case 'place':
+        primary.place(event.payload);
+        break;
+      case 'answer':
+        primary.answered(event.link, event.answer, now);
+        break;
+      case 'connected':
+        primary.connected(event.to, now);
+        break;
+      case 'gone':
+        primary.gone(event.owner);
+        break;
+      case 'join':
+        primary.join(event.joiner, now);
+        break;
+      case 'giveUp':
+        primary.giveUp(event.joiner);
+        break;
+      case 'handOver':
+        primary.handOver(event.to);
+        break;
+      case 'tick':
+        primary.tick(now);
+        break;
+      case 'resumed':
+        primary.resumed(now);
+        break;
+      default:
+        unreachable(event);
+    }
+  }
+
+  #framed({ link, frame }: Extract<ReplicaEvent<P>, { type: 'frame' }>): void {
+    if (link.unit !== this.#options.unit || !isSameOwner(link.member, this.#options.me)) return;
+    if (this.#role instanceof Backup) this.#role.framed(link, frame, this.#seen);
+    else if (this.#role instanceof Primary && link.epoch > this.#role.epoch) this.#out({ type: 'look' });
+    else {
+      const why = this.#role === undefined ? 'unfit' : 'old';
+      this.#out({ type: 'answer', link, answer: { type: 'refused', why } });
+    }
+  }
+
+  #saw(seen: Seen, now: number): void {
+    const known = this.#seen?.head.epoch ?? 0;
+    if (seen.head.epoch < known) return;
+    this.#seen = seen;
+    const { head } = seen;
+    if (this.#role instanceof Primary) {
+      // Its own changes it learns from the answers of the store.
+      if (head.epoch > this.#role.epoch && !isSameOwner(head.primary, this.#options.me))
+        this.#stepDown(this.#role, head);
+    } else if (this.#role !== undefined && isSameOwner(head.primary, this.#options.me)) {
+      if (head.epoch > this.#role.epoch) this.#takeOver(head, now);
+    } else if (this.#role?.saw(seen) === false) this.#discard();
+  }
+
+  #decided(event: Extract<ReplicaEvent<P>, { type: 'decided' }>, now: number): void {
+    if (this.#role instanceof Primary) {
+      const other = this.#role.decided(event, now);
+      if (other !== undefined) this.#stepDown(this.#role, other);
+      return;
+    }
+    const own = this.#role?.decided(event);
+    if (own !== undefined && own.epoch > (this.#seen?.head.epoch ?? 0)) this.#takeOver(own, now);
+  }
+
+  /** It keeps everything that it has staged: its trainers may have been told that it counts. */
+  #takeOver(head: UnitHead, now: number): void {
+    this.#seen = { head, isPrimaryAlive: true };
+    const primary = new Primary(this.#options, this.#log, this.#out, Primary.begun(head, this.#log, this.#options.me));
+    this.#role = primary;
+    primary.begin(now);
+  }
+
+  #stepDown({ epoch }: Primary<P>, head: UnitHead): void {
+    this.#out({ type: 'stepDown' });
+    if ((this.#seen?.head.epoch ?? 0) < head.epoch) this.#seen = { head, isPrimaryAlive: true };
+    const backup = { epoch, isJoining: false, proposal: undefined, early: undefined };
+    this.#role = new Backup(this.#options, this.#log, this.#out, backup);
+    if (!isIn(head.inSync, this.#options.me)) this.#discard();
+  }
+
+  #discard(): void {
+    this.#role = undefined;
+    this.#out({ type: 'discard' });
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * The disk of a pserver that reads checkpoint files of other pservers through them, where it does not see their folder.
+ * Units move, so the newest copy of a shard may be in a file of any pserver; without a shared folder only that pserver
+ * has it at hand (docs/decisions/0034-files-through-their-pserver.md).
+ */
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import type { Disk, DiskFile } from '../../../base/seams.ts';
+import { isAbsent, withFile } from '../../../checkpoint/file/files.ts';
+import { UUID_PATTERN } from '../../../checkpoint/file/paths.ts';
+import { digestFile } from '../../../checkpoint/file/scan.ts';
+import { jobFields } from '../../../cluster/client/job-fields.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { Channel, Network } from '../../../protocol/messages/channel.ts';
+
+export interface PeerDiskOptions {
+  readonly disk: Disk;
+  readonly network: Network;
+  readonly view: Pick<PlacementView, 'live'>;
+  readonly job: ReturnType<typeof jobFields>;
+  /** The job's checkpoint folder. */
+  readonly folder: string;
+  /** Of this pserver. */
+  readonly index: number;
+}
+
+/** What reads through this context finds the files of other pservers, too. */
+export function withPeerDisk(
+  { host, ...context }: RoleContext,
+  { job, ...of }: Pick<PeerDiskOptions, 'disk' | 'view' | 'folder' | 'index'> & { readonly job: JobRecord },
+): RoleContext {
+  const disk = createPeerDisk({ ...of, network: context.network, job: jobFields(job) });
+  return { ...context, host: { ...host, disk } };
+}
+
+/** Only `open` and `md5` look elsewhere, and only for what is absent here. */
+export function createPeerDisk(options: PeerDiskOptions): Disk {
+  const { disk } = options;
+  const open = (path: string): Promise<DiskFile> => openHereOrThere(options, path);
+  const md5 = async (path: string) =>
+    (await disk.inspect(path)) === undefined ? digestOpened(await open(path), path) : disk.md5!(path);
+  return {
+    makeFolder: (path) => disk.makeFolder(path),
+    create: (path) => disk.create(path),
+    open,
+    rename: (from, to) => disk.rename(from, to),
+    syncFolder: (path) => disk.syncFolder(path),
+    remove: (path) => disk.remove(path),
+    removeFolder: (path) => disk.removeFolder(path),
+    list: (path) => disk.list(path),
+    exists: (path) => disk.exists(path),
+    inspect: (path) => disk.inspect(path),
+    freeBytes: (path) => disk.freeBytes(path),
+    ...(disk.md5 === undefined ? {} : { md5 }),
+  };
+}
+
+const digestOpened = (file: DiskFile, path: string) => withFile(file, () => digestFile(file, path));
+
+async function openHereOrThere(options: PeerDiskOptions, path: string): Promise<DiskFile> {
+  try {
+    return await options.disk.open(path);
+  } catch (error) {
+    const file = isAbsent(error) ? parseFile(options, path) : undefined;
+    const peer = file && options.view.live().find(({ index }) => index === file.index);
+    if (file === undefined || peer === undefined) throw error;
+    return openThere(options, peer, { path, uuid: file.uuid });
+  }
+}
+
+/** Which file of another pserver it is, if it is one. */
+function parseFile({ folder, index }: PeerDiskOptions, path: string) {
+  if (!path.startsWith(`${folder}/`)) return undefined;
+  const [owner, uuid, ...rest] = path.slice(folder.length + 1).split('/');
+  if (uuid === undefined || rest.length > 0 || !UUID_PATTERN.test(uuid)) return undefined;
+  return Number(owner) === index ? undefined : { index: Number(owner), uuid };
+}
+
+interface PeerPath {
+  readonly path: string;
+  readonly uuid: string;
+}
+
+/** The first answer says whether the file is there. */
+async function openThere(options: PeerDiskOptions, peer: LivePserver, named: PeerPath): Promise<DiskFile> {
+  const channel = connect(options, peer, named);
+  const ask = new PeerFile(options, { channel, peer, named });
+  try {
+    await ask.begin();
+    return ask;
+  } catch (error) {
+    channel.close();
+    throw error;
+  }
+}
+
+function connect({ network }: PeerDiskOptions, peer: LivePserver, { path }: PeerPath): Channel {
+  try {
+    return network.connect(peer.address);
+  } catch (error) {
+    // What it has registered is no address.
+    throw isPaddletError(error, 'Usage') ? outOfReach(path, peer, error) : error;
+  }
+}
+
+/** Asked for at a time. */
+const PART_BYTES = 1024 * 1024;
+/** With the time to connect. Short: one that looks for files must notice when it is to look no more. */
+const OPEN_TIMEOUT_MS = 5_000;
+const READ_TIMEOUT_MS = 15_000;
+
+interface PeerSource {
+  readonly channel: Channel;
+  readonly peer: LivePserver;
+  readonly named: PeerPath;
+}
+
+class PeerFile implements DiskFile {
+  readonly #options: PeerDiskOptions;
+  readonly #source: PeerSource;
+  /** Of the whole file, as the first answer says. */
+  #bytes: number | undefined;
+
+  constructor(options: PeerDiskOptions, source: PeerSource) {
+    this.#options = options;
+    this.#source = source;
+  }
+
+  async begin(): Promise<void> {
+    await this.#part(new Uint8Array(1), 0, OPEN_TIMEOUT_MS);
+  }
+
+  async read(into: Uint8Array, offset: number): Promise<number> {
+    const wanted = Math.max(0, Math.min(into.length, this.#size - offset));
+    let done = 0;
+    while (done < wanted) {
+      const part = into.subarray(done, Math.min(done + PART_BYTES, wanted));
+      const count = await this.#part(part, offset + done, READ_TIMEOUT_MS);
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  size(): Promise<number> {
+    return Promise.resolve(this.#size);
+  }
+
+  get #size(): number {
+    return this.#bytes ?? 0;
+  }
+
+  write(): Promise<never> {
+    return Promise.reject(readOnly(this.#source.named));
+  }
+
+  sync(): Promise<never> {
+    return Promise.reject(readOnly(this.#source.named));
+  }
+
+  close(): Promise<void> {
+    this.#source.channel.close();
+    return Promise.resolve();
+  }
+
+  async #part(into: Uint8Array, offset: number, timeoutMs: number): Promise<number> {
+    const { channel, peer, named } = this.#source;
+    const place = { index: peer.index, uuid: named.uuid, offset, maxBytes: into.length };
+    const header = { type: 'readFile' as const, ...this.#options.job, ...place };
+    try {
+      const reply = await channel.request({ header }, { timeoutMs });
+      try {
+        const part = reply.segmentCount === 1 ? reply.segment(0) : undefined;
+        const { bytes } = reply.header;
+        const isOther = part === undefined || part.length > into.length || bytes !== (this.#bytes ?? bytes);
+        if (isOther) throw anotherPart(named);
+        into.set(part);
+        this.#bytes = bytes;
+        return part.length;
+      } finally {
+        reply.free();
+      }
+    } catch (error) {
+      if (!isPaddletError(error) || isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) throw error;
+      throw outOfReach(named.path, peer, error);
+    }
+  }
+}
+
+/** A file that cannot be had for now, wherever it is. */
+const outOfReach = (path: string, { index, address }: LivePserver, error: PaddletError): PaddletError =>
+  new PaddletError(
+    'CheckpointMissing',
+    `${path} is not here, and pserver ${index} at ${address} does not give it: ${error.code}: ${error.message}`,
+    { details: { isOutOfReach: true }, cause: error },
+  );
+
+const anotherPart = ({ path }: PeerPath): PaddletError =>
+  new PaddletError('BadMessage', `${path}: another part than was asked for, or of another file`);
+
+const readOnly = ({ path }: PeerPath): Error =>
+  Object.assign(new Error(`EROFS: a file of another pserver is only read: ${path}`), { code: 'EROFS' });

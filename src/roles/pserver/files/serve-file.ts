@@ -1,0 +1,44 @@
+/**
+ * Gives parts of this pserver's checkpoint files to pservers that do not see its folder (peer-disk.ts). Each request is
+ * answered by itself, so that nothing is left open for one that does not come back.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import type { Disk } from '../../../base/seams.ts';
+import { asCorrupt, openFile, withFile } from '../../../checkpoint/file/files.ts';
+import { checkpointPath } from '../../../checkpoint/file/paths.ts';
+import type { Header, Reply } from '../requests.ts';
+
+/** Whose files they are. */
+export interface ServedFiles {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly index: number;
+}
+
+/** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` when the disk refuses. */
+export async function serveFile(
+  { disk, folder, index }: ServedFiles,
+  { index: wanted, uuid, offset, maxBytes }: Header<'readFile'>,
+): Promise<Reply> {
+  if (wanted !== index) throw new PaddletError('WrongRole', `this is pserver ${index}, not ${wanted}`);
+  // A name that could lead out of the folder is refused here.
+  const path = checkpointPath({ folder, index }, uuid);
+  return asRefusal(path, async () =>
+    withFile(await openFile(disk, path), async (file) => {
+      const bytes = await file.size();
+      const part = new Uint8Array(Math.max(0, Math.min(maxBytes, bytes - offset)));
+      const count = await file.read(part, offset);
+      return { header: { type: 'readFile', bytes }, segments: [part.subarray(0, count)] };
+    }),
+  );
+}
+
+/** What the operating system refuses is no bug of this process. */
+async function asRefusal(path: string, read: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return await asCorrupt(path, read);
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error instanceof PaddletError) throw error;
+    throw new PaddletError('NotReady', `${path} cannot be read: ${error.message}`, { cause: error });
+  }
+}
