@@ -211,12 +211,13 @@ export class Cluster {
       return;
     }
     this.#options.say(`${name} (pid ${proc.child.pid}) ended: ${how}`);
-    if (code === EXIT.usage && slot.wasUnwanted && isCurrent && this.#hasSaid(slot, REFUSED_INDEX)) {
+    const isRefused = code === EXIT.usage && slot.wasUnwanted && this.#hasSaid(slot, REFUSED_INDEX);
+    if (isRefused && !proc.hasRival) {
       this.#done(slot);
       return;
     }
-    if (proc.hasRival && code === EXIT.usage && this.#hasSaid(slot, 'error IndexTaken')) {
-      // Two for one index: the one that did not get it, or not back, had to give way.
+    if (proc.hasRival && code === EXIT.usage && (isRefused || this.#hasSaid(slot, 'error IndexTaken'))) {
+      // Two for one index: the one that did not get it, or not back, had to give way. Or the job wants neither.
       if (!isCurrent) return;
       slot.proc = slot.replaced;
       slot.replaced = undefined;
