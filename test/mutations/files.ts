@@ -159,6 +159,20 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
+    rule: 'no restore while a pserver is alive that the job does not want, but that led units',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...led,\n',
+    replace: '    ...led.slice(led.length),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
+  },
+  {
+    rule: 'no restore while a pserver is alive that the job does not want, but that had parted',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...parsePartings(keys.partingPrefix, quiet.partings).map(({ index }) => index),\n',
+    replace: '    ...parsePartings(keys.partingPrefix, []).map(({ index }) => index),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
+  },
+  {
     rule: 'a starting pserver leaves the files that heads name',
     file: 'src/roles/pserver/files/sweep.ts',
     find: '      ...resting,\n',
