@@ -48,8 +48,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a parting snapshot is the last state of the shards that it has, and of no other',
     file: 'src/roles/pserver/files/last-state.ts',
-    find: 'parting === undefined ? [] : shardsIn(parting, shards);',
-    replace: 'parting === undefined ? [] : shards;',
+    find: '{ shards: shardsIn(parting, shards), generations',
+    replace: '{ shards, generations',
     tests: ['test/roles/pserver/files', 'test/sim/sim.test.ts'],
   },
   {
@@ -157,6 +157,20 @@ export const FILES: readonly Mutation[] = [
     find: 'timelineOf(other) >= timelineOf(generation)',
     replace: 'timelineOf(other) >= Math.min(0, timelineOf(generation))',
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
+    rule: 'no restore while a pserver is alive that the job does not want, but that led units',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...led,\n',
+    replace: '    ...led.slice(led.length),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
+  },
+  {
+    rule: 'no restore while a pserver is alive that the job does not want, but that had parted',
+    file: 'src/checkpoint/registry/publish-restored.ts',
+    find: '    ...parsePartings(keys.partingPrefix, quiet.partings).map(({ index }) => index),\n',
+    replace: '    ...parsePartings(keys.partingPrefix, []).map(({ index }) => index),\n',
+    tests: ['test/checkpoint/registry/publish-restored.test.ts'],
   },
   {
     rule: 'a starting pserver leaves the files that heads name',

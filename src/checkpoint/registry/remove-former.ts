@@ -9,7 +9,7 @@ import { checkpointPath, indexFolder } from '../file/paths.ts';
 import { parseCut } from './cut.ts';
 import { parseEntries } from './discover.ts';
 import { publishedFiles } from './newest.ts';
-import type { QuietJob } from './publish-restored.ts';
+import type { QuietJob } from './quiet-job.ts';
 
 export interface FormerFiles {
   readonly disk: Disk;

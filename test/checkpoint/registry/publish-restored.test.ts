@@ -7,9 +7,9 @@ import { parseEntry } from '../../../src/checkpoint/registry/entry.ts';
 import {
   discardUnpublished,
   publishRestored,
-  readQuietJob,
   restoredSchema,
 } from '../../../src/checkpoint/registry/publish-restored.ts';
+import { readQuietJob } from '../../../src/checkpoint/registry/quiet-job.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Store, Txn } from '../../../src/store/store.ts';

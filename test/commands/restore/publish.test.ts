@@ -1,7 +1,7 @@
 /** `paddlet restore` does not wait for ever for a store that went away before the new files were published. */
 import { expect, test } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import { readQuietJob } from '../../../src/checkpoint/registry/publish-restored.ts';
+import { readQuietJob } from '../../../src/checkpoint/registry/quiet-job.ts';
 import type { Restored } from '../../../src/checkpoint/restore/restore.ts';
 import { publish } from '../../../src/commands/restore/publish.ts';
 import type { Publishing } from '../../../src/commands/restore/source.ts';
