@@ -2,14 +2,15 @@
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
-# and the reason is printed. It takes about three hours.
+# and the reason is printed. It takes about three and a half hours.
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
+#   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
-  -h | --help) sed -n '2,7s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
+  -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
 esac
 for step in "$@"; do
   case " $steps " in *" $step "*) ;; *) echo "nightly: no step $step; the steps are: $steps" >&2; exit 2 ;; esac
@@ -19,6 +20,8 @@ source "$(dirname "$0")/setup.sh"
 # The exit code of a step that the machine cannot run, as of automake's tests.
 SKIP=77
 skip() { echo "skipped: $*"; return $SKIP; }
+# Units move while the roles die, in both modes.
+run_moves() { for mode in async sync; do run_chaos --mode "$mode" --moves "${CHAOS_MOVES:-100}" --passes 60 "$@"; done; }
 # Steps run under `set -e` in a shell of their own.
 run_sim() { npx node scripts/sim.ts --seeds "${SIM_SEEDS:-0..2000}" "$@"; }
 run_chaos() { npx node scripts/chaos/chaos.ts --faults "${CHAOS_FAULTS:-50}" "$@"; }
@@ -41,6 +44,12 @@ run_step() {
       run_chaos --store etcd
       ;;
     chaos-sqlite) run_chaos --store sqlite ;;
+    moves-etcd)
+      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+      export PADDLET_TEST_ETCD
+      run_moves --store etcd
+      ;;
+    moves-sqlite) run_moves --store sqlite ;;
     hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'

@@ -1,66 +1,43 @@
 /**
- * `npx node scripts/chaos/chaos.ts --store etcd|sqlite --faults 50 --seed N --job lr|fm|softmax|synth [--roles a,b,c]`:
- * trains a job with real processes of dist/paddlet while, drawn from the seed, roles and the store are killed, stopped
- * and started again, disks are full for a while and the folder of the checkpoints is gone for a while; then checks the
- * account. Exits with 0 when all holds; else says what does not, prints the seed and keeps the folder with the logs.
- * The targets of --roles are in faults.ts. Disks are small ones of their own, which takes the right to mount.
+ * `npx node scripts/chaos/chaos.ts --store etcd|sqlite --mode async|sync --faults 50 --seed N
+ * --job lr|fm|softmax|synth [--roles a,b,c] [--moves 100]`: trains a job with real processes of dist/paddlet while,
+ * drawn from the seed, roles and the store are killed, stopped and started again, disks are full for a while and the
+ * folder of the checkpoints is gone for a while; then checks the account, in sync mode against a plain loop. With
+ * --moves the number of pservers changes as well, and roles are struck within moves of units, until so many units have
+ * moved. Exits with 0 when all holds; else says what does not, prints the seed and keeps the folder with the logs. The
+ * targets of --roles are in faults.ts. Disks are small ones of their own, which takes the right to mount.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { loadavg, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { createClock } from '../../src/host/clock.ts';
-import { defaultChroot, keysOf } from '../../src/store/keys.ts';
+import { defaultChroot, type Keys, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import type { KeyValue, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { EtcdServer } from '../../test/etcd-server.ts';
-import { SmallDisk } from '../../test/store/small-disk.ts';
+import { type ReferenceResult, referenceOf } from '../../test/sync/reference-loop.ts';
 import { checkAccount } from './account.ts';
-import { Cluster, type RoleSpec } from './cluster.ts';
-import { drawFault, type Stage, strike, TARGETS, type Target } from './faults.ts';
-import { type ChaosJob, JOB_NAMES, type JobName, makeJob } from './jobs.ts';
-import { type DiskName, Places } from './places.ts';
-import { isEachSaved, tasksDone, watchDuplicates } from './progress.ts';
+import { Cluster, type RoleSpec, type Slot } from './cluster.ts';
+import { drawFault, type Stage, strike } from './faults.ts';
+import { InMoves } from './in-moves.ts';
+import { type ChaosJob, makeJob } from './jobs.ts';
+import { MoveWatch } from './moves.ts';
+import { isDisk, readOptions } from './options.ts';
+import { Places } from './places.ts';
+import { isEachSaved, roundNow, tasksDone, watchDuplicates } from './progress.ts';
+import { report } from './report.ts';
+import { Resizes } from './resizing.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const STUCK_MS = 90_000;
+/** So that the job lasts until enough units have moved: in each task or round of a trainer. */
+const SLOWLY = { async: 'trainer.dealt:delay=100', sync: 'trainer.lanes-pushed:delay=50' };
+/** Faults are so much rarer where units are to move: they do when the cluster has been the same for a while. */
+const SLOWER = 5;
 
-const { values } = parseArgs({
-  options: {
-    store: { type: 'string', default: 'etcd' },
-    faults: { type: 'string', default: '50' },
-    seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
-    job: { type: 'string', default: 'synth' },
-    roles: { type: 'string' },
-    passes: { type: 'string' },
-    trainers: { type: 'string', default: '3' },
-    pservers: { type: 'string', default: '2' },
-    lease: { type: 'string', default: '2000' },
-    paddlet: { type: 'string', default: join(ROOT, 'dist/paddlet') },
-    data: { type: 'string', default: resolve(ROOT, '../shared/data') },
-    quiet: { type: 'boolean', default: false },
-  },
-});
-const seed = Number(values.seed);
-const wanted = Number(values.faults);
-const leaseMs = Number(values.lease);
-if (values.store !== 'etcd' && values.store !== 'sqlite') throw new Error(`--store ${values.store}: etcd or sqlite`);
-if (!JOB_NAMES.includes(values.job as JobName)) throw new Error(`--job ${values.job}: one of ${JOB_NAMES.join(', ')}`);
-const ofStore: readonly Target[] = values.store === 'etcd' ? ['etcd'] : ['sqlite', 'store-disk'];
-const possible = TARGETS.filter(
-  (target) => !['etcd', 'sqlite', 'store-disk'].includes(target) || ofStore.includes(target),
-);
-const named = values.roles?.split(',') ?? possible;
-for (const name of named) {
-  if (!possible.includes(name as Target)) throw new Error(`--roles ${name}: with this store, ${possible.join(', ')}`);
-}
-const isDisk = (target: Target): target is DiskName => target === 'disk' || target === 'store-disk';
-/** Disks that cannot be had are left out. */
-const whyNoDisks = possible.some((target) => named.includes(target) && isDisk(target)) ? SmallDisk.whyNot() : undefined;
-const targets = possible.filter((target) => named.includes(target) && !(isDisk(target) && whyNoDisks !== undefined));
-if (targets.length === 0) throw new Error(`no targets: ${whyNoDisks}`);
+const options = readOptions();
+const { leaseMs, mode, seed, targets, whyNoDisks } = options;
 
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-chaos-'));
 const logs = join(folder, 'logs');
@@ -71,7 +48,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const say = (line: string): void => {
   const stamped = `${new Date().toISOString().slice(11, 23)} ${line}`;
   transcript.push(stamped);
-  if (!values.quiet) print(stamped);
+  if (!options.quiet) print(stamped);
 };
 
 /** Faults by target and kind. */
@@ -83,6 +60,11 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 interface Scene extends Stage {
   readonly job: ChaosJob;
   readonly store: Store;
+  readonly keys: Keys;
+  /** In sync mode, what a plain loop makes of the job. */
+  readonly plain: ReferenceResult | undefined;
+  /** With --moves. */
+  readonly moving: { readonly watch: MoveWatch; readonly resizes: Resizes; readonly inMoves: InMoves } | undefined;
 }
 
 function specsOf(job: ChaosJob, jobFile: string, roles: string): RoleSpec[] {
@@ -96,16 +78,24 @@ function specsOf(job: ChaosJob, jobFile: string, roles: string): RoleSpec[] {
       role: 'master' as const,
       args: ['master', jobFile, ...data, '--json'],
     })),
-    ...many('pserver', Number(values.pservers), (i) => ['--index', String(i), '--dir', roles]),
-    ...many('trainer', Number(values.trainers), () => data),
+    ...many('pserver', options.maxPservers, (i) => ['--index', String(i), '--dir', roles]),
+    ...many('trainer', options.trainers, () => data),
   ];
 }
 
-/** Strikes until the wanted number of faults has hit in mid-run, then lets the job end. */
-async function rage(scene: Scene): Promise<string[]> {
-  const { cluster, job, store } = scene;
-  const keys = keysOf(defaultChroot(job.job.name));
+/** Tasks or rounds, all in all and done so far. */
+function progressOf({ job, store, keys, plain }: Scene): { total: number; now: () => Promise<number | undefined> } {
+  if (plain !== undefined) {
+    return { total: plain.rounds.reduce((sum, count) => sum + count, 0), now: () => roundNow(store, keys) };
+  }
   const total = job.job.training.passes * Math.ceil(job.records / job.job.data.recordsPerTask);
+  return { total, now: () => tasksDone(store, keys) };
+}
+
+/** Strikes until the wanted number of faults has hit in mid-run, and units have moved, then lets the job end. */
+async function rage(scene: Scene): Promise<string[]> {
+  const { cluster, store, keys, moving } = scene;
+  const { total, now } = progressOf(scene);
   const random = createRandomStream(seed);
   let ended = false;
   const allDone = cluster.allDone.then(() => {
@@ -117,72 +107,110 @@ async function rage(scene: Scene): Promise<string[]> {
       await Promise.race([allDone, pause(500)]);
     }
   })();
+  const inMoves = moving?.inMoves.watch(scene, pause);
   let done = 0;
   let movedMs = performance.now();
   let faults = 0;
   let dueMs = Number.POSITIVE_INFINITY;
-  let next = drawFault(random, targets);
+  const draw = () => drawFault(random, targets, moving === undefined ? 1 : SLOWER);
+  const isEnough = () => faults >= options.faults && (moving?.watch.moved ?? 0) >= options.moves;
+  let next = draw();
+  let isCalm = false;
+  const wrong: string[] = [];
   while (!ended) {
-    const now = await tasksDone(store, keys);
-    if (now !== undefined && now !== done) movedMs = performance.now();
-    done = now ?? done;
+    const found = await now();
+    if (found !== undefined && found !== done) movedMs = performance.now();
+    done = found ?? done;
     const isStuck = performance.now() - movedMs > STUCK_MS;
-    if (isStuck) return [`no task was done for ${STUCK_MS / 1000} s (${done} of ${total}, ${faults} faults)`];
+    if (isStuck) return [`nothing was done for ${STUCK_MS / 1000} s (${done} of ${total}, ${faults} faults)`];
     if (done > 0 && dueMs === Number.POSITIVE_INFINITY) dueMs = performance.now() + next.afterMs;
     // Ahead of the job: a fast machine gets its faults in quicker succession.
-    const isDue = performance.now() >= dueMs || (done > 0 && done / total > (faults + 1) / (wanted + 2));
-    if (faults < wanted && isDue && done < total) {
+    const isAhead = moving === undefined && done > 0 && done / total > (faults + 1) / (options.faults + 2);
+    if (!isEnough() && (performance.now() >= dueMs || isAhead) && done < total) {
+      const isMoving = (moving?.watch.spread()?.toMove ?? 0) > 0;
       if (await strike(scene, next)) {
-        const kind = `${next.target} ${next.kind}`;
+        const kind = `${next.target} ${next.kind}${isMoving ? ', while units were to move' : ''}`;
         hit.set(kind, (hit.get(kind) ?? 0) + 1);
         faults += 1;
       }
-      next = drawFault(random, targets);
+      next = draw();
       dueMs = performance.now() + next.afterMs;
+    }
+    if (isEnough() && !isCalm && done < total) {
+      isCalm = true;
+      wrong.push(...(await calmDown(scene)));
+      movedMs = performance.now();
     }
     await Promise.race([allDone, pause(Math.max(20, Math.min(100, dueMs - performance.now())))]);
   }
-  await watching;
-  return faults < wanted ? [`the job ended after ${faults} of ${wanted} faults: give it more --passes`] : [];
+  if (moving !== undefined) moving.inMoves.isOver = true;
+  await Promise.all([watching, inMoves]);
+  if (isEnough()) return wrong;
+  const moves = moving === undefined ? '' : ` and ${moving.watch.moved} of ${options.moves} moves`;
+  return [`the job ended after ${faults} of ${options.faults} faults${moves}: give it more --passes`];
+}
+
+/** Every unit finds its place, and those that are not wanted leave nothing behind. Then the job is let go. */
+async function calmDown({ cluster, healing, moving }: Scene): Promise<string[]> {
+  if (moving === undefined) return [];
+  say('enough: the cluster is left alone');
+  moving.inMoves.isOver = true;
+  await Promise.all(healing);
+  const wrong = await moving.resizes.settle();
+  for (const slot of cluster.awake('trainer')) cluster.term(slot);
+  return wrong;
 }
 
 async function run(places: Places): Promise<boolean> {
   if (whyNoDisks !== undefined) print(`disks are left out: ${whyNoDisks}`);
-  const job = await makeJob(values.job as JobName, {
-    passes: values.passes === undefined ? undefined : Number(values.passes),
-    leaseMs,
-    pservers: Number(values.pservers),
-    trainers: Number(values.trainers),
-    paddlet: resolve(values.paddlet),
-    folder,
-    realData: values.data,
-  });
+  const job = await makeJob(options.job, { ...options, folder, realData: options.data });
   const jobFile = join(folder, 'job.yaml');
   writeFileSync(jobFile, JSON.stringify(job.job, undefined, 2));
-  const etcd = values.store === 'etcd' ? await EtcdServer.start() : undefined;
+  const plain = mode === 'sync' ? await referenceOf(job.job, job.dataDir) : undefined;
+  const etcd = options.store === 'etcd' ? await EtcdServer.start() : undefined;
   const storeUrl = etcd?.url ?? `sqlite:${places.sqlitePath}`;
   const calm = createRandomStream(seed + 1);
+  const store = await openStore(storeUrl, { clock: createClock(), log: SILENT });
+  const keys = keysOf(defaultChroot(job.job.name));
+  const inMoves = new InMoves(createRandomStream(seed + 2), ['master', 'trainer', 'pserver', options.store]);
   const cluster = new Cluster({
-    paddlet: resolve(values.paddlet),
+    paddlet: options.paddlet,
     folder,
     logs,
     storeUrl,
     specs: specsOf(job, jobFile, places.roles),
+    pservers: options.pservers,
     restartAfterMs: () => 50 + 500 * calm.uniform(),
+    leavesDead: () => calm.uniform() < 0.5,
+    failPoints: ({ spec }: Slot) => {
+      if (options.moves === 0 || inMoves.isOver) return undefined;
+      if (spec.role === 'pserver') return inMoves.failPoint(leaseMs);
+      return spec.role === 'trainer' ? SLOWLY[mode] : undefined;
+    },
     say,
   });
-  const store = await openStore(storeUrl, { clock: createClock(), log: SILENT });
-  const keys = keysOf(defaultChroot(job.job.name));
+  const moving = options.moves === 0 ? undefined : watchMoves();
+  function watchMoves(): NonNullable<Scene['moving']> {
+    const { units } = job.job.cluster;
+    const watch = new MoveWatch({ store, keys, units, onDesired: (desired) => cluster.want(desired) });
+    const { paddlet, maxPservers } = options;
+    const { checkpoints } = places;
+    return {
+      watch,
+      inMoves,
+      resizes: new Resizes({ paddlet, storeUrl, store, keys, maxPservers, watch, checkpoints, say }),
+    };
+  }
   const scene: Scene = {
     cluster,
     etcd,
     places,
-    isEachSaved: () => isEachSaved(store, keys, Number(values.pservers)),
+    isEachSaved: () => isEachSaved(store, keys, options.pservers),
+    ...(moving && { resize: (which: number) => moving.resizes.ask(which) }),
     leaseMs,
     say,
     healing: new Set(),
-    job,
-    store,
+    ...{ job, store, keys, plain, moving },
   };
   try {
     cluster.start();
@@ -191,54 +219,19 @@ async function run(places: Places): Promise<boolean> {
     const result = await store.get(keys.result);
     const recovery = await store.get(keys.recovery);
     cluster.killAll();
-    const account = await checkAccount(job, { result, checkpoints: places.checkpoints, logs });
+    const account = await checkAccount(job, { result, checkpoints: places.checkpoints, logs, plain });
     const all = [...cluster.violations, ...faults, ...account.faults];
-    report(cluster, job, recovery, account.result);
+    const seconds = (performance.now() - startedMs) / 1000;
+    report({ ...scene, hit, dropped, recovery: recovery?.value, result: account.result, logs, seconds, print });
     for (const fault of all) print(`VIOLATED: ${fault}`);
     return all.length === 0;
   } finally {
+    moving?.watch.stop();
     cluster.killAll();
     await store.close();
     await etcd?.stop();
   }
 }
-
-function report(
-  cluster: Cluster,
-  job: ChaosJob,
-  recovery: KeyValue | undefined,
-  result: Awaited<ReturnType<typeof checkAccount>>['result'],
-): void {
-  const table = (rows: Iterable<readonly [string, unknown]>): void => {
-    for (const [what, value] of rows) print(`  ${what.padEnd(34)} ${String(value)}`);
-  };
-  print(`\nfaults (${[...hit.values()].reduce((sum, count) => sum + count, 0)})`);
-  table([...hit].sort());
-  print('ends');
-  table([...cluster.ends].sort());
-  print('account');
-  const repaired = masterLogs().flatMap((log) =>
-    [...log.matchAll(/recovery \d+: replaying (\d+) tasks/g)].map(([, count]) => Number(count)),
-  );
-  table([
-    ['passes × records', `${job.job.training.passes} × ${job.records} = ${job.job.training.passes * job.records}`],
-    ['applied', result?.records.applied],
-    ['lost', result?.records.lost],
-    ['read', result?.records.read],
-    ['duplicate', result?.records.duplicate],
-    ['pushes dropped as duplicates, seen', [...dropped.values()].reduce((sum, count) => sum + count, 0)],
-    ['recoveries', recovery?.value ?? 0],
-    ['tasks repaired (in rounds)', `${repaired.reduce((sum, count) => sum + count, 0)} (${repaired.length})`],
-    ['test', JSON.stringify(result?.metrics.test)],
-    ['seconds', ((performance.now() - startedMs) / 1000).toFixed(1)],
-    ['machine load (1 min)', loadavg()[0]?.toFixed(1)],
-  ]);
-}
-
-const masterLogs = (): string[] =>
-  readdirSync(logs)
-    .filter((name) => /^master.*\.log$/.test(name))
-    .map((name) => readFileSync(join(logs, name), 'utf8'));
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../src/base/errors.ts';
+import { type Ask, isDocumented } from './ends.ts';
 
 export type RoleName = 'master' | 'pserver' | 'trainer';
 
@@ -14,9 +15,6 @@ export interface RoleSpec {
   readonly role: RoleName;
   readonly args: readonly string[];
 }
-
-/** What was done to a process, so that its end can be judged. */
-export type Ask = 'kill' | 'term' | 'wait for room';
 
 interface Proc {
   readonly child: ChildProcess;
@@ -32,8 +30,11 @@ export interface Slot {
   proc: Proc | undefined;
   /** Stopped, with another one started in its place. It may own the index or, like the other, wait for it. */
   replaced: Proc | undefined;
-  /** It ended with 0: the job is over for it. */
+  /** It ended with 0: the job is over for it. Or the job does not want a pserver of this index, and none is there. */
   isDone: boolean;
+  /** Whether the job wants it, and whether it did all the time since the last start. */
+  isWanted: boolean;
+  wasUnwanted: boolean;
   starts: number;
 }
 
@@ -44,6 +45,12 @@ export interface ClusterOptions {
   readonly storeUrl: string;
   readonly specs: readonly RoleSpec[];
   readonly restartAfterMs: () => number;
+  /** Pservers at the start, if not all of `specs`. */
+  readonly pservers?: number;
+  /** Whether a pserver that died and that the job does not want any more is left dead. */
+  readonly leavesDead?: () => boolean;
+  /** Fail points of a life that is about to start. */
+  readonly failPoints?: (slot: Slot) => string | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -66,13 +73,32 @@ export class Cluster {
       proc: undefined,
       replaced: undefined,
       isDone: false,
+      isWanted: true,
+      wasUnwanted: false,
       starts: 0,
     }));
     process.once('exit', () => this.killAll());
   }
 
   start(): void {
-    for (const slot of this.slots) this.#start(slot);
+    this.#pservers.slice(this.#options.pservers).forEach((slot) => {
+      slot.isWanted = false;
+      slot.isDone = true;
+    });
+    for (const slot of this.slots) if (slot.isWanted) this.#start(slot);
+  }
+
+  /** The job wants so many pservers now: starts those that are missing, and none of the others once it has left. */
+  want(pservers: number): void {
+    this.#pservers.forEach((slot, index) => {
+      slot.isWanted = index < pservers;
+      if (!slot.isWanted) slot.wasUnwanted = true;
+      else if (slot.isDone) this.#start(slot);
+    });
+  }
+
+  get #pservers(): Slot[] {
+    return this.slots.filter(({ spec }) => spec.role === 'pserver');
   }
 
   /** Resolves when every slot has ended with 0, or as soon as one ended against the documents. */
@@ -146,15 +172,19 @@ export class Cluster {
     const { name, args } = slot.spec;
     const file = this.#logFile(name);
     const [out, err] = [openSync(`${file}.out`, 'a'), openSync(`${file}.log`, 'a')];
-    const own = { PADDLET_STORE: storeUrl, PADDLET_EXPOSE_METRICS: 'true' };
+    const fail = this.#options.failPoints?.(slot);
+    const own = { PADDLET_STORE: storeUrl, PADDLET_EXPOSE_METRICS: 'true', ...(fail && { PADDLET_FAIL: fail }) };
     const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: '1', ...own, ...passedOn() };
     const child = spawn(paddlet, args, { cwd: folder, env, stdio: ['ignore', out, err] });
     for (const fd of [out, err]) closeSync(fd);
     slot.starts += 1;
+    slot.isDone = false;
+    slot.wasUnwanted = !slot.isWanted;
     this.#children.add(child);
     const ended = Promise.withResolvers<void>();
     const proc: Proc = { child, ended: ended.promise, asked: new Set(), isPaused: false, hasRival: false };
     slot.proc = proc;
+    if (fail?.includes(':kill') === true) proc.asked.add('die by itself');
     if (slot.spec.role === 'pserver' && !this.#canSave) proc.asked.add('wait for room');
     if (slot.replaced !== undefined) {
       slot.replaced.hasRival = true;
@@ -177,13 +207,17 @@ export class Cluster {
     const how = signal ?? `exit code ${code}`;
     this.#count(`${role} ${how}`);
     if (code === EXIT.done) {
-      if (isCurrent) slot.isDone = true;
-      if (this.slots.every(({ isDone }) => isDone)) this.#allDone.resolve();
+      if (isCurrent) this.#done(slot);
       return;
     }
     this.#options.say(`${name} (pid ${proc.child.pid}) ended: ${how}`);
-    if (proc.hasRival && code === EXIT.usage && this.#foundIndexTaken(slot)) {
-      // Two for one index: the one that did not get it, or not back, had to give way.
+    const isRefused = code === EXIT.usage && slot.wasUnwanted && this.#hasSaid(slot, REFUSED_INDEX);
+    if (isRefused && !proc.hasRival) {
+      this.#done(slot);
+      return;
+    }
+    if (proc.hasRival && code === EXIT.usage && (isRefused || this.#hasSaid(slot, 'error IndexTaken'))) {
+      // Two for one index: the one that did not get it, or not back, had to give way. Or the job wants neither.
       if (!isCurrent) return;
       slot.proc = slot.replaced;
       slot.replaced = undefined;
@@ -194,8 +228,21 @@ export class Cluster {
     if (isCurrent) this.#restart(slot);
   }
 
-  #foundIndexTaken({ spec }: Slot): boolean {
-    return readFileSync(`${this.#logFile(spec.name)}.log`, 'utf8').includes('error IndexTaken');
+  /** It has left, or the job is over. */
+  #done(slot: Slot): void {
+    slot.isDone = true;
+    // It left because it was not wanted, and is wanted again by now.
+    if (slot.isWanted && slot.wasUnwanted) this.#restart(slot);
+    if (this.slots.every(({ isDone }) => isDone)) this.#allDone.resolve();
+  }
+
+  #hasSaid({ spec }: Slot, what: string): boolean {
+    return readFileSync(this.logOf(spec), 'utf8').includes(what);
+  }
+
+  /** What its lives have logged. */
+  logOf({ name }: RoleSpec): string {
+    return `${this.#logFile(name)}.log`;
   }
 
   #logFile(name: string): string {
@@ -203,6 +250,11 @@ export class Cluster {
   }
 
   #restart(slot: Slot): void {
+    if (!slot.isWanted && this.#options.leavesDead?.() === true) {
+      this.#options.say(`${slot.spec.name} is not started again: the job does not want it`);
+      this.#done(slot);
+      return;
+    }
     setTimeout(() => {
       if (!this.#isOver && slot.proc === undefined) this.#start(slot);
     }, this.#options.restartAfterMs());
@@ -213,21 +265,8 @@ export class Cluster {
   }
 }
 
-/**
- * docs/operations.md, "Exit codes": a master and a pserver end with 5 when their lease was lost, a trainer never does.
- * A pserver that was asked to leave waits for room for its checkpoint, but not for ever: then it ends with 7.
- */
-function isDocumented(
-  role: RoleName,
-  asked: ReadonlySet<Ask>,
-  code: number | null,
-  signal: NodeJS.Signals | null,
-): boolean {
-  if (signal === 'SIGKILL') return asked.has('kill');
-  if (code === EXIT.interrupted || signal === 'SIGTERM') return asked.has('term');
-  if (code === EXIT.parametersLost) return role === 'pserver' && asked.has('term') && asked.has('wait for room');
-  return code === EXIT.leaseLost && role !== 'trainer';
-}
+/** A killed pserver that the job does not want any more, and of which nothing is left to hand over. */
+const REFUSED_INDEX = ': the job wants ';
 
 const passedOn = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PADDLET_LOG')));

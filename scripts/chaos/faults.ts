@@ -6,8 +6,11 @@ import type { EtcdServer } from '../../test/etcd-server.ts';
 import type { Cluster, RoleName, Slot } from './cluster.ts';
 import type { DiskName, Places } from './places.ts';
 
-/** Besides roles and stores: the disks of the checkpoints and of an SQLite store, and the folder of the checkpoints. */
-export type Target = RoleName | 'etcd' | 'sqlite' | DiskName | 'folder';
+/**
+ * Besides roles and stores: the disks of the checkpoints and of an SQLite store, the folder of the checkpoints, and the
+ * number of pservers.
+ */
+export type Target = RoleName | 'etcd' | 'sqlite' | DiskName | 'folder' | 'resize';
 
 export const TARGETS: readonly Target[] = [
   'master',
@@ -18,6 +21,7 @@ export const TARGETS: readonly Target[] = [
   'disk',
   'store-disk',
   'folder',
+  'resize',
 ];
 
 export const KINDS = [
@@ -28,6 +32,7 @@ export const KINDS = [
   'asked to leave',
   'full',
   'gone',
+  'asked for',
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -65,6 +70,7 @@ const MENU: Readonly<Record<Target, readonly (readonly [Kind, number])[]>> = {
   disk: [['full', 1]],
   'store-disk': [['full', 1]],
   folder: [['gone', 1]],
+  resize: [['asked for', 1]],
 };
 
 /** How often each is hit: the faults of stores and disks concern everybody at once. */
@@ -77,6 +83,7 @@ const SHARES: Readonly<Record<Target, number>> = {
   disk: 1,
   'store-disk': 1,
   folder: 1,
+  resize: 3,
 };
 
 export interface Fault {
@@ -89,7 +96,8 @@ export interface Fault {
   readonly afterMs: number;
 }
 
-export function drawFault(random: RandomStream, targets: readonly Target[]): Fault {
+/** `slower`: than the usual pace. */
+export function drawFault(random: RandomStream, targets: readonly Target[], slower = 1): Fault {
   const target = pick(
     targets.map((one) => [one, SHARES[one]] as const),
     random.uniform(),
@@ -98,7 +106,7 @@ export function drawFault(random: RandomStream, targets: readonly Target[]): Fau
   const which = random.uniform();
   const howLong = random.uniform();
   // Mostly spread out; from time to time two at once.
-  const afterMs = random.uniform() < 0.15 ? 0 : 200 + 1_300 * random.uniform();
+  const afterMs = random.uniform() < 0.15 ? 0 : slower * (200 + 1_300 * random.uniform());
   return { target, kind, which, howLong, afterMs };
 }
 
@@ -117,6 +125,8 @@ export interface Stage {
   readonly places: Places;
   /** Whether each pserver's index has a published checkpoint. */
   readonly isEachSaved: () => Promise<boolean>;
+  /** Asks for another number of pservers. False when that could not be done. */
+  readonly resize?: (which: number) => Promise<boolean>;
   readonly leaseMs: number;
   readonly say: (line: string) => void;
   /** The ends of faults that still last: they are awaited. */
@@ -129,6 +139,7 @@ export async function strike(stage: Stage, fault: Fault): Promise<boolean> {
   if (fault.target === 'sqlite') return strikeSqlite(stage, fault);
   if (fault.target === 'disk' || fault.target === 'store-disk') return strikeDisk(stage, fault.target, fault);
   if (fault.target === 'folder') return strikeFolder(stage, fault);
+  if (fault.target === 'resize') return (await stage.resize?.(fault.which)) ?? false;
   const awake = stage.cluster.awake(fault.target);
   const slot = awake[Math.floor(fault.which * awake.length)];
   if (slot === undefined) return false;

@@ -7,6 +7,11 @@ import { promisify } from 'node:util';
 export const JOB_NAMES = ['synth', 'lr', 'fm', 'softmax'] as const;
 export type JobName = (typeof JOB_NAMES)[number];
 
+export type Mode = 'async' | 'sync';
+
+/** Of each job; the shards are twice as many. */
+const UNITS = 32;
+
 export interface Marks {
   readonly accuracy?: number;
   readonly auc?: number;
@@ -17,7 +22,8 @@ export interface ChaosJob {
   readonly job: {
     readonly name: string;
     readonly data: Readonly<Record<string, unknown>> & { readonly train: string; readonly recordsPerTask: number };
-    readonly training: { readonly passes: number; readonly batchSize: number };
+    readonly training: { readonly mode: Mode; readonly passes: number; readonly batchSize: number };
+    readonly cluster: { readonly units: number };
   } & Readonly<Record<string, unknown>>;
   readonly dataDir: string;
   readonly records: number;
@@ -25,9 +31,11 @@ export interface ChaosJob {
 }
 
 export interface JobOptions {
+  readonly mode: Mode;
   readonly passes: number | undefined;
   readonly leaseMs: number;
   readonly pservers: number;
+  readonly maxPservers: number;
   readonly trainers: number;
   readonly paddlet: string;
   /** Where made data go. */
@@ -42,10 +50,16 @@ export interface JobOptions {
  */
 export async function makeJob(name: JobName, options: JobOptions): Promise<ChaosJob> {
   const common = {
-    cluster: { pservers: options.pservers, trainers: options.trainers, shards: 32, leaseTtl: `${options.leaseMs}ms` },
+    cluster: {
+      ...{ pservers: options.pservers, maxPservers: options.maxPservers, trainers: options.trainers },
+      ...{ shards: 2 * UNITS, units: UNITS, leaseTtl: `${options.leaseMs}ms` },
+    },
     checkpoint: { interval: '1s' },
+    // In sync mode lanes die of nothing but the killing.
+    ...(options.mode === 'sync' && { tasks: { maxFailures: 100 } }),
   };
-  if (name === 'synth') return makeSynth(options, common);
+  const training = { mode: options.mode, ...(options.mode === 'sync' && { lanes: 8 }) };
+  if (name === 'synth') return makeSynth(options, { ...common, training });
   if (!existsSync(join(options.realData, 'a9a'))) throw new Error(`no data sets in ${options.realData}: use --data`);
   if (name === 'softmax') {
     const file = (part: string): string => `mnist/${part}-ubyte.gz`;
@@ -62,7 +76,7 @@ export async function makeJob(name: JobName, options: JobOptions): Promise<Chaos
         },
         model: { type: 'softmax' },
         optimizer: { type: 'adam', learningRate: 0.001 },
-        training: { passes: options.passes ?? 40, batchSize: 64 },
+        training: { ...training, passes: options.passes ?? 40, batchSize: 64 },
         ...common,
       },
       dataDir: options.realData,
@@ -76,7 +90,7 @@ export async function makeJob(name: JobName, options: JobOptions): Promise<Chaos
       data: { train: 'a9a/a9a.gz', test: 'a9a/a9a.t.gz', format: 'libsvm', recordsPerTask: 400 },
       model: name === 'lr' ? { type: 'lr' } : { type: 'fm', factors: 4 },
       optimizer: { type: 'adam', learningRate: name === 'lr' ? 0.001 : 0.0003 },
-      training: { passes: options.passes ?? 40, batchSize: 32 },
+      training: { ...training, passes: options.passes ?? 40, batchSize: 32 },
       ...common,
     },
     dataDir: options.realData,
@@ -85,7 +99,10 @@ export async function makeJob(name: JobName, options: JobOptions): Promise<Chaos
   };
 }
 
-async function makeSynth(options: JobOptions, common: object): Promise<ChaosJob> {
+async function makeSynth(
+  options: JobOptions,
+  { training, ...common }: { readonly training: { readonly mode: Mode }; readonly cluster: { readonly units: number } },
+): Promise<ChaosJob> {
   const records = 16_000;
   const numbers = { records, 'test-records': 5_000, features: 60, 'per-record': 8, factors: 0 };
   const flags = Object.entries(numbers).flatMap(([flag, value]) => [`--${flag}`, String(value)]);
@@ -97,7 +114,7 @@ async function makeSynth(options: JobOptions, common: object): Promise<ChaosJob>
       data: { train: 'train.libsvm', test: 'test.libsvm', format: 'libsvm', recordsPerTask: 200 },
       model: { type: 'lr' },
       optimizer: { type: 'adam', learningRate: 0.001 },
-      training: { passes: options.passes ?? 60, batchSize: 20 },
+      training: { ...training, passes: options.passes ?? 60, batchSize: 20 },
       ...common,
     },
     dataDir: options.folder,

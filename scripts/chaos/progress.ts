@@ -24,6 +24,17 @@ export async function tasksDone(store: Store, keys: Keys): Promise<number | unde
   }
 }
 
+/** Sync mode: the round in work, counted over all passes; undefined while the store or the master does not answer. */
+export async function roundNow(store: Store, keys: Keys): Promise<number | undefined> {
+  const address = await store.get(keys.masterAddr).catch((error: unknown) => {
+    if (isPaddletError(error)) return undefined;
+    throw error;
+  });
+  if (address === undefined) return undefined;
+  const found = /^paddlet_master_round(?:\{[^}]*\})? (\d+)/m.exec(await metricsOf(address.value))?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
 /** Whether each pserver's index has a published checkpoint; false while the store does not answer. */
 export async function isEachSaved(store: Store, keys: Keys, pservers: number): Promise<boolean> {
   try {

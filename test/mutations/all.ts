@@ -1,5 +1,6 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
 import { FILES } from './files.ts';
+import { LAST_ROUNDS } from './last-rounds.ts';
 import { MOVES } from './moves.ts';
 import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
@@ -16,6 +17,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROUNDS,
   ...MOVES,
   ...MOVING,
+  ...LAST_ROUNDS,
   ...REPLICAS,
   ...FILES,
   ...OPERATIONS,

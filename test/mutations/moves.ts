@@ -279,9 +279,9 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'rounds are forwarded for the units that have applied them',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/lane-pushes.ts',
     find: 'return moves.applied(made, group.units);',
-    replace: 'return moves.applied(made, this.gates.groups().flatMap(({ units }) => units));',
+    replace: 'return moves.applied(made, this.#groups.gates.groups().flatMap(({ units }) => units));',
     tests: SYNC_TESTS,
   },
   {

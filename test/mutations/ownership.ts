@@ -115,16 +115,15 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a unit is taken only when its owner is gone',
     file: 'src/roles/pserver/take-units.ts',
-    find: '[{ key: keys.ps(owner.index), createRevision: 0n }, ...parting]',
-    replace: 'parting',
+    find: 'createRevision.toString() === owner.token ? undefined : [{ key, createRevision }, ...parting]',
+    replace: 'createRevision.toString() === owner.token ? parting : [{ key, createRevision }, ...parting]',
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {
     rule: 'a unit is not taken without a parting snapshot that came since',
     file: 'src/roles/pserver/take-units.ts',
-    find: 'return owner.index === me.index ? parting : [{ key: keys.ps(owner.index), createRevision: 0n }, ...parting];',
-    replace:
-      'return owner.index === me.index || parting === undefined ? [] : [{ key: keys.ps(owner.index), createRevision: 0n }];',
+    find: 'modRevision === undefined ? [] : [{ key: keys.parting(BigInt(owner.token)), modRevision }];',
+    replace: 'modRevision === undefined ? [] : [];',
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {

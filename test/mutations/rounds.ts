@@ -51,21 +51,21 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'of a lane each group of units keeps the part of its own shards',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/round-groups.ts',
     find: 'shards === undefined ? whole : laneOfShards(this.#parts, whole, shards)',
     replace: 'whole',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
   },
   {
     rule: 'lanes of a unit that has gone are dropped',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/round-groups.ts',
     find: 'if (left !== undefined) restrictKept(',
     replace: 'if (left === undefined && Number.isNaN(left)) restrictKept(',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
   },
   {
     rule: 'a round is recorded in the ledgers of the units that completed it',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/round-groups.ts',
     find: 'ledgers.advance(position, only);',
     replace: 'ledgers.advance(position);',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
@@ -87,7 +87,7 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'a unit takes its pre-image along',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/round-groups.ts',
     find: 'previous: gate.oldest() < gate.version() ? (part?.old ?? NO_VALUES) : undefined,',
     replace: 'previous: part === undefined ? undefined : NO_VALUES,',
     tests: ['test/roles/pserver/rounds/groups.test.ts'],
@@ -164,7 +164,7 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'no lane is taken while the pserver leaves',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/lane-pushes.ts',
     find: 'if (this.#options.isFrozen()) throw draining();\n    const forwarded',
     replace: 'const forwarded',
     schedules: { mode: 'sync' },
@@ -172,8 +172,8 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'a pserver that leaves freezes its shards first',
-    file: 'src/roles/pserver/rounds/service.ts',
-    find: '    this.#frozen.abort();\n    this.#current?.freeze();',
+    file: 'src/roles/pserver/rounds/round-work.ts',
+    find: '    this.#frozen.abort();\n    void this.#taker.hold();\n    this.current?.freeze();',
     replace: '',
     schedules: { mode: 'sync' },
     tests: ['test/roles/pserver'],
@@ -225,7 +225,7 @@ export const ROUNDS: readonly Mutation[] = [
   },
   {
     rule: 'a lane that comes again counts once for its round',
-    file: 'src/roles/pserver/rounds/rounds.ts',
+    file: 'src/roles/pserver/rounds/lane-pushes.ts',
     find: 'if (round <= (this.#counted.get(lane) ?? -1)) return;',
     replace: '',
     tests: ['test/roles/pserver/rounds/rounds.test.ts'],

@@ -101,7 +101,7 @@ export function addCounts(into: Map<string, number>, more: Iterable<readonly [st
 
 const ALWAYS: Readonly<Record<Mode, readonly string[]>> = {
   async: [...IN_EVERY_MODE, ...MUST_HAPPEN, ...MOVES],
-  sync: [...IN_EVERY_MODE, ...MUST_HAPPEN_IN_SYNC],
+  sync: [...IN_EVERY_MODE, ...MUST_HAPPEN_IN_SYNC, ...MOVES],
 };
 
 /**

@@ -113,7 +113,7 @@ export const RESIZED_MIX: FaultMix = {
   'trouble in a hand-over': 3,
 };
 
-const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: FIXED_MIX };
+const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: RESIZED_MIX };
 
 /** The same, and disks that fail. */
 const withDisks = (mix: FaultMix): FaultMix => ({

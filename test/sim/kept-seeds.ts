@@ -38,6 +38,16 @@ export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 27334, why: 'a unit came by a move while a pserver was about to take it as one without a primary' },
 ];
 
+/** In sync mode, with pservers that come and go. */
+export const KEPT_RESIZED_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 365, why: 'units at two rounds were in one file, which no pserver could load' },
+];
+
+/** The same with disks that fail. */
+export const KEPT_DISK_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 45, why: 'a unit stayed without a primary while a pserver with the index of its last one was leaving' },
+];
+
 /** In async mode, with pservers that come and go, and folders that some pservers do not share. */
 export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 132, why: 'a pserver waited for a file that only a live pserver had, of a unit that had moved' },

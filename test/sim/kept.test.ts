@@ -1,15 +1,17 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
-import { FIXED_MIX, KEPT_MIX, RESIZED_MIX } from './fault-kinds.ts';
+import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix } from './fault-kinds.ts';
 import {
   KEPT_CONTINUED_SEEDS,
+  KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
   KEPT_RESIZED_SEEDS,
+  KEPT_RESIZED_SYNC_SEEDS,
   KEPT_SEEDS,
   KEPT_SYNC_SEEDS,
 } from './kept-seeds.ts';
 import { runSchedule } from './schedule.ts';
-import { drawFixedShape, SMALL } from './shape.ts';
+import { drawFixedShape, drawShape, SMALL } from './shape.ts';
 
 test.each(KEPT_SEEDS)('seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: KEPT_MIX, shape: SMALL })).violations).toEqual([]);
@@ -31,4 +33,14 @@ test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
   // They were found so.
   const shape = { ...drawFixedShape(seed), isFolderShared: true };
   expect((await runSchedule({ seed, mode: 'sync', mix: FIXED_MIX, shape })).violations).toEqual([]);
+});
+
+test.each(KEPT_RESIZED_SYNC_SEEDS)('sync mode and resized, seed $seed: $why', async ({ seed }) => {
+  const shape = { ...drawShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX, shape })).violations).toEqual([]);
+});
+
+test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
+  const shape = { ...drawShape(seed), isFolderShared: true };
+  expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync'), shape })).violations).toEqual([]);
 });

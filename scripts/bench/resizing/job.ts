@@ -31,7 +31,8 @@ export async function makeJob({ folder, bytes, mode, passes, saveEvery }: JobOpt
     model: { type: 'fm', factors: FACTORS, initStddev: 0.01 },
     optimizer: { type: 'adagrad', learningRate: 0.05 },
     training: { mode, passes, batchSize: 100 },
-    cluster: { pservers: 2, maxPservers: 4, trainers: 2 },
+    // Far longer than by default: on a machine with other work a process may lack a core for seconds.
+    cluster: { pservers: 2, maxPservers: 4, trainers: 2, leaseTtl: '60s' },
     checkpoint: { interval: saveEvery },
   };
   writeFileSync(join(folder, 'job.json'), JSON.stringify(job));

@@ -1,23 +1,43 @@
 /**
- * `/parting/<token>`: the snapshots that owners wrote after they had lost their index, each under the token that was
- * lost. Like published files they may have the newest copy of a shard.
+ * `/parting/<token>`: the snapshot that an owner wrote after it had lost its index, under the token that was lost. Like
+ * a published file it may have the newest copy of a shard. It is several files in sync mode when the owner's units were
+ * at several rounds, as each file is of one round.
  */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { parseStoreValue } from '../../core/tasks/state.ts';
 import type { KeyValue } from '../../store/store.ts';
-import { generationSchema } from './entry.ts';
+import { type Generation, generationSchema } from './entry.ts';
 import type { PublishedFile } from './newest.ts';
 
-/** `index`: of the folder with the file. */
-export const partingSchema = generationSchema.extend({
+/** `index`: of the folder with the files. `generations`: those beside the first. */
+const partingSchema = generationSchema.extend({
   index: z
     .int()
     .min(0)
     .max(LIMITS.pservers - 1)
     .optional(),
+  generations: z.array(generationSchema).max(LIMITS.checkpointGenerations).optional(),
 });
 
+/** The files of one snapshot, each with other shards. */
+export interface PartingFiles {
+  readonly index: number;
+  readonly files: readonly [Generation, ...Generation[]];
+}
+
+export function encodeParting({ index, files: [first, ...others] }: PartingFiles): string {
+  const more = others.length === 0 ? {} : { generations: others };
+  return JSON.stringify({ ...first, ...more, index } satisfies z.infer<typeof partingSchema>);
+}
+
+/** `index` is undefined in a snapshot of an older version. Throws `StoreValueInvalid`. */
+export function parseParting(key: string, value: string) {
+  const { index, generations = [], ...first } = parseStoreValue(partingSchema, key, value);
+  return { index, files: [first, ...generations] };
+}
+
+/** One file of a snapshot. */
 export interface Parting extends PublishedFile {
   readonly key: string;
   readonly modRevision: bigint;
@@ -28,8 +48,9 @@ export interface Parting extends PublishedFile {
 /** Those of which the index is known. Throws `StoreValueInvalid`. */
 export function parsePartings(prefix: string, entries: readonly KeyValue[]): Parting[] {
   return entries.flatMap(({ key, value, modRevision }) => {
-    const { index, ...generation } = parseStoreValue(partingSchema, key, value);
-    return index === undefined ? [] : [{ index, generation, key, modRevision, token: tokenIn(prefix, key) }];
+    const { index, files } = parseParting(key, value);
+    if (index === undefined) return [];
+    return files.map((generation) => ({ index, generation, key, modRevision, token: tokenIn(prefix, key) }));
   });
 }
 

@@ -2,7 +2,6 @@
  * Publishes a written file, then deletes the files that it replaced: never in the other order, and never by listing a
  * folder. A writer that lost its ownership can neither publish nor, therefore, delete.
  */
-import type * as z from 'zod';
 import { assert } from '../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
@@ -22,8 +21,7 @@ import {
   type ReadEntry,
   readEntry,
 } from './entry.ts';
-import type { PublishedFile } from './newest.ts';
-import type { partingSchema } from './partings.ts';
+import { encodeParting, type PartingFiles } from './partings.ts';
 import { retain } from './retention.ts';
 
 export interface StoreAccess {
@@ -187,9 +185,9 @@ export async function removeUnpublished(
  * Publishes a snapshot that an owner wrote after it had lost its index. The key is named by the owner's token and has
  * no other writer, so it needs no fence. Returns when the key exists.
  */
-export async function publishParting(options: StoreAccess & PublishedFile & { readonly key: string }): Promise<void> {
-  const { store, key, index, generation } = options;
-  const value = JSON.stringify({ ...generation, index } satisfies z.infer<typeof partingSchema>);
+export async function publishParting(options: StoreAccess & PartingFiles & { readonly key: string }): Promise<void> {
+  const { store, key } = options;
+  const value = encodeParting(options);
   const happened = async (): Promise<boolean> => (await store.get(key))?.value === value;
   const run = (): Promise<TxnResult> => store.txn({ if: [{ key, createRevision: 0n }], then: [{ put: key, value }] });
   const { succeeded } = await settle({ ...options, run, happened });

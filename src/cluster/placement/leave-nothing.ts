@@ -139,7 +139,7 @@ async function isUnchanged(by: LeaveNothing, read: Read): Promise<boolean> {
 async function deleteKeys(by: LeaveNothing, read: Read): Promise<boolean> {
   const { context, fence, index, signal } = by;
   const { store, keys } = context;
-  const mine = read.partings.filter((parting) => parting.index === index).map(({ key }) => key);
+  const mine = [...new Set(read.partings.filter((parting) => parting.index === index).map(({ key }) => key))];
   const deleted = [...mine, keys.pserver(index), keys.checkpoint(index)].slice(-LIMITS.storeTxnOps / 2);
   const txn = { if: unchanged(by, read), then: deleted.map((key) => ({ delete: key })) };
   const { succeeded } = await retryStore(context, () => fencedTxn(store, fence, txn), signal);

@@ -54,6 +54,8 @@ class WebSocketRoleServer implements Server {
   #closing: Promise<void> | undefined;
   readonly #callers: CallerRules;
   readonly #refusals: RefusalLog;
+  /** Kept, since the socket does not know it any more once it is closing, and a request may still come then. */
+  #port = 0;
 
   constructor(wire: Wire, options: ListenOptions, host: string) {
     this.#wire = wire;
@@ -93,7 +95,7 @@ class WebSocketRoleServer implements Server {
   }
 
   get port(): number {
-    return (this.#http.address() as AddressInfo).port;
+    return this.#port;
   }
 
   bind({ host, port }: Address): Promise<void> {
@@ -102,6 +104,7 @@ class WebSocketRoleServer implements Server {
       this.#http.once('error', failed);
       this.#http.listen({ host, port }, () => {
         this.#http.off('error', failed);
+        this.#port = (this.#http.address() as AddressInfo).port;
         // After it was bound an error means that accepting failed once (too many open files): the role lives on.
         this.#http.on('error', (error) => this.#wire.log.error('accepting failed', { reason: error.message }));
         resolve();

@@ -66,6 +66,8 @@ export function watchOrphans(options: OrphanWatchOptions): OrphanWatch {
       const seen = version();
       const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
       await untilOrLate(view.changed, () => version() !== seen || undefined, { clock, maxWaitMs, signal });
+      // Told once: one that takes nothing for now does not look, and waits on.
+      if (againAtMs !== undefined && clock.monotonicMs() >= againAtMs) againAtMs = undefined;
     },
     isOrphan: ({ unit, modRevision }) =>
       view.orphans().some((one) => one.unit === unit && (one.head?.modRevision ?? 0n) === modRevision),
@@ -85,7 +87,7 @@ function placedUnits({ view, records }: OrphanWatchOptions): Pick<OrphanView, 'l
 /** Longer than a timer is set for, there is always a change. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** From when this pserver is seen as live, by itself as by others. */
+/** From when this pserver, which has announced itself, is seen as live, by itself as by others. */
 export async function watchOwnOrphans(
   owned: Pick<OwnedIndex, 'context' | 'record' | 'index' | 'fence'>,
   { view, records }: { readonly view: PlacementView; readonly records: PserverRecords },
@@ -93,7 +95,9 @@ export async function watchOwnOrphans(
 ): Promise<OrphanWatch> {
   const { context, record, index, fence } = owned;
   const restored = await readRestored(context);
-  await view.changed.until(() => view.isLive(index, fence.token) || undefined, stopSignal);
+  // The record of the process before may say that it leaves: this one would not take what its index led.
+  const isSeen = (): boolean => view.isLive(index, fence.token) && records.of(index)?.status === 'loading';
+  await view.changed.until(() => isSeen() || undefined, stopSignal);
   const boundMs = ORPHAN_LEASES * record.job.cluster.leaseTtlMs;
   return watchOrphans({ clock: context.host.clock, view, records, index, restored, boundMs });
 }

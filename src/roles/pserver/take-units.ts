@@ -5,6 +5,7 @@
  * gone, and no parting snapshot of the owner that came since.
  */
 import { failPoint } from '../../base/fail-points.ts';
+import { retryStore } from '../../cluster/ownership.ts';
 import { changeHeads } from '../../cluster/placement/change-heads.ts';
 import { type Head, type Owner, type Rest, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
 import { type ShowReplicas, showReplicas } from '../../cluster/placement/show-replicas.ts';
@@ -40,6 +41,8 @@ export interface TakeUnits extends ShowReplicas {
   readonly rests: ReadonlyMap<number, Rest>;
   /** Of the parting snapshots that were looked for, by the owner's token: 0n where there was none. */
   readonly partings: ReadonlyMap<string, bigint>;
+  /** Ends waiting for the store: then the outcome is unknown. Default: when the process is asked to stop. */
+  readonly signal?: AbortSignal;
 }
 
 /** Makes this pserver the primary of these units; of those that another has taken, or may save still, it does not. */
@@ -47,7 +50,8 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
   const taken: OwnedHead[] = [];
   const byOwner = Map.groupBy(orphans, ({ head }) => head && `${head.primary.index}/${head.primary.token}`);
   for (const alike of byOwner.values()) {
-    const also = ownerIsGone(by, alike[0]!.head?.primary);
+    const also = await whatShowsItGone(by, alike[0]!.head?.primary);
+    if (also === undefined) continue;
     const changes = alike.map(({ unit, modRevision, head }) => {
       return { unit, modRevision, head: takenBy(by.me, head, by.rests.get(unit)) };
     });
@@ -60,11 +64,21 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
   return taken;
 }
 
-/** Its index is free, or this pserver's own; and it has parted with nothing that was not looked at. */
-function ownerIsGone({ context, me, partings }: TakeUnits, owner: Owner | undefined): Compare[] {
+/**
+ * Its index is free, or another process has it; and it has parted with nothing that was not looked at. Undefined while
+ * its claim is there. A process that leaves does not take what the one before it led: the others do.
+ */
+async function whatShowsItGone(
+  { context, me, partings, signal }: TakeUnits,
+  owner: Owner | undefined,
+): Promise<Compare[] | undefined> {
   if (owner === undefined) return [];
-  const { keys } = context;
+  const { keys, store } = context;
   const modRevision = partings.get(owner.token);
   const parting = modRevision === undefined ? [] : [{ key: keys.parting(BigInt(owner.token)), modRevision }];
-  return owner.index === me.index ? parting : [{ key: keys.ps(owner.index), createRevision: 0n }, ...parting];
+  if (owner.index === me.index) return parting;
+  const key = keys.ps(owner.index);
+  const claim = await retryStore(context, () => store.get(key), signal);
+  const createRevision = claim?.createRevision ?? 0n;
+  return createRevision.toString() === owner.token ? undefined : [{ key, createRevision }, ...parting];
 }

@@ -295,10 +295,22 @@ describe('a parting snapshot', () => {
     const { store, clock } = world;
     const key = '/paddlet/small/parting/5';
     world.failTxn('StoreUnknownOutcome', true);
-    await world.run(publishParting({ store, clock, key, index, generation: generation(1) }));
+    await world.run(publishParting({ store, clock, key, index, files: [generation(1)] }));
     const { entries } = await store.range({ prefix: keys.partingPrefix });
     expect(parsePartings(keys.partingPrefix, entries)).toMatchObject([{ index, token: 5n, generation: generation(1) }]);
-    const again = publishParting({ store, clock, key, index, generation: generation(2) });
+    const again = publishParting({ store, clock, key, index, files: [generation(2)] });
     await expect(again).rejects.toMatchObject({ code: 'StoreInvalid' });
+  });
+
+  it('may be several files, which are read one by one', async () => {
+    const { store, clock } = world;
+    const key = '/paddlet/small/parting/5';
+    await publishParting({ store, clock, key, index, files: [generation(1), generation(2)] });
+    const { entries } = await store.range({ prefix: keys.partingPrefix });
+    const of = { index, key, token: 5n, modRevision: entries[0]!.modRevision };
+    expect(parsePartings(keys.partingPrefix, entries)).toEqual([
+      { ...of, generation: generation(1) },
+      { ...of, generation: generation(2) },
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { RequestHandler } from '../../../src/protocol/messages/channel.ts';
@@ -144,6 +145,30 @@ describeOnEveryPath('time limits of strangers', () => {
     await refused;
     clock.advance(1_000);
     await all;
+  });
+
+  it.each([
+    ['a request', ''],
+    ['a handshake', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'],
+  ])('closing hears %s that comes in the same moment', async (_, fields) => {
+    const { server, bugs } = await rig({ handler, http });
+    const { port } = server;
+    const closed = Promise.withResolvers<void>();
+    const door = createServer((socket) => socket.once('data', () => void server.close().then(closed.resolve)));
+    await once(door.listen(0, '127.0.0.1'), 'listening');
+    const closing = await rawTcp((door.address() as AddressInfo).port);
+    const socket = await rawTcp(port);
+    const end = everythingFrom(socket);
+    socket.write('GET /healthz HTTP/1.1\r\n');
+    // By then the server has read that and accepted both: one look of the event loop finds what comes from both.
+    await fetch(`http://127.0.0.1:${port}/healthz`);
+    closing.write('now');
+    socket.write(`Host: 127.0.0.1:${port}\r\n${fields}\r\n`);
+    await closed.promise;
+    await end;
+    closing.destroy();
+    await once(door.close(), 'close');
+    expect(bugs).toEqual([]);
   });
 
   it('closing does not wait for those who say nothing', async () => {

@@ -1,5 +1,6 @@
 /** What a pserver leaves that the job does not want any more. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodeParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { RoleContext } from '../../../src/cluster/context.ts';
 import { neededOf } from '../../../src/cluster/placement/leave-nothing.ts';
 import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
@@ -89,6 +90,17 @@ describe('the master', () => {
     expect(await left()).toEqual(NOTHING);
     expect(saves).toBe(1);
     expect((await cluster.files()).map(({ index }) => index)).not.toContain(3);
+  });
+
+  it('removes a parting snapshot of several files with it', async () => {
+    const [own] = (await cluster.files()).filter(({ index }) => index === 3);
+    const { generation } = own!;
+    await put(cluster.store, keys.parting(77n), encodeParting({ index: 3, files: [generation, generation] }));
+    await die(3);
+    await start(saveAll);
+    await pass();
+    expect(await left()).toEqual(NOTHING);
+    expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
   });
 
   it('keeps it until they have saved, and does not ask them all the time', async () => {

@@ -91,6 +91,20 @@ it('units of a pserver that dies are waited for; the wait begins when it dies', 
   expect(watch.isOrphan(orphans[0]!)).toBe(false);
 });
 
+it('a wait that has ended is told once: one that takes nothing for now does not spin', async () => {
+  const [me, other] = [await claim(0), await claim(1)];
+  for (const unit of [0, 2]) await take(unit, 0, me);
+  for (const unit of [1, 3]) await take(unit, 1, other);
+  await leave(1);
+  expect(due()).toEqual([]);
+  await process.clock.advance(2 * BOUND_MS);
+  await Promise.all([watch.changed(new AbortController().signal), process.clock.advance(1)]);
+  const again = watch.changed(new AbortController().signal);
+  await process.clock.advance(BOUND_MS);
+  expect(await stateOf(again)).toBe('open');
+  expect(due()).toEqual([1, 3]);
+});
+
 it('an index that is not wanted any more is not waited for', async () => {
   const [me, other] = [await claim(0), await claim(1)];
   for (const unit of [0, 2]) await take(unit, 0, me);

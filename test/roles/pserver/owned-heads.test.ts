@@ -44,6 +44,13 @@ describe('the last state', () => {
     expect(heads.of(3)!.head).toEqual(headOf(3));
   });
 
+  it('is named by the heads of some units, as the others are in another file', async () => {
+    await heads.wake();
+    await heads.rest(REST, [3]);
+    const named = UNITS.filter((unit) => (headOf(unit) as { rest?: unknown }).rest !== undefined);
+    expect([named, heads.areResting]).toEqual([[3], true]);
+  });
+
   it('is written once', async () => {
     const revision = data.get(actor.context.keys.head(0))!.modRevision;
     await heads.rest(REST);

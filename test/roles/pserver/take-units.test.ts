@@ -58,11 +58,17 @@ describe('units', () => {
 });
 
 describe('units of an owner', () => {
-  it('whose index is held again are left to the holder', async () => {
+  it('who lives are not taken', async () => {
+    const token = String(put(actor.context.keys.ps(DEAD.index), 'there:1'));
+    const orphan = orphanOf(1, takenBy({ ...DEAD, token }, undefined));
+    expect(await take([orphan])).toEqual([]);
+    expect(headOf(1).primary.token).toBe(token);
+  });
+
+  it('are taken when another process has its index, which may leave and take nothing', async () => {
     const orphan = orphanOf(1, takenBy(DEAD, undefined));
     put(actor.context.keys.ps(DEAD.index), 'there:1');
-    expect(await take([orphan])).toEqual([]);
-    expect(headOf(1).primary).toEqual(DEAD);
+    expect((await take([orphan])).map(({ unit }) => unit)).toEqual([1]);
   });
 
   it('who has parted since with more than was loaded are not taken without it', async () => {
@@ -74,8 +80,8 @@ describe('units of an owner', () => {
   });
 
   it('do not hold up those of others', async () => {
-    const held = orphanOf(1, takenBy(DEAD, undefined));
-    put(actor.context.keys.ps(DEAD.index), 'there:1');
+    const token = String(put(actor.context.keys.ps(DEAD.index), 'there:1'));
+    const held = orphanOf(1, takenBy({ ...DEAD, token }, undefined));
     const free = orphanOf(2, takenBy({ index: 2, token: '51' }, undefined));
     expect((await take([held, free])).map(({ unit }) => unit)).toEqual([2]);
   });

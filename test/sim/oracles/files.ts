@@ -88,6 +88,14 @@ export function files(world: World): Oracle {
     }
   }
 
+  /** Sync mode: files of one round belong together, so each file is of one. */
+  function checkRound(index: number, { uuid, round, shards: coverage }: Generation): void {
+    const covered = [...((coverage && coveredShards(coverage)) ?? [])];
+    const others = covered.filter(([, { low, high }]) => low !== round || high !== round).map(([shard]) => shard);
+    if (round === undefined || others.length === 0) return;
+    world.violated(`file ${uuid} of pserver ${index} is of round ${round}, but its shards ${others.join(' ')} are not`);
+  }
+
   function checkSizes(index: number, key: string, value: string): void {
     const names = world.filesOf(index);
     if (names.length > keep + EXTRA_FILES) world.violated(`pserver ${index} has ${names.length} files`);
@@ -108,7 +116,10 @@ export function files(world: World): Oracle {
     },
     wrote({ process, key, value, before }) {
       if (key.startsWith(keys.partingPrefix) || (key.startsWith(keys.checkpointsPrefix) && key !== keys.cut)) {
-        for (const file of generationsOf(JSON.parse(value) as CheckpointEntry)) known.set(file.uuid, file);
+        for (const file of generationsOf(JSON.parse(value) as CheckpointEntry)) {
+          if (!known.has(file.uuid)) checkRound(indexOf(process), file);
+          known.set(file.uuid, file);
+        }
       }
       if (key === keys.cut) checkCut(JSON.parse(value) as Cut, before && (JSON.parse(before.value) as Cut));
       else if (process.role === 'pserver' && key === keys.checkpoint(indexOf(process))) {

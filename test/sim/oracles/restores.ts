@@ -7,6 +7,7 @@ import { EXIT, isPaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { type PserverRecord, parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { plannedPrimary } from '../../../src/core/placement.ts';
@@ -67,8 +68,7 @@ export function restores(world: World, led: LedUnits): Oracle {
       .filter(({ unit, head }) => (head?.primary.index ?? plannedPrimary(unit, world.pservers)) === index);
     const owned = heads.filter(({ head }) => head !== undefined);
     const states = owned.map(({ unit }) => saved.get(unit));
-    const isOne = new Set(heads.map(({ head }) => JSON.stringify([head?.primary, head?.rest]))).size === 1;
-    const isUsable = isOne && states.every((state) => state?.timeline === timeline);
+    const isUsable = states.every((state) => state?.timeline === timeline);
     const isSaved = owned.length > 0 && states.every((state) => state !== undefined);
     const token = world.get(keys.ps(index))!.createRevision.toString();
     claims.set(process, {
@@ -95,12 +95,17 @@ export function restores(world: World, led: LedUnits): Oracle {
     if ((taken.get(unit) ?? 0) > at) return true;
     if (led.isLive(head.primary)) return false;
     const file = saved.get(unit);
-    return file === undefined || file.at > at || world.wasDamaged(head.rest?.index ?? head.primary.index);
+    const isOfUse =
+      file !== undefined && file.at <= at && (world.mode === 'async' || file.timeline === timelineNow() - 1);
+    return !isOfUse || world.wasDamaged(head.rest?.index ?? head.primary.index);
   }
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
-  const mayGoBack = ({ timeline, wasSaved, token }: Claim): boolean =>
-    !wasSaved || timelineNow() > timeline + 1 || led.ledBy(token).length > 0;
+  const mayGoBack = (claim: Claim): boolean =>
+    !claim.wasSaved ||
+    timelineNow() > claim.timeline + 1 ||
+    led.ledBy(claim.token).length > 0 ||
+    led.all.some((unit) => mayHaveLost(unit, claim));
 
   function changedHead(written: Written): void {
     const change = led.changed(written);
@@ -162,14 +167,16 @@ export function restores(world: World, led: LedUnits): Oracle {
   }
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
-  function parted(units: readonly number[], file: Generation): void {
-    for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: timelineIn(file), at: now });
+  function parted(units: readonly number[], files: readonly Generation[]): void {
+    if (files.length > 1) world.count('parting snapshot of several rounds');
+    for (const file of files) {
+      for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: timelineIn(file), at: now });
+    }
   }
 
   function partingWith(unit: number, token: string): Generation | undefined {
     const found = world.get(keys.parting(BigInt(token)));
-    const file = found && (JSON.parse(found.value) as Generation);
-    return file !== undefined && isIn(file, unit) ? file : undefined;
+    return found && parseParting(found.key, found.value).files.find((file) => isIn(file, unit));
   }
 
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
@@ -200,7 +207,7 @@ export function restores(world: World, led: LedUnits): Oracle {
       else if (key.startsWith(keys.headsPrefix)) changedHead(written);
       else if (key.startsWith(keys.pserversPrefix)) tells(process, parsePserverRecord(key, value));
       else if (key.startsWith(keys.partingPrefix)) {
-        parted(led.ledBy(key.slice(keys.partingPrefix.length)), JSON.parse(value) as Generation);
+        parted(led.ledBy(key.slice(keys.partingPrefix.length)), parseParting(key, value).files);
       }
     },
     ended,
@@ -222,16 +229,11 @@ export function restores(world: World, led: LedUnits): Oracle {
   };
 }
 
-/** The first shard of a unit has its number. */
-/** Sync mode: a file with units of two rounds, one of which has just come from another pserver, is of no use. */
-function timelineIn({ timeline, round, shards }: Generation): number {
-  const all = [...coveredShards(shards!)!.values()];
-  const isOfRound = round === undefined || all.every(({ low, high }) => low === round && high === round);
-  return isOfRound ? Number(timeline) : NO_TIMELINE;
-}
-
 const NO_TIMELINE = -1;
 
+const timelineIn = ({ timeline }: Generation): number => Number(timeline);
+
+/** The first shard of a unit has its number. */
 const isIn = ({ shards }: Generation, unit: number): boolean => coveredShards(shards!)!.has(unit);
 
 const names = (entry: CheckpointEntry | undefined, uuid: string): boolean =>

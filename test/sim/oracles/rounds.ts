@@ -1,5 +1,8 @@
 /** Sync mode: the barrier of a round, the version before the current one, and rounds that are stuck. */
 import { isPaddletError } from '../../../src/base/errors.ts';
+import { type CheckpointEntry, generationsOf, shardsIn } from '../../../src/checkpoint/registry/entry.ts';
+import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
+import type { Head } from '../../../src/cluster/placement/heads.ts';
 import type { SimulatedProcess } from '../process.ts';
 import { versionIn } from './acknowledged.ts';
 import type { LedUnits } from './led-units.ts';
@@ -21,6 +24,8 @@ export function rounds(world: World, led: LedUnits): Oracle {
   /** By timeline and unit: a version that every role can know it to have reached. */
   const reached = new Map<string, number>();
   const stays = new WeakMap<SimulatedProcess, Stay>();
+  /** By timeline and unit: the round of the last state that it was taken with. No version before it is readable. */
+  const loaded = new Map<string, number>();
   /** Timelines in which a unit was taken with the last state that another process had left. */
   const continued = new Set<number>();
   /** Timelines in which a pserver gave a version up for a stranger, who had not waited for the others. */
@@ -62,12 +67,25 @@ export function rounds(world: World, led: LedUnits): Oracle {
     stay.taken = Math.max(stay.taken, round);
   }
 
-  function gaveUp({ server, request }: Answered): void {
+  function gaveUp(answered: Answered): void {
+    const { server, request } = answered;
     if (request.type !== 'pullVersion') return;
     const stay = stays.get(server);
     const { timeline, version } = request;
-    if (stay?.timeline !== timeline || stay.first >= version || stay.taken > version) return;
+    if (stay?.timeline !== timeline || stay.first > version || stay.taken > version) return;
+    if (led.meant(answered)?.some((unit) => (loaded.get(`${timeline}/${unit}`) ?? 0) > version)) return;
     world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
+  }
+
+  /** Of the last state that the unit was taken with; -1 when it is the cut. */
+  function roundOf(unit: number, { rest }: Head, { primary }: Head): number {
+    const entry = rest && world.get(keys.checkpoint(rest.index));
+    const files = entry === undefined ? [] : generationsOf(JSON.parse(entry.value) as CheckpointEntry);
+    const parting = world.get(keys.parting(BigInt(primary.token)));
+    const parted = parting === undefined ? [] : parseParting(parting.key, parting.value).files;
+    const last =
+      files.find(({ uuid }) => uuid === rest?.uuid) ?? parted.find((file) => shardsIn(file, [unit]).length > 0);
+    return last?.round ?? -1;
   }
 
   /** What was loaded from a file has no version before it. */
@@ -75,7 +93,9 @@ export function rounds(world: World, led: LedUnits): Oracle {
     const change = led.changed(written);
     if (change?.before === undefined || change.isMove) return;
     const cut = world.get(keys.cut);
-    continued.add(cut === undefined ? 0 : (JSON.parse(cut.value) as { timeline: number }).timeline);
+    const timeline = cut === undefined ? 0 : (JSON.parse(cut.value) as { timeline: number }).timeline;
+    continued.add(timeline);
+    loaded.set(`${timeline}/${change.unit}`, roundOf(change.unit, change.head, change.before));
     const stay = stays.get(written.process);
     if (stay !== undefined) stay.first = Number.POSITIVE_INFINITY;
   }

@@ -1,21 +1,15 @@
 /** What an owner of units saved last. */
-import {
-  type Generation,
-  generationSchema,
-  generationsOf,
-  parseEntry,
-  shardsIn,
-} from '../../../checkpoint/registry/entry.ts';
+import { type Generation, generationsOf, parseEntry, shardsIn } from '../../../checkpoint/registry/entry.ts';
+import { parseParting } from '../../../checkpoint/registry/partings.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import type { Head, Rest } from '../../../cluster/placement/heads.ts';
-import { parseStoreValue } from '../../../core/tasks/state.ts';
 
 /** Where the last state of some units is to be looked for: the primary of their heads, and the file that these name. */
 export type FormerState = Pick<Head, 'primary' | 'rest'>;
 
 export interface LastState {
-  /** Of which shards: of all that were asked for, or of some, when the parting snapshot lacks the others. */
+  /** Of which shards: of all that were asked for, or of some, when a file of the parting snapshot lacks the others. */
   readonly shards: readonly number[];
   /** Of which index the files are. */
   readonly index: number;
@@ -25,7 +19,7 @@ export interface LastState {
   readonly exact: boolean;
   /** Why the published entry cannot be used. */
   readonly complaint: string | undefined;
-  /** The parting snapshot, when that is what the owner saved last. */
+  /** The file of the parting snapshot, when that is what the owner saved last. */
   readonly parting: Generation | undefined;
   /** Of the key of the parting snapshot: 0n when there is none. */
   readonly partedAt: bigint;
@@ -45,17 +39,17 @@ export async function lastState(
   const partingKey = keys.parting(BigInt(primary.token));
   const announced = await retryStore(context, () => store.get(partingKey));
   const partedAt = announced?.modRevision ?? 0n;
-  const parting = announced && parseStoreValue(generationSchema, partingKey, announced.value);
-  const parted = parting === undefined ? [] : shardsIn(parting, shards);
-  const isParted = parted.length > 0;
-  const index = isParted ? primary.index : (rest?.index ?? primary.index);
+  const files = announced === undefined ? [] : parseParting(partingKey, announced.value).files;
+  const parting = files.find((file) => shardsIn(file, shards).length > 0);
+  const index = parting === undefined ? (rest?.index ?? primary.index) : primary.index;
   const key = keys.checkpoint(index);
   const published = await retryStore(context, () => store.get(key));
   const { entry, complaint } = parseEntry(key, published);
   const before = entry === undefined ? [] : generationsOf(entry);
   // Newer than what the primary may have found in `rest` when it took the shards.
-  if (parting !== undefined && isParted) {
-    return { shards: parted, index, complaint, generations: [parting, ...before], exact: true, parting, partedAt };
+  if (parting !== undefined) {
+    const parted = { shards: shardsIn(parting, shards), generations: [parting, ...before], exact: true, parting };
+    return { ...parted, index, complaint, partedAt };
   }
   const { generations, exact } =
     rest === undefined ? { generations: before, exact: false } : restingFirst(before, rest);

@@ -4,7 +4,7 @@ import type { Capturable, ShardMoment } from '../../../checkpoint/file/capture.t
 import type { CheckpointMeta, RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { indexFolder } from '../../../checkpoint/file/paths.ts';
 import { type CheckpointFile, writeCheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
-import { generationOf } from '../../../checkpoint/registry/entry.ts';
+import { type Generation, generationOf } from '../../../checkpoint/registry/entry.ts';
 import { publishParting } from '../../../checkpoint/registry/publish.ts';
 import { type Saved, saveCheckpoint } from '../../../checkpoint/registry/save.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
@@ -29,11 +29,7 @@ export interface SnapshotOptions {
   /** Files were loaded from the folder: it is not made again if it is missing. */
   readonly isFolderKnown: boolean;
   /** In sync mode. */
-  readonly sync?: {
-    readonly timeline: number;
-    /** The round that all shards have reached. */
-    readonly rounds: () => RoundsMeta;
-  };
+  readonly timeline?: number;
 }
 
 /** The shards as they were at some instant, for a file that is written while later updates are applied. */
@@ -41,7 +37,15 @@ export interface SnapshotSource {
   readonly parameters: Capturable;
   readonly shards: readonly number[];
   readonly momentOf: (shard: number) => ShardMoment;
+  /** In sync mode: of all these shards. */
   readonly rounds: RoundsMeta;
+}
+
+/** Shards for one file of a parting snapshot. */
+export interface PartingSource {
+  readonly shards: readonly number[];
+  /** In sync mode: of all these shards. */
+  readonly rounds?: RoundsMeta;
 }
 
 export class Snapshots {
@@ -101,26 +105,32 @@ export class Snapshots {
   }
 
   /**
-   * A parting snapshot, after the lease was lost: a clean file under this owner's own token, for the next owner of its
+   * A parting snapshot, after the lease was lost: clean files under this owner's own token, for the next owner of its
    * shards. It needs no fence: it is looked for only while the heads of the shards still name this token.
    */
-  async saveParting(): Promise<CheckpointFile> {
-    const { context, fence, index, folder, shards } = this.#options;
-    const { disk, clock, log } = context.host;
+  async saveParting(sources: readonly [PartingSource, ...PartingSource[]]): Promise<void> {
+    const { context, fence, index } = this.#options;
+    const { clock, log } = context.host;
     const { keys, store } = context;
-    const meta = this.#metaOf(true);
+    const [first, ...others] = sources;
+    const files: [Generation, ...Generation[]] = [await this.#writeParting(first)];
+    for (const source of others) files.push(await this.#writeParting(source));
+    const onWaiting = storeWaitLogger({ clock, log, store });
+    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), index, files });
+    failPoint('checkpoint.parted');
+    for (const { uuid, bytes } of files) log.info(`parting snapshot ${uuid} announced`, { bytes });
+  }
+
+  async #writeParting({ shards, rounds }: PartingSource): Promise<Generation> {
+    const { context, folder, shards: owned } = this.#options;
+    const { disk } = context.host;
+    const meta = this.#metaOf(true, rounds);
     const writing = (): Promise<CheckpointFile> =>
       writeCheckpointFile({
-        ...{ disk, folder, meta, parameters: shards.parameters, shards: shards.numbers, ...this.#folderState() },
-        momentOf: (shard) => shards.momentOf(shard),
+        ...{ disk, folder, meta, parameters: owned.parameters, shards, ...this.#folderState() },
+        momentOf: (shard) => owned.momentOf(shard),
       });
-    const file = await this.#trouble.save(writing, (written) => written);
-    const generation = generationOf(file, meta);
-    const onWaiting = storeWaitLogger({ clock, log, store });
-    await publishParting({ store, clock, onWaiting, key: keys.parting(fence.token), index, generation });
-    failPoint('checkpoint.parted');
-    log.info(`parting snapshot ${file.uuid} announced`, { bytes: file.bytes });
-    return file;
+    return generationOf(await this.#trouble.save(writing, (written) => written), meta);
   }
 
   /** Files were loaded from the folder since. */
@@ -153,8 +163,8 @@ export class Snapshots {
     return { pace: createPace(this.#options.context.host.clock, maxBytesPerSecond, this.#unlimited.signal) };
   }
 
-  #metaOf(clean: boolean, rounds = this.#options.sync?.rounds()): CheckpointMeta {
-    const { context, record, spec, fence, index, recovery, sync } = this.#options;
+  #metaOf(clean: boolean, rounds: RoundsMeta | undefined): CheckpointMeta {
+    const { context, record, spec, fence, index, recovery, timeline = 0 } = this.#options;
     const { job } = record;
     return {
       uuid: context.host.random.uuid(),
@@ -163,7 +173,7 @@ export class Snapshots {
       index,
       token: fence.token,
       recovery: BigInt(recovery()),
-      timeline: BigInt(sync?.timeline ?? 0),
+      timeline: BigInt(timeline),
       ...(rounds === undefined ? {} : { rounds }),
       kind: 'full',
       clean,

@@ -36,7 +36,7 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
     published: new Set([...named, ...loaded]),
   });
   if (report.removed.length > 0) host.log.info(`removed ${report.removed.length} orphaned checkpoint files`);
-  for (const { key } of replaced.filter(({ generation: { uuid } }) => !loaded.includes(uuid))) {
+  for (const key of keysOf(replaced, loaded)) {
     await retryStore(context, () => fencedTxn(context.store, fence, { then: [{ delete: key }] }));
     host.log.debug(`newer files have replaced the parting snapshot ${key.slice(keys.partingPrefix.length)}`);
   }
@@ -44,8 +44,14 @@ export async function sweepOrphans(options: SweepOptions, loaded: readonly strin
 
 interface Named {
   readonly named: readonly string[];
-  /** Parting snapshots of the index that are not needed any more. */
+  /** Parting snapshots of the index of which no file is needed any more. */
   readonly replaced: readonly Parting[];
+}
+
+/** Of the snapshots of which nothing was loaded. */
+function keysOf(replaced: readonly Parting[], loaded: readonly string[]): string[] {
+  const kept = new Set(replaced.filter(({ generation }) => loaded.includes(generation.uuid)).map(({ key }) => key));
+  return [...new Set(replaced.map(({ key }) => key))].filter((key) => !kept.has(key));
 }
 
 async function readNamed({ context, index }: SweepOptions): Promise<Named> {
@@ -61,10 +67,11 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
   const generations = files.map(({ generation }) => generation);
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
   // After all have gone back to a cut, positions are lower than in files from before.
-  const isReplaced = ({ generation }: Parting): boolean => {
+  const isFileReplaced = ({ generation }: Parting): boolean => {
     const since = generations.filter((other) => timelineOf(other) >= timelineOf(generation));
     return unreplacedShards(generation, since)?.length === 0;
   };
+  const isReplaced = ({ key }: Parting): boolean => partings.filter((one) => one.key === key).every(isFileReplaced);
   const resting = await retryStore(context, () => restingFiles(context));
   return {
     named: [

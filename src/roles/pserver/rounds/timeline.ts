@@ -1,5 +1,4 @@
 /** Sync mode: the shards under one timeline. When the timeline rises, this state is retired and another is loaded. */
-import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { pushPlanOf } from '../../../cluster/job/job-plan.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
@@ -14,6 +13,7 @@ import type { OwnedShards } from '../shards.ts';
 import type { Moves } from '../units/moves.ts';
 import type { LoadedUnits } from './load.ts';
 import { Rounds } from './rounds.ts';
+import { saveAll, saveLast, saveParting } from './save-last.ts';
 
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
@@ -24,11 +24,11 @@ export interface TimelineOptions extends ShardServiceOptions {
 
 export class TimelineState {
   readonly timeline: number;
+  readonly index: number;
   readonly shards: OwnedShards;
   readonly rounds: Rounds;
   readonly snapshots: Snapshots;
   readonly serving: Serving;
-  readonly #index: number;
   #isFrozen = false;
   /** What ends each time without saves. */
   readonly #holds = new Set<() => void>();
@@ -40,7 +40,7 @@ export class TimelineState {
     const { context, record, spec, lease, metrics } = options;
     const { lanes } = record.job.training;
     const { cluster } = record.job;
-    this.#index = options.index;
+    this.index = options.index;
     this.timeline = timeline;
     this.shards = shards;
     this.snapshots = new Snapshots({
@@ -48,10 +48,7 @@ export class TimelineState {
       shards,
       recovery: () => 0,
       isFolderKnown: loaded.files.length > 0,
-      sync: {
-        timeline,
-        rounds: () => ({ round: this.rounds.gates.version(), metrics: this.rounds.metrics() }),
-      },
+      timeline,
     });
     const isHeld = (): boolean => lease.isHeld();
     const isFrozen = (): boolean => this.#isFrozen;
@@ -79,7 +76,7 @@ export class TimelineState {
       staleness: { rule: undefined, patienceMs: cluster.leaseTtlMs },
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal: options.onFatal }),
       // Even the final one freezes nothing: after the last round no lanes come, unless all pservers go back to a cut.
-      checkpoint: () => this.#inTurn(() => this.snapshots.save(false)),
+      checkpoint: () => this.#inTurn(() => saveAll(this)),
       onApplied: () => {},
     });
   }
@@ -94,13 +91,15 @@ export class TimelineState {
     }
   }
 
-  /** On a clean stop, after `freeze`. Only then do the heads name the file as the last state. */
-  saveLast(): Promise<CheckpointFile> {
-    return this.#inTurn(async () => {
-      const file = await this.snapshots.save(true);
-      await this.shards.heads.rest({ index: this.#index, uuid: file.uuid });
-      return file;
-    });
+  /** On a clean stop, after `freeze`. */
+  saveLast(): Promise<void> {
+    return this.#inTurn(() => saveLast(this));
+  }
+
+  /** After `freeze`, when the index is lost. */
+  async saveParting(): Promise<void> {
+    await this.#saving;
+    await saveParting(this);
   }
 
   /** Resolves when no save is running. None begins until the given function is called. */
@@ -144,9 +143,9 @@ export class TimelineState {
     };
   }
 
-  #inTurn(save: () => Promise<CheckpointFile>): Promise<CheckpointFile> {
-    const file = this.#saving.then(save);
-    this.#saving = Promise.allSettled([file]);
-    return file;
+  #inTurn<T>(save: () => Promise<T>): Promise<T> {
+    const saved = this.#saving.then(save);
+    this.#saving = Promise.allSettled([saved]);
+    return saved;
   }
 }

@@ -13,13 +13,14 @@ import { failPoint } from '../../../base/fail-points.ts';
 import { parseCut, rolledBack } from '../../../checkpoint/registry/cut.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view.ts';
-import { abortOnChange } from '../../../cluster/waiting.ts';
+import { abortOnChange, throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TxnResult } from '../../../store/store.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
 import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { loadLast } from './load-last.ts';
+import { timelineOf } from './seen-cut.ts';
 import type { TimelineState } from './timeline.ts';
 
 export interface RoundTakerOptions extends ShardServiceOptions {
@@ -44,6 +45,10 @@ export class RoundTaker {
   readonly #files: string[] = [];
   /** Units that are being taken. */
   readonly #taking = new Set<number>();
+  /** Resolves when none is being taken. */
+  #running: Promise<unknown> = Promise.resolve();
+  /** Aborts while nothing is taken for now. */
+  #held = new AbortController();
   #failures = 0;
 
   constructor(options: RoundTakerOptions) {
@@ -61,11 +66,40 @@ export class RoundTaker {
 
   /** Those that are to be taken now. The view may be behind, and not know yet what this pserver has taken. */
   due({ shards }: Joined): OrphanHead[] {
+    if (this.#held.signal.aborted) return [];
     return this.#options.orphans.due().filter(({ unit }) => shards.heads.of(unit) === undefined);
   }
 
-  /** Takes them if that can be done under the timeline of the state. Otherwise they are due again. */
-  async take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+  /**
+   * Takes nothing until `release`, and gives up what it waits for: this process leaves or stops. Resolves when nothing
+   * is being taken. What it has taken by then it leads.
+   */
+  async hold(): Promise<void> {
+    this.#held.abort();
+    await this.#running;
+  }
+
+  release(): void {
+    this.#held = new AbortController();
+  }
+
+  /** Takes them if that can be done under the timeline of the state, unless held. Otherwise they are due again. */
+  take(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    const taking = this.#takeUnlessHeld(state, due, signal);
+    this.#running = Promise.allSettled([taking]);
+    return taking;
+  }
+
+  async #takeUnlessHeld(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
+    const held = AbortSignal.any([this.#held.signal, this.#options.stopSignal]);
+    try {
+      await this.#takeMarked(state, due, AbortSignal.any([signal, held]));
+    } catch (error) {
+      if (signal.aborted || !held.aborted || !isPaddletError(error, 'Interrupted')) throw error;
+    }
+  }
+
+  async #takeMarked(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<void> {
     // From before the first wait: another pserver may take one of them and move it here.
     for (const { unit } of due) this.#taking.add(unit);
     const areTaken = await this.#takeAll(state, due, signal).finally(() => this.#taking.clear());
@@ -135,6 +169,7 @@ export class RoundTaker {
       const loaded = await this.#load(state, alike, waitSignal);
       if (loaded === undefined) return false;
       failPoint('pserver.rounds-loaded');
+      throwIfAborted(waitSignal);
       return await this.#own(state, alike, loaded);
     } finally {
       const left = alike.filter(({ unit }) => shards.heads.of(unit) === undefined);
@@ -185,8 +220,6 @@ export class RoundTaker {
     return taken.length === alike.length;
   }
 }
-
-export const timelineOf = ({ current }: CutView): number => current()?.cut.timeline ?? 0;
 
 const groupsOf = (due: readonly OrphanHead[], alike: (one: OrphanHead) => unknown): OrphanHead[][] => [
   ...Map.groupBy(due, (one) => JSON.stringify(alike(one))).values(),

@@ -169,7 +169,8 @@ class TaskService implements ShardService {
   }
 
   async saveParting(): Promise<void> {
-    if (this.#shards.numbers.length > 0) await this.#snapshots.saveParting();
+    const { numbers } = this.#shards;
+    if (numbers.length > 0) await this.#snapshots.saveParting([{ shards: numbers }]);
   }
 
   async stopSaving(): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * Decides when this pserver hands over a unit, and to whom: what the plan says, once the cluster has been the same for
- * a while, so that pservers which come together are planned for together.
+ * a while, so that pservers which come together are planned for together. Where only sizes have changed, it waits for
+ * longer: pservers tell their sizes at different moments, and while a model grows the last to tell looks too heavy.
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
@@ -15,6 +16,8 @@ import type { OwnedHeads } from '../owned-heads.ts';
 const MOST_AT_A_TIME = 2;
 /** For so long the same pservers are there, in the same state, before anything is evened out. */
 const SETTLE_MS = 1_000;
+/** For so long a share that has grown stays too large before units go: some rounds of all pservers telling sizes. */
+const GROWN_MS = 5_000;
 /** Before the same pserver is asked again, after it has not taken a unit. */
 const ASK_AGAIN: Backoff = { firstMs: 500, capMs: 15_000 };
 /** Longer than a timer is set for, there is always a change. */
@@ -45,6 +48,10 @@ export class MovePlanner {
   readonly #refused = new Map<number, { readonly times: number; readonly untilMs: number }>();
   #cluster = '';
   #sinceMs = 0;
+  /** Nothing was due here, and nothing moving, since the cluster changed. */
+  #wasEven = false;
+  /** Since when something is due again. */
+  #grownMs: number | undefined;
 
   constructor(options: MovePlannerOptions) {
     this.#options = options;
@@ -83,8 +90,11 @@ export class MovePlanner {
     const settledAtMs = this.#observe();
     if (!mayMove()) return undefined;
     const due = this.#due();
+    if (due === undefined) return undefined;
+    const grownAtMs = this.#observeGrowth(due);
     if (due.length === 0) return undefined;
-    if (!isLeaving() && clock.monotonicMs() < settledAtMs) return settledAtMs;
+    const notBeforeMs = Math.max(settledAtMs, grownAtMs);
+    if (!isLeaving() && clock.monotonicMs() < notBeforeMs) return notBeforeMs;
     if (heads.areResting) {
       await heads.wake();
       // The world may have changed in the meantime.
@@ -101,14 +111,15 @@ export class MovePlanner {
     return againAtMs;
   }
 
-  #due(): readonly PlannedMove[] {
+  /** Undefined while that cannot be said. */
+  #due(): readonly PlannedMove[] | undefined {
     const { me, view, records, heads, moving, isLeaving } = this.#options;
-    if (!view.isLoaded() || !records.isLoaded()) return [];
+    if (!view.isLoaded() || !records.isLoaded()) return undefined;
     const seen: MovesView = {
       ...{ me, isLeaving: isLeaving(), units: this.#units(), pservers: this.#pservers() },
       ...{ led: new Set(heads.units()), moving: moving() },
     };
-    return dueMoves(seen) ?? [];
+    return dueMoves(seen);
   }
 
   #units(): SeenUnit[] {
@@ -129,9 +140,24 @@ export class MovePlanner {
   #observe(): number {
     const { clock, view } = this.#options;
     const cluster = JSON.stringify([this.#pservers(), view.live().map(({ token }) => token.toString())]);
-    if (cluster !== this.#cluster) this.#sinceMs = clock.monotonicMs();
+    if (cluster !== this.#cluster) {
+      this.#sinceMs = clock.monotonicMs();
+      this.#wasEven = false;
+    }
     this.#cluster = cluster;
     return this.#sinceMs + SETTLE_MS;
+  }
+
+  /** When units may go: at once, or when a share that was even has been too large for long enough. */
+  #observeGrowth(due: readonly PlannedMove[]): number {
+    const { clock, moving } = this.#options;
+    if (due.length === 0) {
+      this.#grownMs = undefined;
+      if (moving().size === 0) this.#wasEven = true;
+    }
+    if (due.length === 0 || !this.#wasEven) return Number.NEGATIVE_INFINITY;
+    this.#grownMs ??= clock.monotonicMs();
+    return this.#grownMs + GROWN_MS;
   }
 }
 

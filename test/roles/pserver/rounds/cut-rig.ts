@@ -1,7 +1,7 @@
 /** A store and a disk with the files of a cut, of two pservers with two units each; a third one loads them. */
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import type { Cut, CutFile } from '../../../../src/checkpoint/registry/cut.ts';
-import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';
+import { type Generation, generationOf } from '../../../../src/checkpoint/registry/entry.ts';
 import type { RoleContext } from '../../../../src/cluster/context.ts';
 import { shardsOfUnits } from '../../../../src/core/units/units.ts';
 import type { LoadCutOptions } from '../../../../src/roles/pserver/rounds/load-cut.ts';
@@ -65,6 +65,13 @@ export class CutRig {
 
   /** A file of these units at that round, which the index's entry names. */
   async save(index: number, units: readonly number[], round = ROUND, timeline = 0): Promise<CutFile> {
+    const generation = await this.write(index, units, round, timeline);
+    this.put(this.keys.checkpoint(index), JSON.stringify(generation));
+    return { index, uuid: generation.uuid, md5: generation.md5 };
+  }
+
+  /** The same, without an entry. */
+  async write(index: number, units: readonly number[], round = ROUND, timeline = 0): Promise<Generation> {
     const parameters = emptyParameters(JOB);
     for (const shard of shardsOf(...units)) parameters.addShard(shard);
     fill(parameters, JOB, IDS, round);
@@ -75,8 +82,22 @@ export class CutRig {
     const file = await writeCheckpointFile({
       ...{ disk, folder: FOLDER, meta, parameters, shards, momentOf: momentAt(round) },
     });
-    this.put(this.keys.checkpoint(index), JSON.stringify(generationOf(file, meta)));
-    return { index, uuid: file.uuid, md5: file.md5 };
+    return generationOf(file, meta);
+  }
+
+  /** Another machine has the file for now. */
+  async putAway(index: number, uuid: string): Promise<{ readonly putBack: () => Promise<void> }> {
+    const { disk } = this;
+    const path = `${FOLDER}/${index}/${uuid}`;
+    const content = disk.content(path)!;
+    await disk.remove(path);
+    return {
+      putBack: async () => {
+        const file = await disk.create(path);
+        await file.write(content, 0);
+        await file.close();
+      },
+    };
   }
 
   /** What is not named here is taken from the file, which then must be there. */

@@ -166,3 +166,16 @@ it('what a unit takes along has its old values only', () => {
   expect(ids.reduce((sum, some) => sum + some, 0)).toBeLessThan(IDS.length);
   expect(parts.every(({ version }) => version === 1)).toBe(true);
 });
+
+it('units are told apart by the round that they are at, whatever lanes they have of it', () => {
+  const one = apart();
+  expect(one.rounds.byRound()).toMatchObject([
+    { units: [2], rounds: { round: 0, metrics: [] } },
+    { units: [0, 1, 3], rounds: { round: 1, metrics: [{ pass: 0 }] } },
+  ]);
+  one.push(0, 0);
+  one.push(1, 0);
+  one.leaveAndReturn(3);
+  expect(one.rounds.gates.groups()).toHaveLength(2);
+  expect(one.rounds.byRound()).toMatchObject([{ units: ALL, rounds: { round: 1 } }]);
+});

@@ -1,6 +1,7 @@
 /** The exact last state of units, in a file that comes and goes. */
 import { expect, it, vi } from 'vitest';
 import type { CutFile } from '../../../../src/checkpoint/registry/cut.ts';
+import { encodeParting } from '../../../../src/checkpoint/registry/partings.ts';
 import { loadLast } from '../../../../src/roles/pserver/rounds/load-last.ts';
 import { CutRig, ROUND, shardsOf } from './cut-rig.ts';
 
@@ -33,6 +34,19 @@ it.each([
   expect([...loaded!.rounds].map(([unit, { round }]) => [unit, round])).toEqual([
     [0, ROUND],
     [1, ROUND],
+  ]);
+  expect(rig.parameters.shards()).toEqual(shardsOf(0, 1));
+});
+
+it('a parting snapshot of units at two rounds is several files, and each unit joins where it was', async () => {
+  const rig = new CutRig();
+  const files = [await rig.write(0, [0], ROUND), await rig.write(0, [1], ROUND + 1)] as const;
+  rig.put(rig.keys.parting(7n), encodeParting({ index: 0, files: [...files] }));
+  const former = { primary: { index: 0, token: '7' }, rest: undefined, units: [0, 1] };
+  const loaded = await loadLast(rig.loading, former, { timeline: 0, round: 0, files: [] });
+  expect([...loaded!.rounds].map(([unit, { round }]) => [unit, round])).toEqual([
+    [0, ROUND],
+    [1, ROUND + 1],
   ]);
   expect(rig.parameters.shards()).toEqual(shardsOf(0, 1));
 });

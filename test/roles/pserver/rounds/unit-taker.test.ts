@@ -1,5 +1,5 @@
 /** Units without a primary in sync mode: in their exact last state, or as the cut has them. */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import type { CheckpointEntry } from '../../../../src/checkpoint/registry/entry.ts';
 import { type Head, takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
@@ -21,6 +21,8 @@ let state: Joined;
 let joined: { units: number[]; loaded: LoadedUnits }[];
 let taker: RoundTaker;
 let seenTimeline: number;
+/** That are due to this pserver. */
+let orphans: OrphanHead[];
 const cutSeen = createSignal();
 
 beforeEach(async () => {
@@ -31,15 +33,15 @@ beforeEach(async () => {
   const heads = new OwnedHeads({ context, fence, signal: SIGNAL }, []);
   const job = { spec: JOB.parameters, shards: JOB.shards, units: UNITS, tasks: 4 };
   owned = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
-  joined = [];
+  [joined, orphans] = [[], []];
   const add: Joined['add'] = (taken, loaded) => void joined.push({ units: taken.map(({ unit }) => unit), loaded });
   state = { timeline: TIMELINE, shards: owned, add };
   seenTimeline = TIMELINE;
   taker = new RoundTaker({
-    ...{ context, fence, index: INDEX, loading, lease: { lost: SIGNAL } },
+    ...{ context, fence, index: INDEX, loading, lease: { lost: SIGNAL }, stopSignal: SIGNAL },
     record: { units: UNITS, job: { cluster: { shards: JOB.shards } } },
     cuts: { changed: cutSeen, current: () => ({ cut: { ...rig.cut(), timeline: seenTimeline }, modRevision: 1n }) },
-    orphans: { view: createSignal(), isOrphan: () => true },
+    orphans: { view: createSignal(), isOrphan: () => true, due: () => orphans },
   } as unknown as RoundTakerOptions);
 });
 
@@ -102,15 +104,12 @@ it('all have gone back already since the unit had no primary: the timeline is no
   const due = orphansOf([2]);
   // Its files are not here, while another pserver raises the timeline for what it takes.
   const { uuid } = rig.cut().files[1]!;
-  const path = `/data/checkpoints/1/${uuid}`;
-  const content = rig.disk.content(path)!;
-  await rig.disk.remove(path);
+  const away = await rig.putAway(1, uuid);
   const taking = taker.take(state, due, SIGNAL);
   await settled();
   expect(rig.waits).toEqual([expect.stringMatching(/^the checkpoint files of pserver 1: /)]);
   raise();
-  const file = await rig.disk.create(path);
-  await file.write(content, 0);
+  await away.putBack();
   await rig.clock.advance(10_000);
   await settled();
   expect(rig.cut().timeline).toBe(TIMELINE + 1);
@@ -140,6 +139,35 @@ it('a unit whose owner is alive after all is not taken, and no pserver goes back
   await rig.clock.advance(10_000);
   await taking;
   expect([rig.cut().timeline, joined]).toEqual([TIMELINE, []]);
+});
+
+it('a process that leaves gives up what it takes, and takes nothing until it stays after all', async () => {
+  const { uuid } = await rig.save(1, [2, 3], ROUND, TIMELINE);
+  const away = await rig.putAway(1, uuid);
+  const due = orphansOf([2, 3], { index: 1, uuid });
+  orphans = due;
+  const taking = taker.take(state, due, SIGNAL);
+  await settled();
+  expect(taker.due(state)).toEqual(due);
+  const holding = taker.hold();
+  expect(taker.due(state)).toEqual([]);
+  await Promise.all([taking, holding]);
+  expect([joined, rig.parameters.shards(), headOf(2).primary]).toEqual([[], [], GONE]);
+  await away.putBack();
+  taker.release();
+  await taker.take(state, taker.due(state), SIGNAL);
+  expect(unitsJoined()).toEqual([2, 3]);
+});
+
+it('a unit that is loaded when the process leaves is not taken', async () => {
+  const { uuid } = await rig.save(1, [2, 3], ROUND, TIMELINE);
+  const open = rig.disk.open.bind(rig.disk);
+  vi.spyOn(rig.disk, 'open').mockImplementation((path) => {
+    void taker.hold();
+    return open(path);
+  });
+  await taker.take(state, orphansOf([2, 3], { index: 1, uuid }), SIGNAL);
+  expect([joined, rig.parameters.shards(), headOf(2).primary]).toEqual([[], [], GONE]);
 });
 
 it('a unit that never had a primary starts at round 0 while no other one is beyond it', async () => {

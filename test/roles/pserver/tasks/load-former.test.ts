@@ -5,6 +5,7 @@ import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durab
 import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';
 import { forgetFiles } from '../../../../src/checkpoint/registry/forgotten.ts';
 import type { PublishedFile } from '../../../../src/checkpoint/registry/newest.ts';
+import { encodeParting, parsePartings } from '../../../../src/checkpoint/registry/partings.ts';
 import { publishParting } from '../../../../src/checkpoint/registry/publish.ts';
 import type { RoleContext } from '../../../../src/cluster/context.ts';
 import type { FormerState } from '../../../../src/roles/pserver/files/last-state.ts';
@@ -64,7 +65,7 @@ async function parting(
   const momentOf = (shard: number) => ({ shard, epoch, seq, ledger: ledgerOf(`save ${number}`) });
   const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
   const { store, clock } = cluster;
-  await publishParting({ store, clock, key: keys.parting(token), index, generation: generationOf(file, meta) });
+  await publishParting({ store, clock, key: keys.parting(token), index, files: [generationOf(file, meta)] });
   for (const shard of shards) cluster.saltOf.set(shard, number);
 }
 
@@ -281,6 +282,25 @@ describe('the sweep of a new owner', () => {
     for (const index of [0, 2, 3]) await cluster.save(index);
     expect(await sweep(1)).toContain(uuidOf(40));
     cluster.place(1);
+    await cluster.save(0);
+    expect(await sweep(1)).toEqual([uuidOf(2)]);
+    expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
+  });
+
+  it('leaves a snapshot of several files until newer ones have the shards of all of them', async () => {
+    await STAGES['2 pservers']!(cluster);
+    await parting(1, 40, 0, [1], 2n);
+    await parting(1, 41, 2, [3], 3n);
+    const announced = (await cluster.store.range({ prefix: keys.partingPrefix })).entries;
+    const files = parsePartings(keys.partingPrefix, announced).map(({ generation }) => generation);
+    for (const { key } of announced) await cluster.store.txn({ if: [], then: [{ delete: key }] });
+    const [first, second] = files;
+    await put(cluster.store, keys.parting(4n), encodeParting({ index: 1, files: [first!, second!] }));
+    cluster.place(1);
+    await cluster.save(0);
+    // The second file is of a later epoch.
+    expect(await sweep(1)).toEqual([2, 40, 41].map(uuidOf));
+    for (const pservers of [2, 1]) cluster.place(pservers);
     await cluster.save(0);
     expect(await sweep(1)).toEqual([uuidOf(2)]);
     expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);

@@ -149,9 +149,9 @@ export class Pserver {
     };
   };
 
-  tell(status: PserverRecord['status']): void {
+  tell(status: PserverRecord['status'], unitBytes = 1_000_000): void {
     const { keys } = this.actor.context;
-    const units = this.shards.heads.units().map((unit) => ({ unit, bytes: 1_000_000 }));
+    const units = this.shards.heads.units().map((unit) => ({ unit, bytes: unitBytes }));
     const record = { id: this.index, instance: 'here', status, start_time: 1, sync: true, units };
     this.#world.data.txn({ if: [], then: [{ put: keys.pserver(this.index), value: JSON.stringify(record) }] });
   }

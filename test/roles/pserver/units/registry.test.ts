@@ -62,6 +62,35 @@ describe('a pserver that comes', () => {
     expect(unitsOf(target)[0]).toHaveLength(2);
   });
 
+  it('keeps its share while the model grows, though the last to tell its size looks too heavy', async () => {
+    const target = await world.start([]);
+    await world.pass();
+    for (const one of [source, target]) one.tell('up');
+    await world.pass(1_000);
+    source.outcomes.length = 0;
+    const both = [source, target];
+    for (let megabytes = 2; megabytes < 512; megabytes *= 2) {
+      for (const one of both) {
+        one.tell('up', megabytes * 1_000_000);
+        await world.pass(2_000);
+      }
+    }
+    expect([source.outcomes, target.outcomes]).toEqual([[], []]);
+    expect(unitsOf(source, target).map(({ length }) => length)).toEqual([2, 2]);
+  });
+
+  it('gives units away when it has grown for good', async () => {
+    const target = await world.start([]);
+    await world.pass();
+    const [, own] = unitsOf(source, target);
+    target.tell('up');
+    source.tell('up', 100_000_000);
+    await world.pass(4_500);
+    expect(unitsOf(source, target)[1]).toEqual(own);
+    await world.pass(1_500);
+    expect(unitsOf(source, target)[1]).toHaveLength(3);
+  });
+
   it('knows the recovery number under which its units were loaded before it leads them', async () => {
     const { keys } = source.actor.context;
     world.data.txn({ if: [], then: [{ put: keys.recovery, value: '7' }] });

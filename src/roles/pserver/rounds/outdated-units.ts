@@ -1,0 +1,50 @@
+/** Units that came from other pservers when all had gone back to a cut: they are loaded from it. */
+import type { CutView } from '../../../cluster/placement/cut-view.ts';
+import type { Fence } from '../../../store/fence.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { LoadRoundsOptions } from './load.ts';
+import { loadCut } from './load-cut.ts';
+import { untilAbove } from './seen-cut.ts';
+import type { TimelineState } from './timeline.ts';
+
+export interface OutdatedUnitsOptions {
+  readonly fence: Fence;
+  readonly cuts: CutView;
+  readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
+}
+
+export class OutdatedUnits {
+  readonly #options: OutdatedUnitsOptions;
+  readonly #units = new Map<number, OwnedHead>();
+
+  constructor(options: OutdatedUnitsOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#units.size === 0;
+  }
+
+  has(unit: number): boolean {
+    return this.#units.has(unit);
+  }
+
+  put(led: OwnedHead): void {
+    this.#units.set(led.unit, led);
+  }
+
+  /** No pserver has led them on this timeline: they join as the cut has them, unless all go back to another one. */
+  async load(state: TimelineState, waitSignal: AbortSignal): Promise<void> {
+    const { cuts, fence, loading } = this.#options;
+    const { cut } = cuts.current()!;
+    const heads = [...this.#units.values()];
+    const shards = heads.flatMap(({ unit }) => state.shards.shardsOf(unit));
+    const loaded = await loadCut({ ...loading, fence, into: state.shards.parameters, waitSignal }, cut, shards);
+    if (loaded === undefined) {
+      await untilAbove(cuts, cut.timeline, waitSignal);
+      return;
+    }
+    state.add(heads, loaded);
+    for (const { unit } of heads) this.#units.delete(unit);
+  }
+}

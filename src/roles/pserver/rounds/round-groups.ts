@@ -1,0 +1,157 @@
+/**
+ * Sync mode: the units of a pserver, in groups of those that are at one version, with what is kept for each group. A
+ * round is applied to one group by itself. `src/core/rounds/gates.ts` decides which group takes which lane.
+ */
+import { failPoint } from '../../../base/fail-points.ts';
+import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
+import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';
+import { createRoundGates, type RoundGates } from '../../../core/rounds/gates.ts';
+import { type Grouping, shardsOfUnits } from '../../../core/units/units.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
+import { foldLanes, type RoundGradients } from '../../../tensor/lane-fold.ts';
+import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { ParameterSpec } from '../../../tensor/spec.ts';
+import { keepPreImage, PreImage } from '../pre-image.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { ForwardedRound, OldValues, TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import {
+  type KeptRounds,
+  keptAt,
+  laneOfShards,
+  lanesOf,
+  mergeKept,
+  restrictKept,
+  type UnitGroup,
+} from './kept-rounds.ts';
+import type { Lane } from './lanes.ts';
+
+export interface RoundGroupsOptions {
+  readonly timeline: number;
+  /** Of the job. */
+  readonly lanes: number;
+  readonly spec: ParameterSpec;
+  readonly grouping: Grouping;
+  readonly router: IdRouter;
+  readonly shards: OwnedShards;
+  /** Where each unit is, as it was loaded. */
+  readonly loaded: ReadonlyMap<number, RoundsMeta>;
+}
+
+/** Units that are at one round. */
+export interface RoundUnits {
+  /** Ascending. */
+  readonly units: readonly number[];
+  readonly rounds: RoundsMeta;
+}
+
+export class RoundGroups {
+  readonly gates: RoundGates<KeptRounds>;
+  readonly #options: RoundGroupsOptions;
+  /** What cuts lanes and old values into those of some shards. */
+  readonly #parts: ShardParts;
+
+  constructor(options: RoundGroupsOptions) {
+    const { spec, router, timeline, lanes, shards, loaded, grouping } = options;
+    this.#options = options;
+    this.#parts = { spec, router, shards: grouping.shards };
+    this.gates = createRoundGates({ timeline, lanes, mergeKept });
+    for (const unit of shards.heads.units()) {
+      const { round, metrics } = loaded.get(unit)!;
+      this.gates.add(unit, { version: round, keepsPrevious: false }, keptAt(lanes, metrics));
+    }
+  }
+
+  /** Up to the version that all units have reached. */
+  metrics(): readonly PassMetrics[] {
+    const lowest = this.gates.groups().find(({ gate }) => gate.version() === this.gates.version());
+    return lowest?.kept.metrics ?? [];
+  }
+
+  /** All units, those that are at one round together; the lowest round first. */
+  byRound(): RoundUnits[] {
+    const groups = Map.groupBy(this.gates.groups(), ({ gate }) => gate.version());
+    return [...groups]
+      .sort(([a], [b]) => a - b)
+      .map(([round, alike]) => {
+        const units = alike.flatMap((group) => group.units).sort((a, b) => a - b);
+        return { units, rounds: { round, metrics: alike[0]!.kept.metrics } };
+      });
+  }
+
+  /** What the unit takes along to another pserver, or what of it is of these shards. */
+  stateOf(unit: number, shards = this.#shardsOf([unit])): TimedRounds {
+    const { gate, kept } = this.gates.groupOf(unit);
+    const part = kept.previous.map((image) => image.partOf(shards)).find(({ isEmpty }) => !isEmpty);
+    return {
+      timeline: gate.timeline,
+      version: gate.version(),
+      previous: gate.oldest() < gate.version() ? (part?.old ?? NO_VALUES) : undefined,
+      metrics: kept.metrics,
+    };
+  }
+
+  /** A unit has come from another pserver; its shards are owned already. */
+  add(unit: number, { version, previous, metrics }: UnitRounds): void {
+    const images = previous === undefined ? [] : [new PreImage(this.#parts, previous)];
+    const at = { version, keepsPrevious: previous !== undefined };
+    this.gates.add(unit, at, keptAt(this.#options.lanes, metrics, images));
+  }
+
+  /** A unit has gone to another pserver, and is owned here no more. Its lanes are dropped: they are pushed there. */
+  remove(unit: number): void {
+    const left = this.gates.remove(unit);
+    if (left !== undefined) restrictKept(this.#parts, left.kept, this.#shardsOf(left.units));
+  }
+
+  /** Shards of the group; undefined when it has all that are owned. */
+  shardsOf({ units }: UnitGroup): readonly number[] | undefined {
+    return this.gates.groups().length === 1 ? undefined : this.#shardsOf(units);
+  }
+
+  /** The lane is whole, with the parts of the shards of all groups. */
+  keep(groups: readonly UnitGroup[], number: number, whole: Lane): void {
+    for (const group of groups) {
+      const shards = this.shardsOf(group);
+      group.kept.lanes[number] = shards === undefined ? whole : laneOfShards(this.#parts, whole, shards);
+      // This lane proves that every unit has the current version: no trainer pulls the one before it any more.
+      group.kept.previous = [];
+    }
+  }
+
+  /**
+   * Applies the round, of which the group has all lanes. All of it or nothing: `Parameters.push` checks and reserves
+   * before it changes anything. Returns what is forwarded to the targets of moves, when it is asked for.
+   */
+  apply(group: UnitGroup, before: (gradients: RoundGradients) => void): () => ForwardedRound {
+    const { spec, router, shards } = this.#options;
+    const { parameters, ledgers } = shards;
+    const { gate, kept } = group;
+    const only = this.shardsOf(group);
+    // Of the group's shards alone.
+    const lanes = lanesOf(kept);
+    const gradients = foldLanes(spec, router, lanes);
+    before(gradients);
+    kept.previous = [keepPreImage(this.#parts, parameters, gradients)];
+    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));
+    failPoint('round.applied');
+    for (const { position, metrics } of lanes) {
+      if (position === undefined) continue;
+      ledgers.advance(position, only);
+      kept.metrics = addPassMetrics(kept.metrics, position.pass, metrics);
+    }
+    shards.advance(only);
+    kept.lanes.fill(undefined);
+    const round = gate.version();
+    gate.advance();
+    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
+    return () => ({ type: 'round', timeline: gate.timeline, round, batches, ...gradients });
+  }
+
+  #shardsOf(units: readonly number[]): readonly number[] {
+    return shardsOfUnits(units, this.#options.grouping);
+  }
+}
+
+const hasAny = ({ dense, sparse }: RoundGradients): boolean => dense.length + sparse.length > 0;
+
+const NO_VALUES: OldValues = { dense: [], sparse: [] };

@@ -1,0 +1,47 @@
+/** Sync mode: the moves of this pserver's units, each with its place in the rounds. */
+import { jobFields } from '../../../cluster/client/job-fields.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { ShardServiceOptions } from '../shard-service.ts';
+import type { OwnedShards } from '../shards.ts';
+import { connectMove } from '../units/move-connection.ts';
+import { type Moves, PserverMoves } from '../units/moves.ts';
+import type { TimelineState } from './timeline.ts';
+
+/** What moves ask the service for, and tell it. */
+export interface MovingRounds {
+  /** Under the current timeline, or the last one while the shards go back to a cut. */
+  readonly state: () => TimelineState;
+  readonly isGoingBack: () => boolean;
+  /** No units come or go for now. */
+  readonly isFrozen: () => boolean;
+  readonly isTaking: (unit: number) => boolean;
+  readonly onGivenUp: () => void;
+  /** A unit has come as it was before all went back to a cut. */
+  readonly onOutdated: (led: OwnedHead) => void;
+}
+
+export function startRoundMoves(options: ShardServiceOptions, owned: OwnedShards, rounds: MovingRounds): Moves {
+  const { context, record, index, fence, onFatal } = options;
+  const { cluster } = record.job;
+  const job = jobFields(record);
+  return new PserverMoves({
+    ...{ ...options, owned, leaseTtlMs: cluster.leaseTtlMs },
+    me: { index, token: fence.token.toString() },
+    job: { units: record.units, shards: cluster.shards, tasks: record.train.tasks },
+    connect: ({ target: { token, ...target }, ...link }) =>
+      connectMove({ context, job, target: { ...target, token: token.toString() }, ...link, onFatal }),
+    withoutSaves: () => rounds.state().withoutSaves(),
+    isFrozen: rounds.isFrozen,
+    isTaking: rounds.isTaking,
+    onGained: () => {},
+    onGivenUp: rounds.onGivenUp,
+    onRecovery: () => {},
+    rounds: {
+      timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
+      stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),
+      add: (unit, at) => rounds.state().rounds.add(unit, at),
+      remove: (unit) => rounds.state().rounds.remove(unit),
+      outdated: rounds.onOutdated,
+    },
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * Sync mode: the last state of all units, on a clean stop or in a parting snapshot. Every file is of one round. Units
+ * that came in the middle of a round may be a round behind the others, or ahead of them: they get a file of their own.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
+import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
+import type { SnapshotSource, Snapshots } from '../files/snapshots.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { Rounds } from './rounds.ts';
+
+export interface SaveLast {
+  readonly index: number;
+  readonly shards: Pick<OwnedShards, 'parameters' | 'momentOf' | 'shardsOf' | 'heads'>;
+  readonly rounds: Pick<Rounds, 'byRound'>;
+  readonly snapshots: Pick<Snapshots, 'save' | 'saveParting'>;
+}
+
+/** On a clean stop, when nothing is applied any more. Only then do the heads name the files as the last state. */
+export async function saveLast(by: SaveLast): Promise<void> {
+  for (const { units, ...source } of sourcesOf(by)) {
+    const { uuid } = await by.snapshots.save(true, source);
+    await by.shards.heads.rest({ index: by.index, uuid }, units);
+  }
+}
+
+/** When the index is lost, and nothing is applied any more. */
+export async function saveParting(by: SaveLast): Promise<void> {
+  const [first, ...others] = sourcesOf(by);
+  if (first !== undefined) await by.snapshots.saveParting([first, ...others]);
+}
+
+/** When every unit has the last round. Throws `NotReady` while units are at several rounds. */
+export async function saveAll(by: SaveLast): Promise<CheckpointFile> {
+  const [source, ...others] = sourcesOf(by);
+  if (source === undefined) throw new PaddletError('NotReady', 'this pserver leads no unit');
+  if (others.length > 0) throw new PaddletError('NotReady', `the units are at ${others.length + 1} rounds`);
+  return by.snapshots.save(false, source);
+}
+
+interface RoundSource extends SnapshotSource {
+  readonly units: readonly number[];
+}
+
+/** Of each file. */
+function sourcesOf({ shards, rounds }: SaveLast): RoundSource[] {
+  const { parameters } = shards;
+  const momentOf = (shard: number): ShardMoment => shards.momentOf(shard);
+  return rounds.byRound().map(({ units, rounds: at }) => {
+    return { parameters, units, shards: units.flatMap((unit) => shards.shardsOf(unit)), momentOf, rounds: at };
+  });
+}
