@@ -103,7 +103,7 @@ export class MovedCluster {
       }),
     });
     const { store, clock } = this;
-    await publishParting({ store, clock, key: keys.parting(token), index, generation: generationOf(file, meta) });
+    await publishParting({ store, clock, key: keys.parting(token), index, files: [generationOf(file, meta)] });
     for (const shard of shards) this.saltOf.set(shard, salt);
   }
 
