@@ -103,9 +103,9 @@ export const FILES: readonly Mutation[] = [
   },
   {
     rule: 'a parting snapshot counts for units that its owner had handed over before',
-    file: 'src/roles/pserver/files/newest-files.ts',
-    find: '[...others.sort(newestTokenFirst), ...',
-    replace: '[...others.slice(0, 0).sort(newestTokenFirst), ...',
+    file: 'src/checkpoint/registry/partings.ts',
+    find: '[...others.sort((',
+    replace: '[...others.slice(0, 0).sort((',
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {

@@ -70,8 +70,8 @@ export const MOVING: readonly Mutation[] = [
   {
     rule: 'a plan waits until the pservers are the same for a while',
     file: 'src/roles/pserver/units/move-planner.ts',
-    find: 'if (!isLeaving() && clock.monotonicMs() < settledAtMs) return settledAtMs;',
-    replace: '',
+    find: 'const notBeforeMs = Math.max(settledAtMs, grownAtMs);',
+    replace: 'const notBeforeMs = grownAtMs;',
     tests: REGISTRY,
   },
   {
