@@ -104,7 +104,7 @@ test('in sync mode, up and down: the bits are those of a plain loop', async () =
   const place = openPlace();
   const sync = { ...RESIZABLE, training: { mode: 'sync', lanes: 4, passes: 4, batchSize: 50 } };
   const job = await plantedJob(place, { ...sync, checkpoint: { interval: '300ms' } });
-  const { running } = await startRun(place, job, 'round.applied:delay=40');
+  const { running } = await startRun(place, job, 'round.applied:delay=70');
   await running.said(/pass 1 of 4 finished/);
   expect(await resize(place, '--pservers', '4')).toEqual([8, 8, 8, 8]);
   expect(await resize(place, '--pservers', '3', '--trainers', '3')).toEqual([11, 11, 10]);

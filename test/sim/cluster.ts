@@ -99,6 +99,11 @@ export class Cluster {
     this.#calmSinceMs = this.timeline.nowMs;
   }
 
+  /** A process was killed just now. */
+  wasStruck(): void {
+    this.#calmSinceMs = this.timeline.nowMs;
+  }
+
   get isOver(): boolean {
     return this.supervisors.every(({ isOver }) => isOver);
   }

@@ -106,12 +106,19 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], las
   const fromMs = timeline.nowMs;
   for (const fault of plan) unleash(cluster, { ...fault, atMs: fromMs + fault.atMs });
   const healedMs = Math.max(lastingMs, fromMs, ...plan.map(({ atMs, forMs }) => fromMs + atMs + forMs));
-  const cancel = timeline.at(healedMs + SPREAD_MS, () => {
+  let cancel = timeline.at(healedMs + SPREAD_MS, look);
+  function look(): void {
     if (cluster.isOver || isConcluded(cluster)) return;
+    // A process may have died later than the fault was planned for.
+    const calmMs = timeline.nowMs - cluster.calmSinceMs;
+    if (calmMs < SPREAD_MS) {
+      cancel = timeline.after(Math.max(1, Math.min(SPREAD_MS, SPREAD_MS - calmMs)), look);
+      return;
+    }
     witness.count('units spread in time');
     const left = movesLeft(cluster);
     if (left.length > 0) witness.violated(`units are not where they belong: ${left.join(', ')}`);
-  });
+  }
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;
   const end = await timeline.run(
     isOver,

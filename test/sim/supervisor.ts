@@ -114,6 +114,7 @@ export class Supervisor {
   kill(silently: boolean): boolean {
     const process = this.running;
     if (process === undefined) return false;
+    this.#cluster.wasStruck();
     this.#end(process, null, silently);
     this.machine.crash();
     return true;

@@ -8,6 +8,7 @@ import type { OwnedIndex } from '../../../src/roles/pserver/owned-index.ts';
 import type { ShardService } from '../../../src/roles/pserver/shard-service.ts';
 import { serveUntilStopped } from '../../../src/roles/pserver/stopping.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { aStore, Master, stateOf } from '../master/tasks/service-rig.ts';
 
 const INDEX = 3;
@@ -82,8 +83,9 @@ const serve = async (): Promise<void> => {
     end: () => undefined,
     stopRequested: () => job.signal.aborted,
   } as unknown as JobWatch;
+  const { context } = process;
   const owned = {
-    context: { ...process.context, jobStop: jobStop.signal },
+    context: { ...context, host: { ...context.host, disk: createSimulatedDisk() }, jobStop: jobStop.signal },
     ...{ fence: process.fence, index: INDEX, started: 7, labels: {} },
     listening: { address: 'here:1' },
     lease: { lost: lost.signal },
