@@ -8,6 +8,8 @@ import { freeze, type Running } from './processes.ts';
 
 /** Often, so that a step of saving is never far. */
 const SAVING_JOB = { ...JOB, checkpoint: { interval: '100ms' } };
+/** Long enough for a pserver to be back before another one takes its units, on a busy machine, too. */
+const AWAITED_JOB = { ...SAVING_JOB, cluster: { ...JOB.cluster, leaseTtl: '4s' } };
 
 interface Hand {
   readonly place: Place;
@@ -17,9 +19,9 @@ interface Hand {
   diesAt(name: string, fail: string): Promise<void>;
 }
 
-async function setUp(): Promise<Hand> {
+async function setUp(job: Parameters<typeof plantedJob>[1] = SAVING_JOB): Promise<Hand> {
   const place = openPlace();
-  const lines = commandLines(await plantedJob(place, SAVING_JOB));
+  const lines = commandLines(await plantedJob(place, job));
   const storeUrl = `sqlite:${place.path('store.db')}`;
   const start = (name: string, fail = ''): Running =>
     place.start(name, lines[name]!, { PADDLET_STORE: storeUrl, PADDLET_FAIL: fail });
@@ -54,14 +56,19 @@ test('a pserver dies at each step of saving a checkpoint', async () => {
 });
 
 test('a pserver dies at each step of a push, and of its own start', async () => {
-  const hand = await setUp();
+  const hand = await setUp(AWAITED_JOB);
   const others = ['pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
   const master = hand.start('master');
   for (const step of ['received', 'applied', 'advanced']) await hand.diesAt('pserver 0', `push.${step}:kill@40`);
-  for (const step of ['pserver.claimed', 'pserver.loaded', 'pserver.recovery-raised']) {
+  const starting = ['pserver.claimed', 'pserver.loaded', 'heads.changed', 'pserver.shards-taken'] as const;
+  for (const step of [...starting, 'pserver.recovery-raised']) {
+    // In between it leads its units: one that is never back would lose them to the other pserver.
+    const served = hand.start('pserver 0');
+    await served.said(/serving \d+ shards/);
+    served.kill(step === 'pserver.recovery-raised' ? 'SIGKILL' : 'SIGINT');
+    await served.ended;
     await hand.diesAt('pserver 0', `${step}:kill@1`);
   }
-  for (const step of ['heads.changed', 'pserver.shards-taken']) await hand.diesAt('pserver 0', `${step}:kill@1`);
   const stopped = hand.start('pserver 0');
   await stopped.said(/checkpoint .* published/);
   stopped.kill('SIGINT');
