@@ -2,6 +2,7 @@
  * All that can happen to the copies of one unit (DESIGN §7): which worlds can be reached, and from which of them the
  * end can be. The processes decide by the real machines.
  */
+import { type Model, type Searched, type Step, search } from '../explore.ts';
 import { admits, has, LATE_MS, type NodeState, ownerOf } from './node.ts';
 import {
   arrive,
@@ -32,15 +33,8 @@ export interface Shape {
   readonly faults: Partial<Record<Fault, number>>;
 }
 
-interface Step {
-  readonly to: World;
-  readonly name: string;
-  /** No process may rely on it. */
-  readonly isFault: boolean;
-}
-
-function stepsFrom(world: World, shape: Shape): Step[] {
-  const steps: Step[] = [];
+function stepsFrom(world: World, shape: Shape): Step<World>[] {
+  const steps: Step<World>[] = [];
   const add = (name: string, to: World, isFault = false): void => {
     if (to !== world) steps.push({ to, name, isFault });
   };
@@ -154,71 +148,23 @@ function inspectServing({ acknowledged, head }: World, { index, token, applied }
     throw new Error(`${index} serves and is not the primary`);
 }
 
-export interface Explored {
-  readonly worlds: number;
-  readonly isComplete: boolean;
+export interface Explored extends Searched {
   readonly highestEpoch: number;
 }
 
-/** Breadth first. Throws with the shortest way to what is wrong. */
-export function explore(shape: Shape, most = Number.POSITIVE_INFINITY): Explored {
-  const known = new Map<string, number>();
-  const worlds: World[] = [];
-  const cameFrom: number[] = [];
-  const names: string[] = [];
-  /** From where steps that may be relied on lead here. */
-  const relied: number[][] = [];
-  const numberOf = (world: World, from: number, name: string): number => {
-    const key = keyOf(world);
-    const number = known.get(key);
-    if (number !== undefined) return number;
-    known.set(key, worlds.length);
-    cameFrom.push(from);
-    names.push(name);
-    relied.push([]);
-    return worlds.push(world) - 1;
-  };
-  const trace = (at: number): string => {
-    const way: string[] = [];
-    for (let step = at; step > 0; step = cameFrom[step]!) way.push(names[step]!);
-    return `${way.reverse().join('\n')}\n${JSON.stringify(worlds[at], undefined, 1)}`;
-  };
+/** Throws with the shortest way to what is wrong. */
+export function explore(shape: Shape, most?: number): Explored {
   let highestEpoch = 0;
-  numberOf(firstWorld(shape.nodes, shape.copies), -1, '');
-  let at = 0;
-  for (; at < worlds.length && worlds.length < most; at++) {
-    try {
-      inspect(worlds[at]!);
-      highestEpoch = Math.max(highestEpoch, worlds[at]!.head.epoch);
-      for (const { to, name, isFault } of stepsFrom(worlds[at]!, shape)) {
-        const number = numberOf(to, at, name);
-        if (!isFault && number !== at) relied[number]!.push(at);
-      }
-    } catch (error) {
-      throw new Error(`${(error as Error).message}\n${trace(at)}`, { cause: error });
-    }
-  }
-  const isComplete = at === worlds.length;
-  if (isComplete) demandEnds(worlds, relied, shape, trace);
-  return { worlds: worlds.length, isComplete, highestEpoch };
-}
-
-function demandEnds(
-  worlds: readonly World[],
-  relied: readonly (readonly number[])[],
-  shape: Shape,
-  trace: (at: number) => string,
-): void {
-  const reaches = new Uint8Array(worlds.length);
-  const open = [...worlds.keys()].filter((at) => isEnd(worlds[at]!, shape));
-  for (const at of open) reaches[at] = 1;
-  for (let at = open.pop(); at !== undefined; at = open.pop()) {
-    for (const before of relied[at]!) {
-      if (reaches[before] === 1) continue;
-      reaches[before] = 1;
-      open.push(before);
-    }
-  }
-  const stuck = reaches.indexOf(0);
-  if (stuck !== -1) throw new Error(`from here no way leads to the end\n${trace(stuck)}`);
+  const model: Model<World> = {
+    first: firstWorld(shape.nodes, shape.copies),
+    keyOf,
+    inspect: (world) => {
+      inspect(world);
+      highestEpoch = Math.max(highestEpoch, world.head.epoch);
+    },
+    stepsFrom: (world) => stepsFrom(world, shape),
+    isEnd: (world) => isEnd(world, shape),
+  };
+  const searched = search(model, most);
+  return { ...searched, highestEpoch };
 }

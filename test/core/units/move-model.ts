@@ -3,6 +3,7 @@
  * which of them the end can be. The pservers decide by the real machines.
  */
 import type { HandOver } from '../../../src/core/units/move-source-events.ts';
+import { type Model, type Searched, type Step, search } from '../explore.ts';
 import { admits, begin, ownerOf, push, sourceTick, submitToSource, targetTick } from './move-pserver.ts';
 import {
   arrive,
@@ -32,16 +33,10 @@ export interface Shape {
   readonly abandons: number;
 }
 
-interface Step {
-  readonly to: World;
-  /** No process may rely on it. */
-  readonly isFault: boolean;
-}
-
 type Add = (to: World, isFault?: boolean) => void;
 
-function stepsFrom(world: World, shape: Shape): Step[] {
-  const steps: Step[] = [];
+function stepsFrom(world: World, shape: Shape): Step<World>[] {
+  const steps: Step<World>[] = [];
   const add: Add = (to, isFault = false) => {
     if (to !== world) steps.push({ to, isFault });
   };
@@ -134,59 +129,23 @@ export function inspect(world: World): void {
   });
 }
 
-export interface Explored {
-  readonly worlds: number;
-  readonly ends: number;
+export interface Explored extends Searched {
   readonly highestEpoch: number;
 }
 
-/** Breadth first. Throws with the shortest way to what is wrong. */
+/** Throws with the shortest way to what is wrong. */
 export function explore(shape: Shape): Explored {
-  const known = new Map<string, number>();
-  const worlds: World[] = [];
-  const cameFrom: number[] = [];
-  /** From where steps that may be relied on lead here. */
-  const relied: number[][] = [];
-  const numberOf = (world: World, from: number): number => {
-    const key = keyOf(world);
-    const number = known.get(key);
-    if (number !== undefined) return number;
-    known.set(key, worlds.length);
-    cameFrom.push(from);
-    relied.push([]);
-    return worlds.push(world) - 1;
-  };
-  const trace = (at: number): string => {
-    const way: string[] = [];
-    for (let step = at; step >= 0; step = cameFrom[step]!) way.push(JSON.stringify(worlds[step]));
-    return way.reverse().join('\n');
-  };
   let highestEpoch = 0;
-  numberOf(firstWorld(), -1);
-  for (let at = 0; at < worlds.length; at++) {
-    try {
-      inspect(worlds[at]!);
-      highestEpoch = Math.max(highestEpoch, worlds[at]!.head.epoch);
-      for (const { to, isFault } of stepsFrom(worlds[at]!, shape)) {
-        const number = numberOf(to, at);
-        if (!isFault && number !== at) relied[number]!.push(at);
-      }
-    } catch (error) {
-      throw new Error(`${(error as Error).message}\n${trace(at)}`, { cause: error });
-    }
-  }
-  const reaches = new Uint8Array(worlds.length);
-  const open = [...worlds.keys()].filter((at) => isEnd(worlds[at]!, shape));
-  const ends = open.length;
-  for (const at of open) reaches[at] = 1;
-  for (let at = open.pop(); at !== undefined; at = open.pop()) {
-    for (const before of relied[at]!) {
-      if (reaches[before] === 1) continue;
-      reaches[before] = 1;
-      open.push(before);
-    }
-  }
-  const stuck = reaches.indexOf(0);
-  if (stuck !== -1) throw new Error(`from here no way leads to the end\n${trace(stuck)}`);
-  return { worlds: worlds.length, ends, highestEpoch };
+  const model: Model<World> = {
+    first: firstWorld(),
+    keyOf,
+    inspect: (world) => {
+      inspect(world);
+      highestEpoch = Math.max(highestEpoch, world.head.epoch);
+    },
+    stepsFrom: (world) => stepsFrom(world, shape),
+    isEnd: (world) => isEnd(world, shape),
+  };
+  const searched = search(model);
+  return { ...searched, highestEpoch };
 }
