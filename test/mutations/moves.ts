@@ -18,6 +18,13 @@ const LEAVING: readonly FaultKind[] = [
 
 export const MOVES: readonly Mutation[] = [
   {
+    rule: 'a unit moves only where that evens out: not to be the overweight of the other pserver',
+    file: 'src/core/units/plan.ts',
+    find: 'const MOST_PERCENT_OF_DIFFERENCE = 87.5;',
+    replace: 'const MOST_PERCENT_OF_DIFFERENCE = 99.99;',
+    tests: ['test/core/units/plan.test.ts'],
+  },
+  {
     rule: 'the head of a unit changes only after the target has sealed its copy',
     file: SOURCE,
     find: 'this.#isCaughtUp()) this.#seal(now);',

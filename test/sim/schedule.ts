@@ -92,6 +92,8 @@ const shapeOf = (seed: number, mix: FaultMix): ClusterShape => (isResized(mix) ?
 
 /** After the last fault has ended, units are where the plan wants them within this virtual time. */
 const SPREAD_MS = 30_000;
+/** While a model grows, a unit that the plan wants elsewhere stays for some seconds: it may be wanted back. */
+const SIZES_MS = 15_000;
 
 const isConcluded = ({ store }: Cluster): boolean => store.data.get(KEYS.result) !== undefined;
 
@@ -117,6 +119,11 @@ async function runUntilOver(cluster: Cluster, plan: readonly PlannedFault[], las
     }
     witness.count('units spread in time');
     const left = movesLeft(cluster);
+    if (left.length > 0) cancel = timeline.after(SIZES_MS, () => lookAgain(new Set(left)));
+  }
+  function lookAgain(before: ReadonlySet<string>): void {
+    if (cluster.isOver || isConcluded(cluster) || timeline.nowMs - cluster.calmSinceMs < SPREAD_MS) return;
+    const left = movesLeft(cluster).filter((move) => before.has(move));
     if (left.length > 0) witness.violated(`units are not where they belong: ${left.join(', ')}`);
   }
   const isOver = (): boolean => cluster.isOver || witness.violations.length > 0;

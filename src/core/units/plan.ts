@@ -44,6 +44,9 @@ const UNIT_OVERHEAD_BYTES = 65_536;
 /** Nothing is moved while the largest pserver has at most this much more than the smallest. */
 const TOLERATED_PERCENT = 10;
 
+/** A unit that moves takes at least a quarter of the difference away, unless it is too small for that. */
+const MOST_PERCENT_OF_DIFFERENCE = 87.5;
+
 interface WeighedUnit {
   readonly unit: number;
   readonly weight: number;
@@ -103,12 +106,15 @@ function evenOut(shares: readonly Share[]): boolean {
 
 const isUneven = (heavy: number, light: number): boolean => heavy * 100 > light * (100 + TOLERATED_PERCENT);
 
-/** The unit closest to half the difference, which brings the two shares closest together. */
+/**
+ * The unit closest to half the difference, which brings the two shares closest together. One of almost the whole
+ * difference would only make the light share the heavy one: while a model grows, it would come back again and again.
+ */
 function bestToMove(from: Share, difference: number): WeighedUnit | undefined {
   let best: WeighedUnit | undefined;
   const distance = ({ weight }: WeighedUnit): number => Math.abs(2 * weight - difference);
   for (const unit of from.units) {
-    if (unit.weight >= difference) continue;
+    if (unit.weight * 100 > difference * MOST_PERCENT_OF_DIFFERENCE) continue;
     const order = best === undefined ? -1 : distance(unit) - distance(best) || unit.unit - best.unit;
     if (order < 0) best = unit;
   }

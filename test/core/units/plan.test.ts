@@ -116,7 +116,7 @@ describe('a plan', () => {
     );
   });
 
-  it('is as even as units allow: no single move makes the largest and the smallest more even', () => {
+  it('is as even as units allow: no single move makes the largest and the smallest much more even', () => {
     fc.assert(
       fc.property(fc.record({ units: anyUnits, pservers: someStay }), (input) => {
         const plan = planUnits(input);
@@ -127,10 +127,17 @@ describe('a plan', () => {
         const smallest = Math.min(...bytes.map(({ sum }) => sum));
         for (const { own, sum } of bytes) {
           if (sum <= 1.1 * smallest) continue;
-          expect(Math.min(...own)).toBeGreaterThanOrEqual(sum - smallest);
+          expect(Math.min(...own)).toBeGreaterThan((sum - smallest) * 0.875);
         }
       }),
     );
+  });
+
+  it('leaves a unit where it is that would only make the light pserver the heavy one', () => {
+    const grown = cluster([MiB, MiB + 40_000, MiB + 1_000], [0, 0, 1], live(0, 1));
+    expect(moved(grown, planUnits(grown))).toEqual([]);
+    const much = cluster([MiB, 2 * MiB, MiB], [0, 0, 1], live(0, 1));
+    expect(moved(much, planUnits(much)).map(({ unit }) => unit)).toEqual([0]);
   });
 
   it('moves nothing of an even cluster', () => {

@@ -1,7 +1,12 @@
-/** A master and a pserver answer nothing but `info` unless the store still has their lease. */
+/**
+ * A master and a pserver answer nothing unless the store still has their lease: but `info`, and parts of files, which
+ * never change under their names.
+ */
 import { isPaddletError } from '../../../src/base/errors.ts';
 import type { SimulatedProcess } from '../process.ts';
 import type { Oracle, World } from './oracle.ts';
+
+const ALWAYS: ReadonlySet<string> = new Set(['info', 'readFile']);
 
 export function ownership(world: World): Oracle {
   const { keys } = world;
@@ -12,7 +17,7 @@ export function ownership(world: World): Oracle {
       claims.set(process, { key, leaseId: world.get(key)!.leaseId });
     },
     answered({ server, request, outcome }) {
-      if (server.role === 'trainer' || request.type === 'info' || isPaddletError(outcome)) return;
+      if (server.role === 'trainer' || ALWAYS.has(request.type) || isPaddletError(outcome)) return;
       // Nothing tells it that its machine slept: recovery numbers and timelines keep that from doing harm.
       if (server.hadStoppedClock) return;
       const claim = claims.get(server);
