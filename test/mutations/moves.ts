@@ -367,7 +367,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/units/move-planner.ts',
     find: 'if (heads.areResting) {',
     replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/units/move-planner.test.ts'],
   },
   {
     rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',
