@@ -23,12 +23,7 @@ export class Backup<P> {
   readonly #out: (effect: ReplicaEffect<P>) => void;
   readonly #state: State;
 
-  constructor(
-    options: ReplicaOptions,
-    log: UpdateLog<P>,
-    out: (effect: ReplicaEffect<P>) => void,
-    state: BackupState,
-  ) {
+  constructor(options: ReplicaOptions, log: UpdateLog<P>, out: (effect: ReplicaEffect<P>) => void, state: BackupState) {
     this.#options = options;
     this.#log = log;
     this.#out = out;

@@ -6,7 +6,7 @@ import { unreachable } from '../../base/assert.ts';
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 import { Backup, type Seen } from './backup.ts';
 import type { EarlyBegin, ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
-import { isIn, isSameLink, type LinkName, type PlacedUpdate, type ReplicaFrame } from './messages.ts';
+import { isIn, isSameLink, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateName } from './messages.ts';
 import { Primary } from './primary.ts';
 import { UpdateLog } from './update-log.ts';
 
@@ -67,6 +67,11 @@ export class Replica<P> {
   /** The processes to which it sends the unit's updates: in the head, asked for, or joining. */
   peers(): readonly UnitOwner[] {
     return this.#role instanceof Primary ? this.#role.state().peers.map(({ owner }) => owner) : [];
+  }
+
+  /** Of the update that is placed next. */
+  nextName(): UpdateName {
+    return { position: this.#log.last + 1, epoch: this.#knownEpoch() };
   }
 
   /** What is staged here and not committed, in order. */
@@ -144,8 +149,7 @@ export class Replica<P> {
 
   #framed(link: LinkName, frame: ReplicaFrame<P>): void {
     if (this.#role !== undefined && link.epoch > this.#knownEpoch()) this.#keepEarly(link, frame);
-    else if (this.#role instanceof Backup && this.#seen !== undefined)
-      this.#role.framed(link, frame, this.#seen.head);
+    else if (this.#role instanceof Backup && this.#seen !== undefined) this.#role.framed(link, frame, this.#seen.head);
     else this.#refuse(link, this.#role === undefined ? 'unfit' : 'old');
   }
 
