@@ -192,11 +192,17 @@ export class LinkCluster {
 
   /** Everything that is on its way arrives, and nothing fails. */
   settle(): void {
-    for (let isMoving = true; isMoving; ) {
+    let steps = 0;
+    const isStillMoving = (): true => {
+      steps += 1;
+      if (steps > 10_000) throw new Error('it is never quiet');
+      return true;
+    };
+    for (let isMoving = true; isMoving; isStillMoving()) {
       isMoving = false;
       for (const connection of this.connections) {
         if (this.connect(connection)) isMoving = true;
-        while (this.deliver(connection) || this.reply(connection)) isMoving = true;
+        while (this.deliver(connection) || this.reply(connection)) isMoving = isStillMoving();
       }
       if (this.#abandonJoins() || this.#tellGone()) isMoving = true;
       this.heads.forEach((head, unit) => {
