@@ -29,7 +29,7 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: OUTBOX,
     find: 'committed: this.#committed.get(unit)!',
     replace: 'committed: frame.committed',
-    tests: SCHEDULES,
+    tests: STEPS,
   },
   {
     rule: 'updates go in their order, also for a unit that is begun with later',
@@ -144,21 +144,21 @@ export const PEER_LINKS: readonly Mutation[] = [
     tests: SCHEDULES,
   },
   {
-    rule: 'nobody takes room at a peer that one who came earlier waits for',
+    rule: 'no update takes room at a peer that an earlier one waits for',
     file: QUEUE,
     find: '!claimed.has(room) && room.hasRoom(bytes)',
     replace: 'room.hasRoom(bytes)',
     tests: STEPS,
   },
   {
-    rule: 'who waits is judged by the peers that its units have now',
+    rule: 'an update waits for the peers that its units have now',
     file: QUEUE,
     find: '    for (const waiter of this.#waiting.values()) waiter.needs = undefined;\n',
     replace: '',
     tests: STEPS,
   },
   {
-    rule: 'who is granted room and does not place gives it back',
+    rule: 'room that was granted for an update that is not placed is returned',
     file: QUEUE,
     find: '    this.#waiting.delete(id);\n    this.#returnCredit(id);\n  }',
     replace: '    this.#waiting.delete(id);\n  }',

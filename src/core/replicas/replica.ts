@@ -5,8 +5,9 @@
 import { unreachable } from '../../base/assert.ts';
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 import { Backup, type Seen } from './backup.ts';
-import type { EarlyBegin, ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
-import { isIn, isSameLink, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateName } from './messages.ts';
+import { EarlyBegins } from './early-begin.ts';
+import type { ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
+import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateName } from './messages.ts';
 import { Primary } from './primary.ts';
 import { UpdateLog } from './update-log.ts';
 
@@ -16,7 +17,7 @@ export class Replica<P> {
   #seen: Seen | undefined;
   /** Undefined: the copy was discarded. */
   #role: Primary<P> | Backup<P> | undefined;
-  #early: EarlyBegin<P> | undefined;
+  readonly #early: EarlyBegins<P>;
   /** Filled during one step. */
   #effects: ReplicaEffect<P>[] = [];
 
@@ -24,7 +25,7 @@ export class Replica<P> {
     this.#options = options;
     this.#log = new UpdateLog(log);
     this.#seen = head && { head, isPrimaryAlive };
-    this.#early = early;
+    this.#early = new EarlyBegins(early);
     if (role.is === 'primary') this.#role = new Primary(options, this.#log, this.#out, role);
     else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
   }
@@ -49,7 +50,7 @@ export class Replica<P> {
       log: this.#log.state(),
       head: this.#seen?.head,
       isPrimaryAlive: this.#seen?.isPrimaryAlive ?? true,
-      early: this.#early,
+      early: this.#early.state(),
       role:
         role instanceof Primary
           ? { is: 'primary', ...role.state() }
@@ -161,27 +162,16 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.epoch : (this.#seen?.head.epoch ?? 0);
   }
 
-  /**
-   * The view of the store is behind, or the answer about the own proposal is on its way: the beginning waits for that.
-   * Only the newest one matters. A frame of another kind has come before its beginning, and is sent again.
-   */
+  /** A frame of another kind has come before its beginning, and is sent again. */
   #keepEarly(link: LinkName, frame: ReplicaFrame<P>): void {
     this.#out({ type: 'look' });
-    if (frame.type !== 'begin') return;
-    const other = this.#early;
-    if (other !== undefined && link.epoch < other.link.epoch) {
-      this.#refuse(link, 'old');
-      return;
-    }
-    if (other !== undefined && !isSameLink(link, other.link)) this.#refuse(other.link, 'old');
-    this.#early = { link, frame };
+    const useless = frame.type === 'begin' ? this.#early.keep({ link, frame }) : undefined;
+    if (useless !== undefined) this.#refuse(useless, 'old');
   }
 
   #takeEarly(): void {
-    const early = this.#early;
-    if (early === undefined || (this.#role !== undefined && early.link.epoch > this.#knownEpoch())) return;
-    this.#early = undefined;
-    this.#framed(early.link, early.frame);
+    const early = this.#early.take((epoch) => this.#role === undefined || epoch <= this.#knownEpoch());
+    if (early !== undefined) this.#framed(early.link, early.frame);
   }
 
   #saw(seen: Seen, now: number): void {

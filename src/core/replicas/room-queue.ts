@@ -1,10 +1,10 @@
 /**
- * Who may place an update next: those that wait for room at the peers of their units. Room is taken at all peers at
+ * The updates that wait for room at the peers of their units, before they are placed. Room is taken at all peers at
  * once, before anything is placed: taken one by one, updates of two pservers could each hold what the other needs.
  *
- * First come, first served: nobody takes room at a peer that someone who came earlier waits for. Who waits is judged by
- * the peers that its units have now. So a peer that is taken out of the set, or a unit that is handed over, holds up
- * nobody. A grant is room and no place in the order: who dies before it places gives it back by `cancel`.
+ * First come, first served: no update takes room at a peer that an earlier one waits for. An update waits for the peers
+ * that its units have now, and no longer for a peer that was taken out of the set, or of a unit that was handed over. A
+ * grant is room and no place in the order: for a trainer that dies before its update is placed, `cancel` returns it.
  */
 import { assert } from '../../base/assert.ts';
 import type { UnitOwner } from '../units/move-messages.ts';

@@ -9,13 +9,15 @@ import { Replica } from '../../../src/core/replicas/replica.ts';
 import type { UnitOwner } from '../../../src/core/units/move-messages.ts';
 import { aliveHead, LinkPserver, MOST_UNDER_WAY, optionsOf, type Push, SILENCE_MS } from './link-pserver.ts';
 
-interface Connection {
+export interface Connection {
   readonly from: number;
   readonly to: number;
   number: number;
   isOpen: boolean;
   requests: PeerBatch<Push>[];
   replies: BatchAnswer[];
+  /** Batches that were sent and whose answer has not arrived. */
+  underWay: number;
 }
 
 export interface Cluster {
@@ -46,7 +48,8 @@ export class LinkCluster {
     this.pservers = indices.map((index) => new LinkPserver({ index, token: '1' }, sizes));
     for (const from of indices)
       for (const to of indices)
-        if (from !== to) this.connections.push({ from, to, number: 0, isOpen: false, requests: [], replies: [] });
+        if (from !== to)
+          this.connections.push({ from, to, number: 0, isOpen: false, requests: [], replies: [], underWay: 0 });
     this.heads = shape.copies.map(([first]) => {
       const me = this.pservers[first!]!.me;
       return { epoch: 1, primary: me, inSync: [me] };
@@ -99,6 +102,7 @@ export class LinkCluster {
     const answers = connection.replies.shift();
     if (answers === undefined) return false;
     const primary = this.pservers[connection.from]!;
+    connection.underWay -= 1;
     if (!primary.answered(this.pservers[connection.to]!.me, connection.number, answers))
       throw new Error('a peer answers what was not asked');
     this.#after(connection.from);
@@ -108,7 +112,7 @@ export class LinkCluster {
   cut(connection: Connection): void {
     if (!connection.isOpen) return;
     this.pservers[connection.from]!.links.closed(this.pservers[connection.to]!.me, connection.number);
-    Object.assign(connection, { isOpen: false, requests: [], replies: [] });
+    Object.assign(connection, { isOpen: false, requests: [], replies: [], underWay: 0 });
   }
 
   connect(connection: Connection): boolean {
@@ -216,7 +220,7 @@ export class LinkCluster {
     }
   }
 
-  /** Whoever copies a unit to another one tells it when that comes to nothing. */
+  /** The primary that copies a unit tells the joiner when that comes to nothing. */
   #abandonJoins(): boolean {
     let isNew = false;
     for (const pserver of this.pservers) {
@@ -274,10 +278,10 @@ export class LinkCluster {
       const connection = this.connections.find((one) => one.from === index && one.to === peer.index)!;
       if (!connection.isOpen || connection.number !== number) throw new Error('a batch goes out without connection');
       connection.requests.push(batch);
+      connection.underWay += 1;
       this.sentBatches.push(batch);
       inspectBatch(batch);
-      if (connection.requests.length + connection.replies.length > MOST_UNDER_WAY)
-        throw new Error('too many batches are under way');
+      if (connection.underWay > MOST_UNDER_WAY) throw new Error('too many batches are under way');
     }
   }
 }
