@@ -1,12 +1,5 @@
 /** Rules of sync mode about pservers that stop: what they save, and what they take no more. */
-import type { FaultKind } from '../sim/fault-kinds.ts';
 import type { Mutation } from './mutation.ts';
-
-/** Pservers that come and go, and that die. */
-const LEAVING: readonly FaultKind[] = [
-  ...(['resize', 'join pserver', 'leave pserver', 'terminate pserver', 'kill pserver', 'store trouble'] as const),
-  ...(['death in a move', 'cut in a move', 'trouble in a hand-over', 'slow peers', 'pserver partition'] as const),
-];
 
 export const LAST_ROUNDS: readonly Mutation[] = [
   {
@@ -52,7 +45,7 @@ export const LAST_ROUNDS: readonly Mutation[] = [
     file: 'src/roles/pserver/rounds/round-work.ts',
     find: '    const holding = this.#taker.hold();\n',
     replace: '    const holding = Promise.resolve();\n',
-    schedules: { mode: 'sync', faults: LEAVING },
+    tests: ['test/roles/pserver/rounds/round-work.test.ts'],
   },
   {
     rule: 'in sync mode a pserver that leaves does not take what it has loaded by then',

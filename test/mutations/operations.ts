@@ -149,4 +149,25 @@ export const OPERATIONS: readonly Mutation[] = [
     replace: 'owner !== undefined',
     tests: ['test/cluster/placement/spread.test.ts'],
   },
+  {
+    rule: 'what is kept of a scan is not used for other units, or for another state of them',
+    file: 'src/roles/pserver/scan.ts',
+    find: '(one) => one.parameters === parameters && one.stamp === stamp',
+    replace: '(one) => one.scan !== undefined',
+    tests: ['test/roles/pserver/scan.test.ts'],
+  },
+  {
+    rule: 'a page is refused when the units or their state change while its ids are sorted',
+    file: 'src/roles/pserver/scan.ts',
+    find: '      checkStamp(shards, placement);\n      if (shards.parameters !== parameters)',
+    replace: '      if (Number.isNaN(table))',
+    tests: ['test/roles/pserver/scan.test.ts'],
+  },
+  {
+    rule: 'the event loop turns while the ids of a table are sorted',
+    file: 'src/roles/pserver/table-scan.ts',
+    find: 'if (this.#sorted >= IDS_A_TURN) {',
+    replace: 'if (this.#sorted >= IDS_A_TURN && one.shard < 0) {',
+    tests: ['test/roles/pserver/scan.test.ts'],
+  },
 ];

@@ -3,6 +3,7 @@
  * first the ids alone say which rows come next and how many of them are in each shard; then those are read, one range a
  * shard, and put in their places. Memory: one batch, and a window of ids for each shard.
  */
+import { createIdHeap, type IdHeap } from '../../tensor/id-heap.ts';
 import type { OptimizerLayout } from '../../tensor/optimizer.ts';
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { corrupt } from '../file/files.ts';
@@ -52,7 +53,7 @@ export async function* mergeRows(options: MergeOptions): AsyncGenerator<ShardRow
   const batch = createRowBuffers(width, state, most);
   const scratch = createRowBuffers(width, state, most / 4);
   const owners = new Uint32Array(batch.rows);
-  const heap = createHeap(streams);
+  const heap = createIdHeap(streams);
   const previous = { low: 0, high: -1 };
   for (;;) {
     const count = await take(streams, heap, { ids: wordsOf(batch.ids), owners, previous });
@@ -99,7 +100,7 @@ interface Taking {
 }
 
 /** Fills the batch's ids, and says how many. */
-async function take(streams: readonly Stream[], heap: Heap, { ids, owners, previous }: Taking): Promise<number> {
+async function take(streams: readonly Stream[], heap: IdHeap, { ids, owners, previous }: Taking): Promise<number> {
   let count = 0;
   for (; count < owners.length && heap.size() > 0; count++) {
     const owner = heap.top();
@@ -171,50 +172,4 @@ function scatterFloats(from: Float32Array, into: Float32Array, places: Uint32Arr
     const begin = row * width;
     for (let column = 0; column < width; column++) target[to + column] = source[begin + column]!;
   }
-}
-
-/** Streams by the id they stand at, the least on top. */
-interface Heap {
-  size(): number;
-  /** Number of the stream with the least id. */
-  top(): number;
-  /** The top one has moved on, or is at its end. */
-  sink(): void;
-}
-
-function createHeap(streams: readonly Stream[]): Heap {
-  const heap = Uint32Array.from(streams, (_, at) => at);
-  let size = heap.length;
-  const isBelow = (a: number, b: number): boolean => {
-    const one = streams[a]!;
-    const other = streams[b]!;
-    const high = one.halves[2 * one.at + 1]!;
-    const otherHigh = other.halves[2 * other.at + 1]!;
-    return high < otherHigh || (high === otherHigh && one.halves[2 * one.at]! < other.halves[2 * other.at]!);
-  };
-  const sinkFrom = (from: number): void => {
-    const moving = heap[from]!;
-    let at = from;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= size) break;
-      if (child + 1 < size && isBelow(heap[child + 1]!, heap[child]!)) child += 1;
-      if (!isBelow(heap[child]!, moving)) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = moving;
-  };
-  for (let at = (size >> 1) - 1; at >= 0; at--) sinkFrom(at);
-  return {
-    size: () => size,
-    top: () => heap[0]!,
-    sink() {
-      if (streams[heap[0]!]!.length === 0) {
-        size -= 1;
-        heap[0] = heap[size]!;
-      }
-      if (size > 0) sinkFrom(0);
-    },
-  };
 }

@@ -71,7 +71,7 @@ async function openStream(group: PserverGroup, pserver: PlacedPserver, options: 
   };
 }
 
-/** The first page takes long, as the pserver sorts all ids of the table; a repeated request would sort them again. */
+/** Some pages take long, as the first one: the pserver sorts ids of the table. A repeated request sorts them again. */
 const PAGE_TIMEOUT_MS = 600_000;
 
 async function readPage(

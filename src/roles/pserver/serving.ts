@@ -1,4 +1,5 @@
 /** All that requests to a pserver are answered from, in both modes. Made once the shards are taken and loaded. */
+import { pause } from '../../base/backoff.ts';
 import type { PaddletError } from '../../base/errors.ts';
 import type { Clock, Log } from '../../base/seams.ts';
 import type { CheckpointFile } from '../../checkpoint/file/write-durable-file.ts';
@@ -9,7 +10,7 @@ import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Rounds } from './rounds/rounds.ts';
-import { createScanner, type Scanner } from './scan.ts';
+import { Scanner } from './scan.ts';
 import type { OwnedShards } from './shards.ts';
 import { createStaleness, type Staleness } from './tasks/staleness.ts';
 import type { Moves } from './units/moves.ts';
@@ -60,7 +61,7 @@ export interface ServingOptions {
 
 export interface Serving extends Omit<ServingOptions, 'host' | 'staleness'> {
   readonly staleness: Staleness;
-  readonly scanner: Scanner;
+  readonly scanner: Pick<Scanner, 'rows' | 'block'>;
 }
 
 export function createServing({ host, staleness, ...parts }: ServingOptions): Serving {
@@ -68,7 +69,7 @@ export function createServing({ host, staleness, ...parts }: ServingOptions): Se
   return {
     ...parts,
     staleness: createStaleness({ ...host, ...staleness, version: () => shards.version, metrics }),
-    scanner: createScanner(shards),
+    scanner: new Scanner({ shards, turn: () => pause(host.clock, 0) }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** A store and a disk with the files of a cut, of two pservers with two units each; a third one loads them. */
+import type { ShardMoment } from '../../../../src/checkpoint/file/capture.ts';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import type { Cut, CutFile } from '../../../../src/checkpoint/registry/cut.ts';
 import { type Generation, generationOf } from '../../../../src/checkpoint/registry/entry.ts';
@@ -21,12 +22,6 @@ export const FOLDER = '/data/checkpoints';
 /** Of the one that loads. */
 export const INDEX = 2;
 
-const momentAt =
-  (seq: number) =>
-  (shard: number): { shard: number; epoch: number; seq: number; ledger: Uint8Array } => ({
-    ...{ shard, epoch: 1, seq, ledger: Uint8Array.of(shard) },
-  });
-
 export const shardsOf = (...units: readonly number[]): number[] =>
   shardsOfUnits(units, { shards: JOB.shards, units: UNITS });
 
@@ -41,6 +36,8 @@ export class CutRig {
   readonly stop = new AbortController();
   readonly fence: Fence;
   readonly context: RoleContext;
+  /** In the files that are written. */
+  ledgerOf = (shard: number): Uint8Array => Uint8Array.of(shard);
 
   constructor() {
     const { clock, log, disk, keys } = this;
@@ -79,9 +76,8 @@ export class CutRig {
     const meta = metaOf(JOB, { index, uuid: uuidOf(16 * round + index), rounds, timeline: BigInt(timeline) });
     const { disk } = this;
     const shards = shardsOf(...units);
-    const file = await writeCheckpointFile({
-      ...{ disk, folder: FOLDER, meta, parameters, shards, momentOf: momentAt(round) },
-    });
+    const momentOf = (shard: number): ShardMoment => ({ shard, epoch: 1, seq: round, ledger: this.ledgerOf(shard) });
+    const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
     return generationOf(file, meta);
   }
 
