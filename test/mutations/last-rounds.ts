@@ -45,7 +45,7 @@ export const LAST_ROUNDS: readonly Mutation[] = [
     file: 'src/roles/pserver/rounds/round-work.ts',
     find: '    const holding = this.#taker.hold();\n',
     replace: '    const holding = Promise.resolve();\n',
-    tests: ['test/roles/pserver/rounds/round-work.test.ts'],
+    tests: ['test/roles/pserver/leaving.test.ts'],
   },
   {
     rule: 'in sync mode a pserver that leaves does not take what it has loaded by then',

@@ -324,7 +324,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/service.ts',
     find: '    const holding = this.#taker.hold();\n',
     replace: '    const holding = Promise.resolve();\n',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/leaving.test.ts'],
   },
   {
     rule: 'an update is forwarded to the targets of the units that are under way',
@@ -332,13 +332,14 @@ export const MOVES: readonly Mutation[] = [
     find: 'serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale))',
     replace: 'undefined',
     schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
     rule: 'a closure of tasks is forwarded to the targets of the units that are under way',
     file: 'src/roles/pserver/tasks/close-tasks.ts',
     find: 'open.length === 0 ? undefined : serving.moves?.applied(',
     replace: 'open.length >= 0 ? undefined : serving.moves?.applied(',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
     rule: 'no pull is answered while the store decides about a unit',
@@ -353,7 +354,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/push-pull.ts',
     find: '  checkTask(serving.job, header.pass, header.task);\n  checkStamp(shards, header.placement);\n',
     replace: '  checkTask(serving.job, header.pass, header.task);\n',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
     rule: 'a unit that is coming is not loaded from a file',
@@ -367,7 +368,7 @@ export const MOVES: readonly Mutation[] = [
     file: 'src/roles/pserver/units/move-planner.ts',
     find: 'if (heads.areResting) {',
     replace: 'if (heads.areResting && clock.monotonicMs() < 0) {',
-    schedules: { mode: 'async', faults: LEAVING },
+    tests: ['test/roles/pserver/units/move-planner.test.ts'],
   },
   {
     rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',

@@ -94,13 +94,20 @@ it('answers that are not read count: no more are made', async () => {
   const clients = await Promise.all(Array.from({ length: 4 }, () => rawWebSocket(server.port)));
   for (const { ws } of clients) ws.pause();
   const other = await rawWebSocket(server.port);
-  for (const client of clients) for (let id = 1; id <= 60; id++) client.send(frameBytes({ requestId: id }));
+  let asked = 0;
+  const ask = (): void => {
+    asked++;
+    for (const client of clients) client.send(frameBytes({ requestId: asked }));
+  };
+  while (asked < 60) ask();
   for (let id = 1; codesOf(other).at(-1) !== 'Overloaded'; id++) {
     other.send(pushBytes(id, 8));
     await other.frame(id);
+    // What the kernel's socket buffers take is no memory of the role. They may take some of it late.
+    ask();
   }
-  // Each connection alone could have all 60. What the kernel's socket buffers take is no memory of the role.
-  expect(made).toBeLessThan(240);
+  // Each connection alone could have all 60.
+  expect(made).toBeLessThan(clients.length * asked);
 });
 
 it('the time of a holder begins again when it holds nothing, and when there was room for a while', () => {

@@ -265,6 +265,16 @@ describe('while a unit is handed over', () => {
     await expect(late).rejects.toMatchObject({ code: 'Suspended' });
   });
 
+  it('a push that waits for the seal is not applied to other units than it was sent for', async () => {
+    waitsFor = ['update'];
+    const answer = ask(push(), moving());
+    expect(await stateOf(answer)).toBe('open');
+    shards.remove(1);
+    end();
+    await expect(answer).rejects.toMatchObject({ code: 'StalePlacement' });
+    expect([state.applied, shards.version, forwarded]).toEqual([0, 0, []]);
+  });
+
   it('reads are answered while updates wait for the seal', async () => {
     waitsFor = ['update'];
     const current = moving();

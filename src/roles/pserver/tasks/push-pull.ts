@@ -20,7 +20,6 @@ export function pull(serving: Serving, request: Request<'pull'>, session: Sessio
 
 function answerPull(serving: Serving, request: Request<'pull'>): Reply {
   checkStamp(serving.shards, request.header.placement);
-  checkStamp(serving.shards, request.header.placement);
   const segments = readValues(serving.job.spec, serving.shards.parameters, request);
   serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
   return { header: { type: 'pull', version: serving.staleness.version() }, segments };

@@ -1,0 +1,163 @@
+/** What a pserver that leaves has done with units that it was taking, in both modes. */
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Head, takenBy } from '../../../src/cluster/placement/heads.ts';
+import { createSignal } from '../../../src/cluster/waiting.ts';
+import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
+import { OwnedHeads } from '../../../src/roles/pserver/owned-heads.ts';
+import { NO_UNITS } from '../../../src/roles/pserver/rounds/load.ts';
+import { RoundWork, type RoundWorkOptions } from '../../../src/roles/pserver/rounds/round-work.ts';
+import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import type { OrphanHead } from '../../../src/roles/pserver/take-units.ts';
+import { startTaskService, type TaskServiceOptions } from '../../../src/roles/pserver/tasks/service.ts';
+import { settled } from '../master/tasks/service-rig.ts';
+import { CutRig, FOLDER, INDEX, JOB, ROUND, UNITS } from './rounds/cut-rig.ts';
+
+const TASKS = 4;
+const TIMELINE = 3;
+const GONE = { index: 1, token: '999' };
+const SIGNAL = new AbortController().signal;
+
+/** A pserver that serves, and to which no unit is due yet. */
+interface Started {
+  leave(signal: AbortSignal): Promise<boolean>;
+  led(): number[];
+}
+
+let rig: CutRig;
+let fatal: unknown[];
+/** That are due to this pserver. */
+let orphans: OrphanHead[];
+const orphansSeen = createSignal();
+
+const watch = {
+  view: orphansSeen,
+  isOrphan: () => true,
+  due: () => orphans,
+  changed: (signal: AbortSignal) => {
+    const seen = orphans;
+    return orphansSeen.until(() => orphans !== seen || undefined, signal);
+  },
+};
+
+/** There is no other pserver. */
+const options = (mode: 'async' | 'sync') => ({
+  ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters, metrics: {} },
+  record: {
+    ...{ id: JOB.jobId, batchPlanId: '', units: UNITS, train: { records: 8, tasks: TASKS } },
+    job: {
+      cluster: { shards: JOB.shards, leaseTtlMs: 10_000 },
+      data: { recordsPerTask: 2, maxBadRecords: 0 },
+      training: { mode, lanes: 2, batchSize: 2, pushEvery: 1, seed: JOB.seed, passes: 1 },
+      checkpoint: {},
+    },
+  },
+  lease: { isHeld: () => true, lost: SIGNAL, changed: createSignal(), onResume: () => {} },
+  view: { changed: createSignal(), version: () => 0, units: () => [], live: () => [], isLoaded: () => true },
+  records: { of: () => undefined, bytesOf: () => undefined, isLoaded: () => true, version: () => 0 },
+  ...{ orphans: watch, stopSignal: SIGNAL, master: { check: () => {} } },
+  onWaiting: (what: string | undefined) => void rig.waits.push(what),
+  onFatal: (error: unknown) => void fatal.push(error),
+});
+
+async function startAsync(): Promise<Started> {
+  const parts = { ...options('async'), recoveries: { current: () => undefined } };
+  const service = await startTaskService(parts as unknown as TaskServiceOptions);
+  return {
+    leave: (signal) => service.leave(signal),
+    led: () => service.unitBytes().map(({ unit }) => unit),
+  };
+}
+
+async function startSync(): Promise<Started> {
+  const { context, fence, loading, parameters } = rig;
+  rig.putCut({ timeline: TIMELINE, round: ROUND, files: [await rig.save(0, [0, 1]), await rig.save(1, [2, 3])] });
+  const cuts = { changed: createSignal(), current: () => ({ cut: rig.cut(), modRevision: 1n }) };
+  const heads = new OwnedHeads({ context, fence, signal: SIGNAL }, []);
+  const job = { spec: JOB.parameters, shards: JOB.shards, units: UNITS, tasks: TASKS };
+  const owned = new OwnedShards(job, heads, { parameters, ...NO_UNITS });
+  const parts = { ...options('sync'), cuts, loading, batches: {} };
+  const work = new RoundWork(parts as unknown as RoundWorkOptions, TIMELINE, owned);
+  work.start();
+  return {
+    leave: (signal) => work.leave(signal),
+    led: () => work.state.shards.heads.units(),
+  };
+}
+
+/** These units have no primary any more, and their last state is in this file. */
+function orphan(units: readonly number[], uuid: string): void {
+  orphans = units.map((unit) => {
+    const head = takenBy(GONE, undefined, { index: GONE.index, uuid });
+    rig.put(rig.keys.head(unit), JSON.stringify(head));
+    return { unit, modRevision: rig.data.get(rig.keys.head(unit))!.modRevision, head };
+  });
+  orphansSeen.notify();
+}
+
+const ownerOf = (unit: number): unknown => (JSON.parse(rig.data.get(rig.keys.head(unit))!.value) as Head).primary;
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await settled();
+}
+
+describe.each([
+  { mode: 'async', start: startAsync },
+  { mode: 'sync', start: startSync },
+])('in $mode mode a pserver', ({ start }) => {
+  let pserver: Started;
+  let uuid: string;
+
+  beforeEach(async () => {
+    rig = new CutRig();
+    const ledgers = createShardLedgers(TASKS, [0], new Map());
+    rig.ledgerOf = () => ledgers.encode(0);
+    [fatal, orphans] = [[], []];
+    pserver = await start();
+    ({ uuid } = await rig.save(GONE.index, [2, 3], ROUND, TIMELINE));
+  });
+
+  it('gives up units that it waits for before it has left, and takes them no more', async () => {
+    const away = await rig.putAway(GONE.index, uuid);
+    orphan([2, 3], uuid);
+    await settle();
+    expect(rig.waits.at(-1)).toMatch(/^the checkpoint files of pserver 1: /);
+    expect(await pserver.leave(SIGNAL)).toBe(true);
+    await away.putBack();
+    await rig.clock.advance(10_000);
+    await settle();
+    expect([pserver.led(), ownerOf(2), fatal]).toEqual([[], GONE, []]);
+  });
+
+  it('has units that it is becoming the owner of before it says whether it has left', async () => {
+    const { store } = rig.context;
+    const stored = Promise.withResolvers<void>();
+    const txn = store.txn.bind(store);
+    vi.spyOn(store, 'txn').mockImplementation(async (transaction) => {
+      if (transaction.then.some((one) => 'put' in one)) await stored.promise;
+      return txn(transaction);
+    });
+    orphan([2, 3], uuid);
+    await settle();
+    const said: boolean[] = [];
+    const leaving = pserver.leave(SIGNAL).then((hasLeft) => void said.push(hasLeft));
+    await settle();
+    expect(said).toEqual([]);
+    stored.resolve();
+    await leaving;
+    // No other pserver can take them.
+    expect([said, pserver.led(), fatal]).toEqual([[false], [2, 3], []]);
+  });
+
+  it('takes units again when it could not leave', async () => {
+    orphan([2], uuid);
+    await settle();
+    expect(pserver.led()).toEqual([2]);
+    const away = await rig.putAway(GONE.index, uuid);
+    orphan([3], uuid);
+    await settle();
+    expect(await pserver.leave(SIGNAL)).toBe(false);
+    await away.putBack();
+    await settle();
+    expect([pserver.led(), fatal]).toEqual([[2, 3], []]);
+  });
+});
