@@ -6,6 +6,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PEER_LINKS } from './peer-links.ts';
 import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
@@ -19,6 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MOVING,
   ...LAST_ROUNDS,
   ...REPLICAS,
+  ...PEER_LINKS,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

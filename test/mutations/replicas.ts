@@ -2,6 +2,7 @@
 import type { Mutation } from './mutation.ts';
 
 const TESTS = ['test/core/replicas'];
+const STEPS = ['test/core/replicas/replica.test.ts'];
 const PRIMARY = 'src/core/replicas/primary.ts';
 const BACKUP = 'src/core/replicas/backup.ts';
 const REPLICA = 'src/core/replicas/replica.ts';
@@ -102,8 +103,8 @@ export const REPLICAS: readonly Mutation[] = [
   {
     rule: 'a backup refuses what comes of an old epoch',
     file: BACKUP,
-    find: 'if (link.epoch < known) this.#out',
-    replace: 'if (link.epoch < this.#state.epoch - 1) this.#out',
+    find: 'if (link.epoch === known && isSameOwner',
+    replace: 'if (link.epoch >= this.#state.epoch - 1 && isSameOwner',
     tests: TESTS,
   },
   {
@@ -123,8 +124,36 @@ export const REPLICAS: readonly Mutation[] = [
   {
     rule: 'a frame is for the process with that token only',
     file: REPLICA,
-    find: '!isSameOwner(link.member, this.#options.me)',
-    replace: 'link.member.index !== this.#options.me.index',
+    find: 'isSameOwner(event.link.member, this.#options.me)',
+    replace: 'event.link.member.index === this.#options.me.index',
     tests: TESTS,
+  },
+  {
+    rule: 'a copy says what it has applied after each commit position',
+    file: BACKUP,
+    find: 'if (isFollowing) this.#answerStaged(link);',
+    replace: '',
+    tests: STEPS,
+  },
+  {
+    rule: 'a member that does not apply what is committed is silent',
+    file: PRIMARY,
+    find: 'peer.acknowledged >= peer.sent && peer.committed >= peer.told',
+    replace: 'peer.acknowledged >= peer.sent',
+    tests: STEPS,
+  },
+  {
+    rule: 'a peer that answers anything is not silent',
+    file: PRIMARY,
+    find: 'if (peer?.owesSinceMs !== undefined) peer.owesSinceMs = now;',
+    replace: '',
+    tests: STEPS,
+  },
+  {
+    rule: 'a beginning that comes before the answer about the own proposal is kept',
+    file: REPLICA,
+    find: 'if (this.#role !== undefined && link.epoch > this.#knownEpoch()) this.#keepEarly',
+    replace: 'if (this.#role instanceof Backup && link.epoch > this.#knownEpoch()) this.#keepEarly',
+    tests: STEPS,
   },
 ];

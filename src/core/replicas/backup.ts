@@ -9,7 +9,7 @@ import type { BackupState, HeadProposal, Outcome, ReplicaEffect, ReplicaOptions,
 import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, without } from './messages.ts';
 import type { UpdateLog } from './update-log.ts';
 
-type State<P> = { -readonly [K in keyof BackupState<P>]: BackupState<P>[K] };
+type State = { -readonly [K in keyof BackupState]: BackupState[K] };
 type Begin = Extract<ReplicaFrame<unknown>, { type: 'begin' }>;
 
 export interface Seen {
@@ -21,21 +21,16 @@ export class Backup<P> {
   readonly #options: ReplicaOptions;
   readonly #log: UpdateLog<P>;
   readonly #out: (effect: ReplicaEffect<P>) => void;
-  readonly #state: State<P>;
+  readonly #state: State;
 
-  constructor(
-    options: ReplicaOptions,
-    log: UpdateLog<P>,
-    out: (effect: ReplicaEffect<P>) => void,
-    state: BackupState<P>,
-  ) {
+  constructor(options: ReplicaOptions, log: UpdateLog<P>, out: (effect: ReplicaEffect<P>) => void, state: BackupState) {
     this.#options = options;
     this.#log = log;
     this.#out = out;
     this.#state = { ...state };
   }
 
-  state(): BackupState<P> {
+  state(): BackupState {
     return { ...this.#state };
   }
 
@@ -43,12 +38,11 @@ export class Backup<P> {
     return this.#state.epoch;
   }
 
-  /** `seen`: the newest head that the store has shown. */
-  framed(link: LinkName, frame: ReplicaFrame<P>, seen: Seen | undefined): void {
-    const known = Math.max(this.#state.epoch, seen?.head.epoch ?? 0);
-    if (link.epoch < known) this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'old' } });
-    else if (seen === undefined || link.epoch > seen.head.epoch) this.#keepEarly(link, frame);
-    else if (isSameOwner(link.primary, seen.head.primary)) this.#take(link, frame);
+  /** `head`: the newest that the store has shown; the frame is of no newer one. */
+  framed(link: LinkName, frame: ReplicaFrame<P>, head: UnitHead): void {
+    const known = Math.max(this.#state.epoch, head.epoch);
+    if (link.epoch === known && isSameOwner(link.primary, head.primary)) this.#take(link, frame);
+    else this.#out({ type: 'answer', link, answer: { type: 'refused', why: 'old' } });
   }
 
   /** The store shows another head, or that its primary is gone. Gives false when this copy is of no use any more. */
@@ -57,11 +51,6 @@ export class Backup<P> {
     const isMember = isIn(head.inSync, this.#options.me);
     if (isMember) this.#state.isJoining = false;
     if (!isMember && !this.#state.isJoining && head.epoch > this.#state.epoch) return false;
-    const { early } = this.#state;
-    if (early !== undefined && early.link.epoch <= head.epoch) {
-      this.#state.early = undefined;
-      this.framed(early.link, early.frame, seen);
-    }
     if (isMember && !isPrimaryAlive) this.#promote(head);
     return true;
   }
@@ -82,13 +71,6 @@ export class Backup<P> {
 
   // ---- frames
 
-  /** The view of the store is behind: the frame waits for it. Only the newest beginning matters. */
-  #keepEarly(link: LinkName, frame: ReplicaFrame<P>): void {
-    if (frame.type === 'begin' && link.epoch >= (this.#state.early?.link.epoch ?? 0))
-      this.#state.early = { link, frame };
-    this.#out({ type: 'look' });
-  }
-
   #take(link: LinkName, frame: ReplicaFrame<P>): void {
     const isFollowing = link.epoch === this.#state.epoch;
     switch (frame.type) {
@@ -101,6 +83,8 @@ export class Backup<P> {
         break;
       case 'commit':
         if (isFollowing) this.#commit(frame.committed);
+        // It frees room, and the primary counts on that.
+        if (isFollowing) this.#answerStaged(link);
         break;
       default:
         unreachable(frame);
@@ -134,7 +118,8 @@ export class Backup<P> {
   }
 
   #answerStaged(link: LinkName): void {
-    this.#out({ type: 'answer', link, answer: { type: 'staged', through: this.#log.last } });
+    const { last: through, committed } = this.#log;
+    this.#out({ type: 'answer', link, answer: { type: 'staged', through, committed } });
   }
 
   // ---- taking over

@@ -36,6 +36,8 @@ export type ReplicaEvent<P> =
   | { readonly type: 'answer'; readonly link: LinkName; readonly answer: ReplicaAnswer }
   /** A connection to the copy is open: the first one, or another one. */
   | { readonly type: 'connected'; readonly to: UnitOwner }
+  /** The copy's process has answered something, for whichever unit: it is not silent. */
+  | { readonly type: 'heard'; readonly from: UnitOwner }
   /** The head, and whether its primary has its index, both at one revision of the store. Comes when either changes. */
   | { readonly type: 'seen'; readonly head: UnitHead; readonly isPrimaryAlive: boolean }
   /** The process has lost its index. */
@@ -91,6 +93,8 @@ export interface PeerState {
   readonly acknowledged: number;
   /** Up to which position it was sent everything. */
   readonly sent: number;
+  /** Up to which position it has applied everything, for certain. */
+  readonly committed: number;
   /** The committed position that it was told. */
   readonly told: number;
   /** Since when it owes an answer. */
@@ -110,14 +114,18 @@ export interface PrimaryState {
   readonly isServing: boolean;
 }
 
-export interface BackupState<P> {
+export interface BackupState {
   /** The epoch whose primary it follows. */
   readonly epoch: number;
   /** It was in no head yet. */
   readonly isJoining: boolean;
   readonly proposal: HeadProposal | undefined;
-  /** The first frame of an epoch that the store has not shown here yet. */
-  readonly early: { readonly link: LinkName; readonly frame: ReplicaFrame<P> } | undefined;
+}
+
+/** The first frame of an epoch that the store has not shown here yet. */
+export interface EarlyBegin<P> {
+  readonly link: LinkName;
+  readonly frame: ReplicaFrame<P>;
 }
 
 /** Plain data: a machine that is made from it continues where this one is. */
@@ -126,8 +134,9 @@ export interface ReplicaState<P> {
   /** The newest that was seen in the store, or made. */
   readonly head: UnitHead | undefined;
   readonly isPrimaryAlive: boolean;
+  readonly early: EarlyBegin<P> | undefined;
   readonly role:
     | ({ readonly is: 'primary' } & PrimaryState)
-    | ({ readonly is: 'backup' } & BackupState<P>)
+    | ({ readonly is: 'backup' } & BackupState)
     | { readonly is: 'none' };
 }

@@ -34,13 +34,16 @@ export type ReplicaFrame<P> =
    */
   | { readonly type: 'begin'; readonly base: number; readonly tail: readonly UpdateName[]; readonly committed: number }
   | { readonly type: 'stage'; readonly update: PlacedUpdate<P>; readonly committed: number }
-  /** When no `stage` follows that tells it. */
+  /** When no `stage` tells it. */
   | { readonly type: 'commit'; readonly committed: number };
 
-/** From a member. */
+/** From a member. Each `begin` has one answer, which may come later than those of the frames after it. */
 export type ReplicaAnswer =
-  /** It has everything that the primary has placed, up to this position. */
-  | { readonly type: 'staged'; readonly through: number }
+  /**
+   * It has everything that the primary has placed, up to `through`, and nothing else. It has applied everything up to
+   * `committed`: only what is above takes room there.
+   */
+  | { readonly type: 'staged'; readonly through: number; readonly committed: number }
   /** `old`: there is a newer epoch. `unfit`: its copy cannot follow this primary. */
   | { readonly type: 'refused'; readonly why: 'old' | 'unfit' };
 
@@ -51,6 +54,9 @@ export const isSameName = (a: UpdateName, b: UpdateName): boolean => a.position 
 
 export const isIn = (owners: readonly UnitOwner[], one: UnitOwner): boolean =>
   owners.some((owner) => isSameOwner(owner, one));
+
+/** Equal for the same process only. */
+export const keyOfOwner = ({ index, token }: UnitOwner): string => `${index}/${token}`;
 
 export const without = (owners: readonly UnitOwner[], one: UnitOwner): UnitOwner[] =>
   owners.filter((owner) => !isSameOwner(owner, one));

@@ -23,6 +23,7 @@ import { isIn, isSameLink, type LinkName, type ReplicaAnswer, type ReplicaFrame,
 import type { UpdateLog } from './update-log.ts';
 
 type Peer = { -readonly [K in keyof PeerState]: PeerState[K] };
+type Staged = Extract<ReplicaAnswer, { type: 'staged' }>;
 type State = { -readonly [K in keyof PrimaryState]: PrimaryState[K] };
 
 export class Primary<P> {
@@ -99,7 +100,7 @@ export class Primary<P> {
     if (peer === undefined || !isSameLink(link, this.#linkTo(peer.owner))) return;
     switch (answer.type) {
       case 'staged':
-        this.#staged(peer, answer.through, now);
+        this.#staged(peer, answer, now);
         break;
       case 'refused':
         if (answer.why === 'old') this.#out({ type: 'look' });
@@ -108,6 +109,11 @@ export class Primary<P> {
       default:
         unreachable(answer);
     }
+  }
+
+  heard(from: UnitOwner, now: number): void {
+    const peer = this.#peerOf(from);
+    if (peer?.owesSinceMs !== undefined) peer.owesSinceMs = now;
   }
 
   gone(owner: UnitOwner): void {
@@ -163,7 +169,7 @@ export class Primary<P> {
   settle(now: number): void {
     for (const peer of this.#peers) this.#sendTo(peer, now);
     this.#commit();
-    for (const peer of this.#peers) this.#tellCommitted(peer);
+    for (const peer of this.#peers) this.#tellCommitted(peer, now);
     this.#log.forgetThrough(Math.min(...this.#peers.map(({ acknowledged }) => acknowledged), this.#log.committed));
     this.#propose();
   }
@@ -199,15 +205,15 @@ export class Primary<P> {
     });
   }
 
-  #staged(peer: Peer, through: number, now: number): void {
-    if (through > this.#log.last) return;
+  #staged(peer: Peer, { through, committed }: Staged, now: number): void {
+    if (through > this.#log.last || committed > through) return;
     if (!peer.isBegun) peer.sent = through;
     peer.isBegun = true;
-    if (through > peer.acknowledged) {
-      peer.acknowledged = through;
-      peer.owesSinceMs = now;
-    }
-    if (peer.acknowledged >= peer.sent) peer.owesSinceMs = undefined;
+    if (through > peer.acknowledged || committed > peer.committed) peer.owesSinceMs = now;
+    peer.acknowledged = Math.max(peer.acknowledged, through);
+    peer.committed = Math.max(peer.committed, committed);
+    // What it has not applied takes room there: a member that does not apply it holds up the others, too.
+    if (peer.acknowledged >= peer.sent && peer.committed >= peer.told) peer.owesSinceMs = undefined;
   }
 
   #sendTo(peer: Peer, now: number): void {
@@ -219,9 +225,11 @@ export class Primary<P> {
     }
   }
 
-  #tellCommitted(peer: Peer): void {
+  #tellCommitted(peer: Peer, now: number): void {
     const { committed } = this.#log;
-    if (peer.isBegun && peer.told < committed) this.#send(peer, { type: 'commit', committed });
+    if (!peer.isBegun || peer.told >= committed) return;
+    this.#send(peer, { type: 'commit', committed });
+    peer.owesSinceMs ??= now;
   }
 
   /** A member is to be taken out of the head; a copy that is in no head yet is left alone. */
@@ -331,5 +339,6 @@ export class Primary<P> {
 }
 
 const newPeer = (owner: UnitOwner, acknowledged: number): Peer => ({
-  ...{ owner, isBegun: false, acknowledged, sent: acknowledged, told: 0, owesSinceMs: undefined, isGone: false },
+  ...{ owner, isBegun: false, acknowledged, sent: acknowledged, committed: 0, told: 0 },
+  ...{ owesSinceMs: undefined, isGone: false },
 });

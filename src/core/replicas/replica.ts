@@ -3,10 +3,11 @@
  * argument, effects are carried out in their order. The store alone decides which copy leads.
  */
 import { unreachable } from '../../base/assert.ts';
-import { isSameOwner } from '../units/move-messages.ts';
+import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 import { Backup, type Seen } from './backup.ts';
+import { EarlyBegins } from './early-begin.ts';
 import type { ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
-import { isIn } from './messages.ts';
+import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateName } from './messages.ts';
 import { Primary } from './primary.ts';
 import { UpdateLog } from './update-log.ts';
 
@@ -16,13 +17,15 @@ export class Replica<P> {
   #seen: Seen | undefined;
   /** Undefined: the copy was discarded. */
   #role: Primary<P> | Backup<P> | undefined;
+  readonly #early: EarlyBegins<P>;
   /** Filled during one step. */
   #effects: ReplicaEffect<P>[] = [];
 
-  constructor(options: ReplicaOptions, { log, head, isPrimaryAlive, role }: ReplicaState<P>) {
+  constructor(options: ReplicaOptions, { log, head, isPrimaryAlive, early, role }: ReplicaState<P>) {
     this.#options = options;
     this.#log = new UpdateLog(log);
     this.#seen = head && { head, isPrimaryAlive };
+    this.#early = new EarlyBegins(early);
     if (role.is === 'primary') this.#role = new Primary(options, this.#log, this.#out, role);
     else if (role.is === 'backup') this.#role = new Backup(options, this.#log, this.#out, role);
   }
@@ -31,14 +34,14 @@ export class Replica<P> {
   static taken<P>(head: UnitHead, committed: number, { me }: ReplicaOptions): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
     const role = { is: 'primary' as const, ...Primary.begun(head, { last: committed, committed }, me) };
-    return { log, head, isPrimaryAlive: true, role: { ...role, isServing: true } };
+    return { log, head, isPrimaryAlive: true, early: undefined, role: { ...role, isServing: true } };
   }
 
   /** Of a copy that was made for this process, with everything up to this position applied; it is in no head yet. */
   static copied<P>(epoch: number, committed: number): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
-    const role = { is: 'backup' as const, epoch: epoch - 1, isJoining: true, proposal: undefined, early: undefined };
-    return { log, head: undefined, isPrimaryAlive: true, role };
+    const role = { is: 'backup' as const, epoch: epoch - 1, isJoining: true, proposal: undefined };
+    return { log, head: undefined, isPrimaryAlive: true, early: undefined, role };
   }
 
   state(): ReplicaState<P> {
@@ -47,6 +50,7 @@ export class Replica<P> {
       log: this.#log.state(),
       head: this.#seen?.head,
       isPrimaryAlive: this.#seen?.isPrimaryAlive ?? true,
+      early: this.#early.state(),
       role:
         role instanceof Primary
           ? { is: 'primary', ...role.state() }
@@ -61,6 +65,21 @@ export class Replica<P> {
     return this.#role instanceof Primary && this.#role.admits(kind);
   }
 
+  /** The processes to which it sends the unit's updates: in the head, asked for, or joining. */
+  peers(): readonly UnitOwner[] {
+    return this.#role instanceof Primary ? this.#role.state().peers.map(({ owner }) => owner) : [];
+  }
+
+  /** Of the update that is placed next. */
+  nextName(): UpdateName {
+    return { position: this.#log.last + 1, epoch: this.#knownEpoch() };
+  }
+
+  /** What is staged here and not committed, in order. */
+  staged(): readonly PlacedUpdate<P>[] {
+    return this.#role === undefined ? [] : this.#log.after(this.#log.committed);
+  }
+
   nextDeadline(): number | undefined {
     return this.#role instanceof Primary ? this.#role.nextDeadline() : undefined;
   }
@@ -68,6 +87,7 @@ export class Replica<P> {
   step(event: ReplicaEvent<P>, now: number): ReplicaEffect<P>[] {
     this.#effects = [];
     this.#handle(event, now);
+    this.#takeEarly();
     if (this.#role instanceof Primary) this.#role.settle(now);
     return this.#effects;
   }
@@ -83,7 +103,8 @@ export class Replica<P> {
         this.#decided(event, now);
         break;
       case 'frame':
-        this.#framed(event);
+        if (event.link.unit === this.#options.unit && isSameOwner(event.link.member, this.#options.me))
+          this.#framed(event.link, event.frame);
         break;
       default:
         if (this.#role instanceof Primary) this.#lead(this.#role, event, now);
@@ -100,6 +121,9 @@ export class Replica<P> {
         break;
       case 'connected':
         primary.connected(event.to, now);
+        break;
+      case 'heard':
+        primary.heard(event.from, now);
         break;
       case 'gone':
         primary.gone(event.owner);
@@ -124,14 +148,30 @@ export class Replica<P> {
     }
   }
 
-  #framed({ link, frame }: Extract<ReplicaEvent<P>, { type: 'frame' }>): void {
-    if (link.unit !== this.#options.unit || !isSameOwner(link.member, this.#options.me)) return;
-    if (this.#role instanceof Backup) this.#role.framed(link, frame, this.#seen);
-    else if (this.#role instanceof Primary && link.epoch > this.#role.epoch) this.#out({ type: 'look' });
-    else {
-      const why = this.#role === undefined ? 'unfit' : 'old';
-      this.#out({ type: 'answer', link, answer: { type: 'refused', why } });
-    }
+  #framed(link: LinkName, frame: ReplicaFrame<P>): void {
+    if (this.#role !== undefined && link.epoch > this.#knownEpoch()) this.#keepEarly(link, frame);
+    else if (this.#role instanceof Backup && this.#seen !== undefined) this.#role.framed(link, frame, this.#seen.head);
+    else this.#refuse(link, this.#role === undefined ? 'unfit' : 'old');
+  }
+
+  #refuse(link: LinkName, why: 'old' | 'unfit'): void {
+    this.#out({ type: 'answer', link, answer: { type: 'refused', why } });
+  }
+
+  #knownEpoch(): number {
+    return this.#role instanceof Primary ? this.#role.epoch : (this.#seen?.head.epoch ?? 0);
+  }
+
+  /** A frame of another kind has come before its beginning, and is sent again. */
+  #keepEarly(link: LinkName, frame: ReplicaFrame<P>): void {
+    this.#out({ type: 'look' });
+    const useless = frame.type === 'begin' ? this.#early.keep({ link, frame }) : undefined;
+    if (useless !== undefined) this.#refuse(useless, 'old');
+  }
+
+  #takeEarly(): void {
+    const early = this.#early.take((epoch) => this.#role === undefined || epoch <= this.#knownEpoch());
+    if (early !== undefined) this.#framed(early.link, early.frame);
   }
 
   #saw(seen: Seen, now: number): void {
@@ -169,7 +209,7 @@ export class Replica<P> {
   #stepDown({ epoch }: Primary<P>, head: UnitHead): void {
     this.#out({ type: 'stepDown' });
     if ((this.#seen?.head.epoch ?? 0) < head.epoch) this.#seen = { head, isPrimaryAlive: true };
-    const backup = { epoch, isJoining: false, proposal: undefined, early: undefined };
+    const backup = { epoch, isJoining: false, proposal: undefined };
     this.#role = new Backup(this.#options, this.#log, this.#out, backup);
     if (!isIn(head.inSync, this.#options.me)) this.#discard();
   }

@@ -197,3 +197,65 @@ describe('a copy that joins', () => {
     expect(a.proposal).toBeUndefined();
   });
 });
+
+describe('what a member has applied', () => {
+  it('is said in answer to each commit position, and one that does not say it is silent', () => {
+    const [a, b] = inSync([A, B]) as [Copy, Copy];
+    a.place('x');
+    b.step({ type: 'frame', ...a.frames.shift()! });
+    expect(b.answers[0]!.answer).toEqual({ type: 'staged', through: 1, committed: 0 });
+    a.step({ type: 'answer', ...b.answers.shift()! });
+    expect(a.applied).toEqual(['x']);
+    const [commit] = a.frames.splice(0);
+    expect(commit!.frame).toEqual({ type: 'commit', committed: 1 });
+    a.nowMs += SILENCE_MS / 2;
+    a.step({ type: 'heard', from: C });
+    expect(a.replica.nextDeadline()).toBe(SILENCE_MS);
+    a.step({ type: 'heard', from: B });
+    expect(a.replica.nextDeadline()).toBe(a.nowMs + SILENCE_MS);
+    b.step({ type: 'frame', ...commit! });
+    expect(b.answers[0]!.answer).toEqual({ type: 'staged', through: 1, committed: 1 });
+    a.step({ type: 'answer', ...b.answers.shift()! });
+    expect(a.replica.nextDeadline()).toBeUndefined();
+  });
+
+  it('is waited for as long as for an update, and then the member is taken out', () => {
+    const [a, b] = inSync([A, B]) as [Copy, Copy];
+    a.place('x');
+    b.step({ type: 'frame', ...a.frames.shift()! });
+    a.step({ type: 'answer', ...b.answers.shift()! });
+    a.nowMs += SILENCE_MS;
+    a.step({ type: 'tick' });
+    expect(a.proposal).toMatchObject({ kind: 'remove', head: { inSync: [A] } });
+  });
+});
+
+describe('a beginning', () => {
+  it('that comes before the answer about the hand-over is taken after it', () => {
+    const [a, b] = inSync([A, B]) as [Copy, Copy];
+    a.step({ type: 'handOver', to: B });
+    const { head, from } = a.proposal!;
+    b.step({ type: 'seen', head, isPrimaryAlive: true });
+    const [begin] = b.frames.splice(0);
+    a.step({ type: 'frame', ...begin! });
+    expect(a.answers).toEqual([]);
+    a.step({ type: 'decided', from, outcome: 'succeeded' });
+    expect(a.answers).toEqual([{ link: begin!.link, answer: { type: 'staged', through: 0, committed: 0 } }]);
+  });
+
+  it('is refused when a newer one has come', () => {
+    const [, b] = inSync([A, B]) as [Copy, Copy];
+    const begin = (epoch: number) => ({
+      link: { unit: 0, epoch, primary: A, member: B },
+      frame: { type: 'begin', base: 0, tail: [], committed: 0 } as const,
+    });
+    const old = { type: 'refused', why: 'old' };
+    b.step({ type: 'frame', ...begin(5) });
+    b.step({ type: 'frame', ...begin(7) });
+    expect(b.answers.splice(0)).toEqual([{ link: begin(5).link, answer: old }]);
+    b.step({ type: 'frame', ...begin(6) });
+    expect(b.answers.splice(0)).toEqual([{ link: begin(6).link, answer: old }]);
+    b.step({ type: 'seen', head: { epoch: 8, primary: A, inSync: [A, B] }, isPrimaryAlive: true });
+    expect(b.answers.splice(0)).toEqual([{ link: begin(7).link, answer: old }]);
+  });
+});

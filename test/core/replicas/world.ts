@@ -57,8 +57,8 @@ export function firstWorld(nodes: number, copies: number): World {
     }
     if (index >= copies) return node;
     const log = { base: 0, committed: 0, updates: [] };
-    const role = { is: 'backup' as const, epoch: 1, isJoining: false, proposal: undefined, early: undefined };
-    return one({ ...node, replica: { log, head, isPrimaryAlive: true, role } });
+    const role = { is: 'backup' as const, epoch: 1, isJoining: false, proposal: undefined };
+    return one({ ...node, replica: { log, head, isPrimaryAlive: true, early: undefined, role } });
   });
   return {
     ...{ head, live: all.map(() => 1), late: [], nodes: all, sent: [], acknowledged: '' },
@@ -68,7 +68,7 @@ export function firstWorld(nodes: number, copies: number): World {
 
 function primaryOf(head: UnitHead, me: UnitOwner) {
   const peers = head.inSync.slice(1).map((owner) => ({
-    ...{ owner, isBegun: true, acknowledged: 0, sent: 0, told: 0, owesSinceMs: undefined, isGone: false },
+    ...{ owner, isBegun: true, acknowledged: 0, sent: 0, committed: 0, told: 0, owesSinceMs: undefined, isGone: false },
   }));
   const undecided = { proposal: undefined, handOverTo: undefined };
   return { is: 'primary' as const, head, peers, inherited: 0, isServing: true, ...undecided, me } as const;

@@ -1,0 +1,165 @@
+/**
+ * What the machines of all units that a pserver leads have to say to one peer, made into batches. Each batch takes all
+ * beginnings, the oldest update that was not sent yet with its stages in all units, and the commit positions that are
+ * news to the peer. Where there is no update to send they go without: other primaries may wait for the room that they
+ * free. Nothing waits here for room: what is staged has it, or needs none.
+ *
+ * A connection that was lost is forgotten with all that was on its way: the machines begin again on the next one.
+ */
+import { assert } from '../../base/assert.ts';
+import type { UnitOwner } from '../units/move-messages.ts';
+import type { LinkName, ReplicaAnswer, ReplicaFrame } from './messages.ts';
+import type { BatchAnswer, LinkFrame, PeerBatch, SharedPayload } from './peer-link.ts';
+import type { PeerRoom } from './peer-room.ts';
+
+type Stage<P> = Extract<ReplicaFrame<P>, { type: 'stage' }>;
+
+interface StagedUpdate<P> {
+  readonly payload: P;
+  readonly isLate: boolean;
+  /** By unit. */
+  readonly stages: Map<number, { readonly link: LinkName; readonly frame: Stage<P> }>;
+}
+
+export interface SentBatch<P> {
+  readonly connection: number;
+  readonly batch: PeerBatch<P>;
+}
+
+/** What the machine of the unit is told. Without answer: `connected`, as the copy must be begun with again. */
+export interface AnsweredFrame {
+  readonly link: LinkName;
+  readonly answer: ReplicaAnswer | undefined;
+}
+
+export class PeerOutbox<P extends SharedPayload> {
+  readonly peer: UnitOwner;
+  readonly room: PeerRoom;
+  readonly #mostUnderWay: number;
+  #connection = 0;
+  #isOpen = false;
+  #begins = new Map<number, LinkFrame<P>>();
+  /** In the order of their payloads. */
+  #updates: StagedUpdate<P>[] = [];
+  #commits = new Map<number, LinkFrame<P>>();
+  /** The newest commit position of each unit: a stage that has waited here tells it, and not the one of its time. */
+  readonly #committed = new Map<number, number>();
+  /** Until the peer has answered a batch with them: on the next connection they are told again. */
+  readonly #left = new Set<number>();
+  /** The newest epoch that was begun with the peer, by unit. */
+  readonly #epochs = new Map<number, number>();
+  #underWay: PeerBatch<P>[] = [];
+
+  constructor(peer: UnitOwner, room: PeerRoom, mostUnderWay: number) {
+    this.peer = peer;
+    this.room = room;
+    this.#mostUnderWay = mostUnderWay;
+  }
+
+  get connection(): number {
+    return this.#connection;
+  }
+
+  /** Gives the number of the connection. */
+  opened(windowBytes: number): number {
+    this.closed();
+    this.#isOpen = true;
+    this.room.opened(windowBytes);
+    this.#connection += 1;
+    return this.#connection;
+  }
+
+  closed(): void {
+    this.#isOpen = false;
+    this.#begins.clear();
+    this.#updates = [];
+    this.#commits.clear();
+    this.#underWay = [];
+  }
+
+  /** To be called in the order of the effects. Without a connection it is lost. */
+  send(link: LinkName, frame: ReplicaFrame<P>): void {
+    const { unit, epoch } = link;
+    if (frame.type === 'begin') this.#epochs.set(unit, epoch);
+    if (!this.#isOpen) return;
+    this.#committed.set(unit, frame.committed);
+    if (frame.type === 'begin') {
+      // What was placed before it is sent once more, as far as the copy lacks it.
+      this.#forget(unit);
+      this.#begins.set(unit, { link, frame });
+    } else if (frame.type === 'stage') this.#add(link, frame);
+    else this.#commits.set(unit, { link, frame });
+  }
+
+  /** The peer's copy of the unit gets nothing more from this process, unless it begins with it again. */
+  leave(unit: number): void {
+    this.#forget(unit);
+    this.#epochs.delete(unit);
+    this.#left.add(unit);
+    this.room.left(unit);
+  }
+
+  /** What goes out now. To be called when all effects of what has happened are here. */
+  batches(): SentBatch<P>[] {
+    const sent: SentBatch<P>[] = [];
+    while (this.#isOpen && this.#underWay.length < this.#mostUnderWay) {
+      const batch = this.#next();
+      if (batch === undefined) break;
+      this.#underWay.push(batch);
+      sent.push({ connection: this.#connection, batch });
+    }
+    return sent;
+  }
+
+  /** Undefined: it does not fit what was sent, and the connection is to be closed. */
+  answered(connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
+    if (connection !== this.#connection || !this.#isOpen) return [];
+    const batch = this.#underWay[0];
+    if (batch === undefined || batch.frames.length !== answers.length) return undefined;
+    this.#underWay.shift();
+    for (const unit of batch.left) this.#left.delete(unit);
+    return batch.frames.map(({ link }, at) => this.#answeredFrame(link, answers[at]));
+  }
+
+  #answeredFrame(link: LinkName, answer: ReplicaAnswer | undefined): AnsweredFrame {
+    const isNewest = this.#epochs.get(link.unit) === link.epoch;
+    if (isNewest && answer?.type === 'staged') this.room.answered(link.unit, answer.committed);
+    return { link, answer };
+  }
+
+  #forget(unit: number): void {
+    this.#begins.delete(unit);
+    this.#commits.delete(unit);
+    for (const { stages } of this.#updates) stages.delete(unit);
+    this.#updates = this.#updates.filter(({ stages }) => stages.size > 0);
+  }
+
+  #add(link: LinkName, frame: Stage<P>): void {
+    const { payload, name } = frame.update;
+    const isLate = !this.room.has(link.unit, name);
+    let update = this.#updates.find((one) => one.payload === payload && one.isLate === isLate);
+    if (update === undefined) {
+      update = { payload, isLate, stages: new Map() };
+      // Units are begun with at different times: what one lacks may be older than what waits for another.
+      const at = this.#updates.findLastIndex((one) => one.payload.order <= payload.order);
+      this.#updates.splice(at + 1, 0, update);
+    }
+    assert(!update.stages.has(link.unit), 'an update is placed once in each unit');
+    update.stages.set(link.unit, { link, frame });
+  }
+
+  #next(): PeerBatch<P> | undefined {
+    const left = [...this.#left].filter((unit) => !this.#underWay.some((batch) => batch.left.includes(unit)));
+    const update = this.#updates.shift();
+    const frames: LinkFrame<P>[] = [...this.#begins.values()];
+    for (const [unit, { link, frame }] of update?.stages ?? []) {
+      this.#commits.delete(unit);
+      frames.push({ link, frame: { ...frame, committed: this.#committed.get(unit)! } });
+    }
+    frames.push(...this.#commits.values());
+    if (frames.length === 0 && left.length === 0) return undefined;
+    this.#begins.clear();
+    this.#commits.clear();
+    return { left, frames, order: update?.payload.order ?? 0, isLate: update?.isLate ?? false };
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The room that a pserver has at one of its peers, as the primary counts it: a window of bytes that belongs to this
+ * pair alone. Room is taken before an update is placed, and is free again when the peer has said that it has applied
+ * or dropped the update in all units: it keeps the payload until then.
+ *
+ * What the peer counts (backup-room.ts) is never more than this: a unit that is left is told before anything that uses
+ * its room, on a connection in order.
+ */
+import { assert } from '../../base/assert.ts';
+import { isSameName, type UpdateName } from './messages.ts';
+import { roomOfPart, type SharedPayload } from './peer-link.ts';
+
+interface HeldPayload {
+  readonly order: number;
+  bytes: number;
+  parts: number;
+}
+
+interface HeldPart {
+  readonly name: UpdateName;
+  readonly payload: HeldPayload;
+  /** The primary has dropped it. The peer has, too, when it answers in the epoch after that. */
+  isDropped: boolean;
+}
+
+export class PeerRoom {
+  /** Undefined: the peer has not told it yet. */
+  #windowBytes: number | undefined;
+  /** By the order of the payload. */
+  readonly #payloads = new Map<number, HeldPayload>();
+  readonly #parts = new Map<number, HeldPart[]>();
+  #heldBytes = 0;
+  /** Of updates that are about to be placed. */
+  #creditBytes = 0;
+
+  opened(windowBytes: number): void {
+    this.#windowBytes = windowBytes;
+  }
+
+  get takenBytes(): number {
+    return this.#heldBytes + this.#creditBytes;
+  }
+
+  /** An update larger than the window goes alone. */
+  hasRoom(bytes: number): boolean {
+    if (this.#windowBytes === undefined) return false;
+    return this.takenBytes === 0 || this.takenBytes + bytes <= this.#windowBytes;
+  }
+
+  takeCredit(bytes: number): void {
+    this.#creditBytes += bytes;
+  }
+
+  returnCredit(bytes: number): void {
+    this.#creditBytes -= bytes;
+    assert(this.#creditBytes >= 0, 'a credit is returned once');
+  }
+
+  take(payload: SharedPayload, unit: number, name: UpdateName): void {
+    const { order } = payload;
+    const bytes = roomOfPart(payload.bytesByUnit.get(unit));
+    let held = this.#payloads.get(order);
+    if (held === undefined) {
+      held = { order, bytes: 0, parts: 0 };
+      this.#payloads.set(order, held);
+    }
+    held.bytes += bytes;
+    held.parts += 1;
+    this.#heldBytes += bytes;
+    const parts = this.#parts.get(unit) ?? [];
+    parts.push({ name, payload: held, isDropped: false });
+    this.#parts.set(unit, parts);
+  }
+
+  has(unit: number, name: UpdateName): boolean {
+    return this.#parts.get(unit)?.some((part) => isSameName(part.name, name)) === true;
+  }
+
+  dropped(unit: number, names: readonly UpdateName[]): void {
+    for (const part of this.#parts.get(unit) ?? []) {
+      if (names.some((name) => isSameName(name, part.name))) part.isDropped = true;
+    }
+  }
+
+  /** The peer has answered in the newest epoch of the unit. */
+  answered(unit: number, committed: number): void {
+    this.#free(unit, ({ name, isDropped }) => isDropped || name.position <= committed);
+  }
+
+  /** The peer is told that its copy of the unit takes no room of this window any more. */
+  left(unit: number): void {
+    this.#free(unit, () => true);
+  }
+
+  #free(unit: number, isFree: (part: HeldPart) => boolean): void {
+    const parts = this.#parts.get(unit);
+    if (parts === undefined) return;
+    const kept: HeldPart[] = [];
+    for (const part of parts) {
+      if (isFree(part)) this.#freePart(part);
+      else kept.push(part);
+    }
+    if (kept.length === 0) this.#parts.delete(unit);
+    else this.#parts.set(unit, kept);
+  }
+
+  #freePart({ payload }: HeldPart): void {
+    payload.parts -= 1;
+    if (payload.parts > 0) return;
+    this.#payloads.delete(payload.order);
+    this.#heldBytes -= payload.bytes;
+  }
+}

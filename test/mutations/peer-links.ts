@@ -1,0 +1,216 @@
+/** Rules of the links between pservers that have copies of each other's units (DESIGN §7, decision 110). */
+import type { Mutation } from './mutation.ts';
+
+const SCHEDULES = ['test/core/replicas/link.test.ts'];
+const STEPS = ['test/core/replicas/peer-links.test.ts'];
+const OUTBOX = 'src/core/replicas/peer-outbox.ts';
+const INBOX = 'src/core/replicas/peer-inbox.ts';
+const ROOM = 'src/core/replicas/peer-room.ts';
+const QUEUE = 'src/core/replicas/room-queue.ts';
+const BACKUP_ROOM = 'src/core/replicas/backup-room.ts';
+
+export const PEER_LINKS: readonly Mutation[] = [
+  {
+    rule: 'a commit position goes alone when no update goes',
+    file: OUTBOX,
+    find: '    frames.push(...this.#commits.values());\n',
+    replace: '    if (frames.length > 0) frames.push(...this.#commits.values());\n',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'commit positions of units that a batch has nothing else for ride on it',
+    file: OUTBOX,
+    find: '    frames.push(...this.#commits.values());\n',
+    replace: '    if (update === undefined) frames.push(...this.#commits.values());\n',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'a stage that has waited tells the newest commit position',
+    file: OUTBOX,
+    find: 'committed: this.#committed.get(unit)!',
+    replace: 'committed: frame.committed',
+    tests: STEPS,
+  },
+  {
+    rule: 'updates go in their order, also for a unit that is begun with later',
+    file: OUTBOX,
+    find: 'this.#updates.splice(at + 1, 0, update);',
+    replace: 'this.#updates.push(update);',
+    tests: STEPS,
+  },
+  {
+    rule: 'the oldest update goes first',
+    file: OUTBOX,
+    find: 'this.#updates.shift()',
+    replace: 'this.#updates.pop()',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'an update in many units goes once',
+    file: OUTBOX,
+    find: 'one.payload === payload && one.isLate === isLate',
+    replace: 'one.payload === payload && one.isLate === isLate && one.stages.size === 0',
+    tests: STEPS,
+  },
+  {
+    rule: 'only so many batches are under way',
+    file: OUTBOX,
+    find: 'while (this.#isOpen && this.#underWay.length < this.#mostUnderWay)',
+    replace: 'while (this.#isOpen)',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'what was under way is forgotten with its connection',
+    file: OUTBOX,
+    find: '    this.#commits.clear();\n    this.#underWay = [];',
+    replace: '    this.#commits.clear();',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'an answer of an old connection counts for nothing',
+    file: OUTBOX,
+    find: 'if (connection !== this.#connection || !this.#isOpen) return [];',
+    replace: 'if (!this.#isOpen) return [];',
+    tests: STEPS,
+  },
+  {
+    rule: 'an answer fits the batch that it is for',
+    file: OUTBOX,
+    find: 'if (batch === undefined || batch.frames.length !== answers.length) return undefined;',
+    replace: 'if (batch === undefined) return undefined;',
+    tests: STEPS,
+  },
+  {
+    rule: 'a beginning takes the place of what waits to be sent for its unit',
+    file: OUTBOX,
+    find: '      this.#forget(unit);\n      this.#begins.set',
+    replace: '      this.#begins.set',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'what is left is told until it is answered',
+    file: OUTBOX,
+    find: '    this.#commits.clear();\n    this.#underWay = [];',
+    replace: '    this.#commits.clear();\n    this.#left.clear();\n    this.#underWay = [];',
+    tests: STEPS,
+  },
+  {
+    rule: 'a peer that is taken out holds no room',
+    file: OUTBOX,
+    find: '    this.room.left(unit);',
+    replace: '',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'an update for which no room was taken is marked as late',
+    file: OUTBOX,
+    find: 'const isLate = !this.room.has(link.unit, name);',
+    replace: 'const isLate = false;',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'room is freed by answers in the newest epoch of a unit only',
+    file: OUTBOX,
+    find: "if (isNewest && answer?.type === 'staged')",
+    replace: "if (answer?.type === 'staged')",
+    tests: STEPS,
+  },
+  {
+    rule: 'room is free again when an update was dropped',
+    file: ROOM,
+    find: 'isDropped || name.position <= committed',
+    replace: 'name.position <= committed',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'room is free again when all units have applied the update, not before',
+    file: ROOM,
+    find: '    if (payload.parts > 0) return;\n',
+    replace: '',
+    tests: STEPS,
+  },
+  {
+    rule: 'an update larger than the window goes when the window is empty',
+    file: ROOM,
+    find: 'return this.takenBytes === 0 || this.takenBytes',
+    replace: 'return this.takenBytes',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'room is taken at all peers before an update is placed',
+    file: QUEUE,
+    find: 'needs.every(({ room, bytes }) =>',
+    replace: 'needs.length === 0 || needs.some(({ room, bytes }) =>',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'no update takes room at a peer that an earlier one waits for',
+    file: QUEUE,
+    find: '!claimed.has(room) && room.hasRoom(bytes)',
+    replace: 'room.hasRoom(bytes)',
+    tests: STEPS,
+  },
+  {
+    rule: 'an update waits for the peers that its units have now',
+    file: QUEUE,
+    find: '    for (const waiter of this.#waiting.values()) waiter.needs = undefined;\n',
+    replace: '',
+    tests: STEPS,
+  },
+  {
+    rule: 'room that was granted for an update that is not placed is returned',
+    file: QUEUE,
+    find: '    this.#waiting.delete(id);\n    this.#returnCredit(id);\n  }',
+    replace: '    this.#waiting.delete(id);\n  }',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'each primary has a window of its own',
+    file: INBOX,
+    find: 'this.room = new BackupRoom(room);',
+    replace: 'this.room = ((globalThis as { pool?: BackupRoom<P> }).pool ??= new BackupRoom(room));',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'a backup refuses what goes beyond the window',
+    file: INBOX,
+    find: '      if (!this.room.admits(received)) return false;\n',
+    replace: '',
+    tests: STEPS,
+  },
+  {
+    rule: 'what a primary has left takes no room of its window',
+    file: INBOX,
+    find: '    for (const unit of left) this.room.left(unit);\n',
+    replace: '',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'a batch is answered when all its beginnings are',
+    file: INBOX,
+    find: '!isBegin || answer !== undefined',
+    replace: 'isBegin || true',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'a beginning whose copy is freed is answered',
+    file: INBOX,
+    find: "open.answer ??= { type: 'refused', why: 'unfit' };",
+    replace: '{}',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'an update that comes in parts is one when it is larger than the window',
+    file: BACKUP_ROOM,
+    find: 'return this.takenBytes === own ||',
+    replace: 'return this.takenBytes === 0 ||',
+    tests: SCHEDULES,
+  },
+  {
+    rule: 'late updates take no room of the window at the backup',
+    file: BACKUP_ROOM,
+    find: '(isLate || units.size === 0 ? this.#late : this.#window)',
+    replace: '(units.size === 0 ? this.#late : this.#window)',
+    tests: STEPS,
+  },
+];
