@@ -350,6 +350,20 @@ export const MOVES: readonly Mutation[] = [
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
+    rule: 'no answer that was made before is sent while the store decides about a unit',
+    file: 'src/roles/pserver/serve.ts',
+    find: '      answerWhenReady(current, ready, () => {\n        checkHeld(',
+    replace: '      answerWhenReady(current, () => undefined, () => {\n        checkHeld(',
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
+    rule: 'a pserver has not left while it leads units that it has yet to load',
+    file: 'src/roles/pserver/units/moves.ts',
+    find: ' || rounds?.hasOutdated() === true',
+    replace: '',
+    tests: ['test/roles/pserver/units/registry.test.ts'],
+  },
+  {
     rule: 'the stamp is checked after every wait of a push',
     file: 'src/roles/pserver/tasks/push-pull.ts',
     find: '  checkTask(serving.job, header.pass, header.task);\n  checkStamp(shards, header.placement);\n',
