@@ -54,3 +54,8 @@ export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 155, why: 'the same after another move' },
   { seed: 3, why: 'an update of a unit on its way has to be in its copy' },
 ];
+
+/** In async mode, with all faults but those of disks. */
+export const KEPT_ASYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 46176, why: 'a pserver that was stopped while it was taking units ended without saving what it led' },
+];

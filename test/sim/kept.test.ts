@@ -1,7 +1,8 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
-import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix } from './fault-kinds.ts';
+import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './fault-kinds.ts';
 import {
+  KEPT_ASYNC_SEEDS,
   KEPT_CONTINUED_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
@@ -43,4 +44,8 @@ test.each(KEPT_RESIZED_SYNC_SEEDS)('sync mode and resized, seed $seed: $why', as
 test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
   const shape = { ...drawShape(seed), isFolderShared: true };
   expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync'), shape })).violations).toEqual([]);
+});
+
+test.each(KEPT_ASYNC_SEEDS)('async mode, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: usualMix('async') })).violations).toEqual([]);
 });
