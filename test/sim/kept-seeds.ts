@@ -54,3 +54,11 @@ export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 155, why: 'the same after another move' },
   { seed: 3, why: 'an update of a unit on its way has to be in its copy' },
 ];
+
+/** The same with disks that fail. */
+export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
+  {
+    seed: 57613,
+    why: 'a file that a pserver read through its live owner was replaced before it had read it, again and again',
+  },
+];

@@ -22,6 +22,7 @@ import { followPserverRecords, type PserverRecords } from '../../cluster/placeme
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
+import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
@@ -92,7 +93,13 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      files = { disk: context.host.disk, folder, index: claimed.index, job: record };
+      files = {
+        disk: context.host.disk,
+        folder,
+        index: claimed.index,
+        job: record,
+        reads: new FileReads(context.host.clock),
+      };
       const reading = withPeerDisk(context, { ...files, view: placed });
       const owned: OwnedIndex = { ...claimed, context: reading, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
@@ -102,7 +109,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       };
       records = followPserverRecords(context, () => placed.changed.notify(), onFatal);
       const orphans = await watchOwnOrphans(owned, { view: placed, records }, stopSignal);
-      const followed = { view: placed, records, recoveries, cuts, master, orphans };
+      const followed = { view: placed, records, recoveries, cuts, master, orphans, reads: files.reads };
       service = await startService(owned, { ...followed, folder, metrics, stopSignal, onWaiting, onFatal });
       const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
       return await serveUntilStopped(serving);
@@ -142,7 +149,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'reads' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */

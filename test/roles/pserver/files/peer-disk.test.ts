@@ -27,16 +27,21 @@ let live: { index: number; address: string; token: bigint }[];
 let asked: RequestHeader[];
 let answering: (header: RequestHeader) => Promise<Outgoing<ReplyHeader>>;
 let open: number;
+/** Parts that she was asked for. */
+let askedOf: string[];
 let disk: Disk;
 
 beforeEach(() => {
   [mine, hers] = [createSimulatedDisk(), createSimulatedDisk()];
   hers.place(PATH, CONTENT);
   live = [{ index: PEER, address: 'her:1', token: 7n }];
-  [asked, open] = [[], 0];
-  answering = async (header) => serveFile({ disk: hers, ...HERS }, header as RequestHeader & { type: 'readFile' });
+  [asked, open, askedOf] = [[], 0, []];
+  answering = async (header) =>
+    serveFile({ disk: hers, reads, ...HERS }, header as RequestHeader & { type: 'readFile' });
   disk = createPeerDisk({ disk: mine, network, view: { live: () => live }, job: JOB, folder: FOLDER, index: ME });
 });
+
+const reads = { asked: (uuid: string) => void askedOf.push(uuid) };
 
 const network = {
   connect(address: string) {
@@ -129,7 +134,7 @@ describe('a file that is not here', () => {
 
   it('is out of reach when another pserver has her address now', async () => {
     answering = async (header) =>
-      serveFile({ disk: hers, folder: FOLDER, index: 5 }, header as RequestHeader & { type: 'readFile' });
+      serveFile({ disk: hers, reads, folder: FOLDER, index: 5 }, header as RequestHeader & { type: 'readFile' });
     expect(await whyUnseen(disk, HERS, [uuidOf(1)])).toMatch(/WrongRole: this is pserver 5, not 0/);
   });
 
@@ -164,12 +169,18 @@ it('asks no pserver for what is here, or is no file of another pserver', async (
 describe('a pserver that gives its files', () => {
   const give = async (changes: { uuid?: string; offset?: number; maxBytes?: number }, of: Disk = hers) => {
     const header = { type: 'readFile' as const, ...JOB, index: PEER, uuid: uuidOf(1), offset: 0, maxBytes: 4 };
-    return serveFile({ disk: of, ...HERS }, { ...header, ...changes });
+    return serveFile({ disk: of, reads, ...HERS }, { ...header, ...changes });
   };
 
   it('gives nothing outside of its folder', async () => {
     hers.place('/data/secret', CONTENT);
     await expect(give({ uuid: '../../secret' })).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
+  });
+
+  it('notes which of its files is being read', async () => {
+    await give({});
+    await expect(give({ uuid: uuidOf(3) })).rejects.toMatchObject({ code: 'CheckpointMissing' });
+    expect(askedOf).toEqual([uuidOf(1)]);
   });
 
   it('gives at most what was asked for, and nothing beyond the end', async () => {
