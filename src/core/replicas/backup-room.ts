@@ -98,8 +98,9 @@ export class BackupRoom<P> {
   keep(unit: number, staged: readonly P[]): void {
     const all = this.#byUnit.get(unit);
     if (all === undefined) return;
+    const kept = new Set(staged);
     for (const payload of all) {
-      if (staged.includes(payload)) continue;
+      if (kept.has(payload)) continue;
       all.delete(payload);
       this.#release(payload, unit);
     }
