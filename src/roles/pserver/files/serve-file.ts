@@ -14,7 +14,7 @@ export interface ServedFiles {
   readonly disk: Disk;
   readonly folder: string;
   readonly index: number;
-  readonly reads: Pick<FileReads, 'asked'>;
+  readonly reads: FileReads;
 }
 
 /** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` when the disk refuses. */

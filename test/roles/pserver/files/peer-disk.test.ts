@@ -7,11 +7,13 @@ import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
 import { digestPath } from '../../../../src/checkpoint/file/scan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Network, Outgoing } from '../../../../src/protocol/messages/channel.ts';
+import { FileReads } from '../../../../src/roles/pserver/files/file-reads.ts';
 import { createPeerDisk } from '../../../../src/roles/pserver/files/peer-disk.ts';
 import { serveFile } from '../../../../src/roles/pserver/files/serve-file.ts';
 import { isAwayForNow, whyUnseen } from '../../../../src/roles/pserver/files/wait-for-files.ts';
 import { uuidOf } from '../../../checkpoint/fixture.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
+import { FakeClock } from '../../../store/support.ts';
 
 const FOLDER = '/data/checkpoints';
 const [ME, PEER] = [1, 0];
@@ -27,21 +29,18 @@ let live: { index: number; address: string; token: bigint }[];
 let asked: RequestHeader[];
 let answering: (header: RequestHeader) => Promise<Outgoing<ReplyHeader>>;
 let open: number;
-/** Parts that she was asked for. */
-let askedOf: string[];
+let reads: FileReads;
 let disk: Disk;
 
 beforeEach(() => {
   [mine, hers] = [createSimulatedDisk(), createSimulatedDisk()];
   hers.place(PATH, CONTENT);
   live = [{ index: PEER, address: 'her:1', token: 7n }];
-  [asked, open, askedOf] = [[], 0, []];
+  [asked, open, reads] = [[], 0, new FileReads(new FakeClock())];
   answering = async (header) =>
     serveFile({ disk: hers, reads, ...HERS }, header as RequestHeader & { type: 'readFile' });
   disk = createPeerDisk({ disk: mine, network, view: { live: () => live }, job: JOB, folder: FOLDER, index: ME });
 });
-
-const reads = { asked: (uuid: string) => void askedOf.push(uuid) };
 
 const network = {
   connect(address: string) {
@@ -180,7 +179,7 @@ describe('a pserver that gives its files', () => {
   it('notes which of its files is being read', async () => {
     await give({});
     await expect(give({ uuid: uuidOf(3) })).rejects.toMatchObject({ code: 'CheckpointMissing' });
-    expect(askedOf).toEqual([uuidOf(1)]);
+    expect(reads.underWay()).toEqual([uuidOf(1)]);
   });
 
   it('gives at most what was asked for, and nothing beyond the end', async () => {
