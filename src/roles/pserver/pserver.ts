@@ -8,6 +8,7 @@ import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { groupingOf } from '../../cluster/job/job-plan.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -24,6 +25,7 @@ import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
 import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
+import type { ServedFiles } from './files/serve-file.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { watchOwnOrphans } from './orphan-watch.ts';
@@ -93,13 +95,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      files = {
-        disk: context.host.disk,
-        folder,
-        index: claimed.index,
-        job: record,
-        reads: new FileReads(context.host.clock),
-      };
+      files = filesOf(context, { folder, index: claimed.index, job: record });
       const reading = withPeerDisk(context, { ...files, view: placed });
       const owned: OwnedIndex = { ...claimed, context: reading, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
@@ -132,6 +128,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     await listening.server.close();
   }
 }
+
+const filesOf = ({ host }: RoleContext, of: Pick<ServedFiles, 'folder' | 'index'> & { readonly job: JobRecord }) => ({
+  ...of,
+  disk: host.disk,
+  reads: new FileReads(host.clock),
+});
 
 async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<PlacementView> {
   await view.changed.until(() => view.isLoaded() || undefined, stopSignal);
