@@ -59,3 +59,11 @@ export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
 export const KEPT_ASYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 46176, why: 'a pserver that was stopped while it was taking units ended without saving what it led' },
 ];
+
+/** The same with disks that fail. */
+export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
+  {
+    seed: 57613,
+    why: 'a file that a pserver read through its live owner was replaced before it had read it, again and again',
+  },
+];

@@ -4,6 +4,7 @@ import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './faul
 import {
   KEPT_ASYNC_SEEDS,
   KEPT_CONTINUED_SEEDS,
+  KEPT_DISK_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
   KEPT_RESIZED_SEEDS,
@@ -28,6 +29,10 @@ test.each(KEPT_CONTINUED_SEEDS)('continued and resized, seed $seed: $why', async
 
 test.each(KEPT_RESIZED_SEEDS)('resized, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: RESIZED_MIX })).violations).toEqual([]);
+});
+
+test.each(KEPT_DISK_SEEDS)('resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: usualDiskMix('async') })).violations).toEqual([]);
 });
 
 test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
