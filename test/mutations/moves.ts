@@ -18,6 +18,13 @@ const LEAVING: readonly FaultKind[] = [
 
 export const MOVES: readonly Mutation[] = [
   {
+    rule: 'no copy begins of a source that the store shows without its index',
+    file: TARGET,
+    find: 'return !isPrimaryGone && attempt',
+    replace: 'return attempt',
+    tests: TARGET_TESTS,
+  },
+  {
     rule: 'a unit moves only where that evens out: not to be the overweight of the other pserver',
     file: 'src/core/units/plan.ts',
     find: 'const MOST_PERCENT_OF_DIFFERENCE = 87.5;',

@@ -53,6 +53,7 @@ export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 132, why: 'a pserver waited for a file that only a live pserver had, of a unit that had moved' },
   { seed: 155, why: 'the same after another move' },
   { seed: 3, why: 'an update of a unit on its way has to be in its copy' },
+  { seed: 50102, why: 'a pserver took a copy from one that had lost its index, and waited with it for ever' },
 ];
 
 /** In async mode, with all faults but those of disks. */
