@@ -25,7 +25,7 @@ const FOLDER = '/data/checkpoints/1';
 const keys = keysOf('');
 const KEY = keys.checkpoint(PLACE.index);
 const PS = keys.ps(PLACE.index);
-const readResting = async () => new Set<string>();
+const readStaying = async () => new Set<string>();
 const JOB = jobOf({
   parameters: {
     dense: [{ name: 'w', shape: [40], initializer: { type: 'zeros' } }],
@@ -64,7 +64,7 @@ class Machine {
   save(disk: SimulatedDisk, fence: Fence, number: number, parameters: Parameters = SAVES[number - 1]!) {
     const { store, clock } = this;
     return saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readResting, extentBytes: 600 },
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readStaying, extentBytes: 600 },
       meta: metaOf(JOB, { uuid: uuidOf(number), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(number * 100),
@@ -204,7 +204,7 @@ describe('an owner that was stopped and wakes after another took its index', () 
     const { momentOf: moment } = { momentOf: momentOf() };
     let taken: Promise<unknown> | undefined;
     const saving = saveCheckpoint({
-      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, keys, keep: 1, readResting },
+      ...{ disk, store: machine.store, clock: machine.clock, fence: old, parameters, keys, keep: 1, readStaying },
       folder: PLACE.folder,
       meta: metaOf(JOB, { uuid: uuidOf(1), token: old.token }),
       shards: parameters.shards(),

@@ -78,7 +78,7 @@ export class MovedCluster {
     const rounds = round === undefined ? {} : { rounds: { round, metrics: [] } };
     await saveCheckpoint({
       ...{ disk: this.#disk, store: this.store, clock: this.clock, folder: FOLDER, keys, fence, keep, shards },
-      readResting: async () => new Set<string>(),
+      readStaying: async () => new Set<string>(),
       meta: metaOf(JOB, { uuid: uuidOf(salt), index, token: fence.token, createdAt: salt, ...rounds }),
       parameters: wholeParameters(JOB, IDS, salt),
       momentOf: (shard) => {

@@ -286,6 +286,13 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/files/peer-disk.test.ts', 'test/sim/moves.test.ts', 'test/sim/kept.test.ts'],
   },
   {
+    rule: 'a file that another pserver is reading stays, however many newer ones there are',
+    file: 'src/roles/pserver/files/snapshots.ts',
+    find: '...reads.underWay()]),',
+    replace: ']),',
+    tests: ['test/sim/kept.test.ts'],
+  },
+  {
     rule: 'a pserver gives files only to one that means it',
     file: 'src/roles/pserver/files/serve-file.ts',
     find: 'if (wanted !== index) throw',

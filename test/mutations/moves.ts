@@ -18,6 +18,13 @@ const LEAVING: readonly FaultKind[] = [
 
 export const MOVES: readonly Mutation[] = [
   {
+    rule: 'no copy begins of a source that the store shows without its index',
+    file: TARGET,
+    find: 'return !isPrimaryGone && attempt',
+    replace: 'return attempt',
+    tests: TARGET_TESTS,
+  },
+  {
     rule: 'a unit moves only where that evens out: not to be the overweight of the other pserver',
     file: 'src/core/units/plan.ts',
     find: 'const MOST_PERCENT_OF_DIFFERENCE = 87.5;',
@@ -125,7 +132,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a sealed copy is discarded when the store shows that its source is gone',
     file: TARGET,
-    find: "if (head.epoch === epoch && !isPrimaryAlive) this.#discard('the source is gone');",
+    find: "if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source is gone');",
     replace: '',
     tests: MODEL,
   },
@@ -348,20 +355,6 @@ export const MOVES: readonly Mutation[] = [
     replace: "(isOfMove(header) ? current.moves?.wait('read') : undefined)",
     schedules: { mode: 'async', faults: LEAVING },
     tests: ['test/roles/pserver/serve.test.ts'],
-  },
-  {
-    rule: 'no answer that was made before is sent while the store decides about a unit',
-    file: 'src/roles/pserver/serve.ts',
-    find: '      answerWhenReady(current, ready, () => {\n        checkHeld(',
-    replace: '      answerWhenReady(current, () => undefined, () => {\n        checkHeld(',
-    tests: ['test/roles/pserver/serve.test.ts'],
-  },
-  {
-    rule: 'a pserver has not left while it leads units that it has yet to load',
-    file: 'src/roles/pserver/units/moves.ts',
-    find: ' || rounds?.hasOutdated() === true',
-    replace: '',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
   },
   {
     rule: 'the stamp is checked after every wait of a push',

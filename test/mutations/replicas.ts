@@ -1,7 +1,7 @@
 /** Rules of the copies of a unit (DESIGN §7). What each is for is in docs/design.md. */
 import type { Mutation } from './mutation.ts';
 
-const TESTS = ['test/core/replicas'];
+const TESTS = ['test/core/replicas/model.test.ts', 'test/core/replicas/replica.test.ts'];
 const STEPS = ['test/core/replicas/replica.test.ts'];
 const PRIMARY = 'src/core/replicas/primary.ts';
 const BACKUP = 'src/core/replicas/backup.ts';

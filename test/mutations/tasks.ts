@@ -195,4 +195,18 @@ export const TASKS: readonly Mutation[] = [
     replace: '',
     tests: ['test/core/tasks/queue.test.ts'],
   },
+  {
+    rule: 'a pserver that is stopped gives up what it is taking: that costs it nothing of what it leads',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: 'const held = AbortSignal.any([this.#held.signal, stopSignal]);',
+    replace: 'const held = this.#held.signal;',
+    tests: ['test/roles/pserver/leaving.test.ts'],
+  },
+  {
+    rule: 'a pserver that is stopped takes nothing more',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: 'this.#options.stopSignal.aborted ? [] : this.#due()',
+    replace: 'this.#due()',
+    tests: ['test/roles/pserver/leaving.test.ts'],
+  },
 ];

@@ -64,4 +64,18 @@ export const KEPT_RESIZED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 132, why: 'a pserver waited for a file that only a live pserver had, of a unit that had moved' },
   { seed: 155, why: 'the same after another move' },
   { seed: 3, why: 'an update of a unit on its way has to be in its copy' },
+  { seed: 50102, why: 'a pserver took a copy from one that had lost its index, and waited with it for ever' },
+];
+
+/** In async mode, with all faults but those of disks. */
+export const KEPT_ASYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 46176, why: 'a pserver that was stopped while it was taking units ended without saving what it led' },
+];
+
+/** The same with disks that fail. */
+export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
+  {
+    seed: 57613,
+    why: 'a file that a pserver read through its live owner was replaced before it had read it, again and again',
+  },
 ];

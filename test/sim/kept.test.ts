@@ -1,9 +1,11 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
-import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix } from './fault-kinds.ts';
+import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './fault-kinds.ts';
 import {
+  KEPT_ASYNC_SEEDS,
   KEPT_CONTINUED_SEEDS,
   KEPT_CONTINUED_SYNC_SEEDS,
+  KEPT_DISK_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
   KEPT_DRAWN_SYNC_SEEDS,
@@ -35,6 +37,10 @@ test.each(KEPT_RESIZED_SEEDS)('resized, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: RESIZED_MIX })).violations).toEqual([]);
 });
 
+test.each(KEPT_DISK_SEEDS)('resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: usualDiskMix('async') })).violations).toEqual([]);
+});
+
 test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
   // They were found so.
   const shape = { ...drawFixedShape(seed), isFolderShared: true };
@@ -53,4 +59,8 @@ test.each(KEPT_DRAWN_SYNC_SEEDS)('sync mode, resized and drawn shape, seed $seed
 test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {
   const shape = { ...drawShape(seed), isFolderShared: true };
   expect((await runSchedule({ seed, mode: 'sync', mix: usualDiskMix('sync'), shape })).violations).toEqual([]);
+});
+
+test.each(KEPT_ASYNC_SEEDS)('async mode, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: usualMix('async') })).violations).toEqual([]);
 });

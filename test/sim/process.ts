@@ -39,6 +39,8 @@ export class SimulatedProcess {
   /** Every operation takes so many times longer. */
   slowness = 1;
   operations = 0;
+  /** It has ended because it is not wanted and has given up all that it had. */
+  hasLeft = false;
   /** Called before each operation; may kill. */
   onOperation: (() => void) | undefined;
   #state: 'running' | 'stopped' | 'dead' = 'running';

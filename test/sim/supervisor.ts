@@ -36,6 +36,10 @@ interface SupervisorOptions {
 /** After how long a process that is to leave, and had to be started once more, is asked again. */
 const ASKED_AGAIN_MS = [0, 4_000] as const;
 const MOST_LIVES_OF_LEAVING = 3;
+/** A pserver says whose files it waits for. Its own word for the operator is to start that one where they are. */
+const MISSED_FILES = /^waiting for the checkpoint files of pserver (\d+)/;
+/** Until an operator has seen what is waited for. */
+const COMES_BACK_MS = 5_000;
 
 export class Supervisor {
   readonly member: Member;
@@ -96,6 +100,12 @@ export class Supervisor {
     if (!this.#isAway) return;
     this.#isAway = false;
     this.startAt(atMs);
+  }
+
+  /** It had gone, as nothing that it has was needed; now another pserver waits for its files. */
+  comeBack(): void {
+    const { isFolderShared } = this.#options.shape;
+    if (!isFolderShared && this.#lives > 0) this.join(this.#cluster.timeline.nowMs + COMES_BACK_MS);
   }
 
   /** SIGTERM, and it is not started again once it is not needed. */
@@ -217,7 +227,8 @@ export class Supervisor {
         const { leaveLimitMs } = this.#options.shape;
         const options = { index: this.member.index, checkpointDir: CHECKPOINTS_DIR, leaveLimitMs };
         const end = await runPserver(context, options);
-        this.#isUnwanted ||= end === 'left';
+        process.hasLeft = end === 'left';
+        this.#isUnwanted ||= process.hasLeft;
         return end === 'stopped' ? EXIT.interrupted : EXIT.done;
       }
       case 'trainer': {
@@ -230,7 +241,10 @@ export class Supervisor {
   #contextOf(process: SimulatedProcess): RoleContext {
     const { witness, network, store } = this.#cluster;
     const write = (level: string) => (message: string) => {
-      if (!process.isDead) witness.logged(process.name, level, message);
+      if (process.isDead) return;
+      witness.logged(process.name, level, message);
+      const [, missed] = message.match(MISSED_FILES) ?? [];
+      if (missed !== undefined) this.#cluster.named(`pserver ${missed}`).comeBack();
     };
     const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
     return {

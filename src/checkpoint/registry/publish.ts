@@ -41,10 +41,11 @@ export interface PublishOptions extends StoreAccess {
   readonly generation: Generation;
   readonly keep: number;
   /**
-   * Reads the names of the files that heads name as the last state: they stay, whatever `keep` is. No head comes to
-   * name one of them later, since only its writer can make one do so. Asked again when the store did not answer.
+   * Reads the names of the files that stay, whatever `keep` is: those that heads name as the last state, and those that
+   * others are reading. No head comes to name one of the others later, since only its writer can make one do so. Asked
+   * again when the store did not answer.
    */
-  readonly readResting: () => Promise<ReadonlySet<string>>;
+  readonly readStaying: () => Promise<ReadonlySet<string>>;
 }
 
 /** `/checkpoints/<index>` of all pservers, and in sync mode `/checkpoints/cut`. */
@@ -115,7 +116,7 @@ interface ReadRegistry {
   readonly cut: Cut;
   /** Files of the other pservers. */
   readonly others: readonly Generation[];
-  /** Files that heads name. */
+  /** Files that heads name, or that are being read. */
   readonly stays: ReadonlySet<string>;
 }
 
@@ -126,7 +127,7 @@ async function readSettled(options: PublishOptions): Promise<ReadRegistry> {
   return result.read;
 }
 
-async function readRegistry({ store, keys, index, readResting }: PublishOptions): Promise<ReadRegistry> {
+async function readRegistry({ store, keys, index, readStaying }: PublishOptions): Promise<ReadRegistry> {
   const key = keys.checkpoint(index);
   const { entries } = await store.range({ prefix: keys.checkpointsPrefix });
   const found = (wanted: string) => entries.find((one) => one.key === wanted);
@@ -134,7 +135,7 @@ async function readRegistry({ store, keys, index, readResting }: PublishOptions)
   const { published } = readEntries(keys.checkpointsPrefix, entries);
   const others = published.filter((one) => one.index !== index).flatMap(({ entry }) => generationsOf(entry));
   const { cut } = parseCut(keys.cut, found(keys.cut));
-  return { before: parseEntry(key, found(key)), cut, others, stays: await readResting() };
+  return { before: parseEntry(key, found(key)), cut, others, stays: await readStaying() };
 }
 
 /** Deletes files that a publish dropped. Returns those that cannot be deleted now; the next start removes them. */

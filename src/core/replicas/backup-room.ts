@@ -11,7 +11,7 @@ import { assert } from '../../base/assert.ts';
 export interface BackupRoomOptions {
   /** Told to the primary when the connection opens. */
   readonly windowBytes: number;
-  /** For late payloads and what was left behind: with the windows of all other pservers, all that can honestly come. */
+  /** For late payloads and what was left behind: for each other pserver its window, or the largest update. */
   readonly lateBytes: number;
   /** No update is larger. */
   readonly largestBytes: number;
@@ -98,8 +98,9 @@ export class BackupRoom<P> {
   keep(unit: number, staged: readonly P[]): void {
     const all = this.#byUnit.get(unit);
     if (all === undefined) return;
+    const kept = new Set(staged);
     for (const payload of all) {
-      if (staged.includes(payload)) continue;
+      if (kept.has(payload)) continue;
       all.delete(payload);
       this.#release(payload, unit);
     }

@@ -137,7 +137,7 @@ export class PeerOutbox<P extends SharedPayload> {
   #add(link: LinkName, frame: Stage<P>): void {
     const { payload, name } = frame.update;
     const isLate = !this.room.has(link.unit, name);
-    let update = this.#updates.find((one) => one.payload === payload && one.isLate === isLate);
+    let update = this.#updates.findLast((one) => one.payload === payload && one.isLate === isLate);
     if (update === undefined) {
       update = { payload, isLate, stages: new Map() };
       // Units are begun with at different times: what one lacks may be older than what waits for another.

@@ -73,7 +73,8 @@ export class PeerRoom {
   }
 
   has(unit: number, name: UpdateName): boolean {
-    return this.#parts.get(unit)?.some((part) => isSameName(part.name, name)) === true;
+    // The newest is asked for most often.
+    return this.#parts.get(unit)?.findLast((part) => isSameName(part.name, name)) !== undefined;
   }
 
   dropped(unit: number, names: readonly UpdateName[]): void {

@@ -50,6 +50,8 @@ export interface IncomingCopy {
 export interface TargetState {
   /** The newest that was seen in the store. */
   head: SeenHead | undefined;
+  /** Its primary was seen without its index. */
+  isPrimaryGone: boolean;
   /** The newest attempt under that head that was accepted or abandoned. */
   attempt: number;
   copy: IncomingCopy | undefined;
@@ -99,13 +101,15 @@ export type TargetEffect<P> =
    */
   | { readonly type: 'lost' };
 
+const NOTHING_SEEN: TargetState = { head: undefined, isPrimaryGone: false, attempt: 0, copy: undefined };
+
 export class MoveTarget<P> {
   readonly #options: TargetOptions;
   readonly #state: TargetState;
   /** Filled during one step. */
   #effects: TargetEffect<P>[] = [];
 
-  constructor(options: TargetOptions, from: TargetState = { head: undefined, attempt: 0, copy: undefined }) {
+  constructor(options: TargetOptions, from: TargetState = NOTHING_SEEN) {
     this.#options = options;
     this.#state = { ...from, copy: from.copy && { ...from.copy } };
   }
@@ -186,12 +190,15 @@ export class MoveTarget<P> {
     this.#state.copy = { name, ...fresh, heardMs: now };
   }
 
-  /** By what the store says: a name in a message proves nothing. */
+  /**
+   * By what the store says: a name in a message proves nothing. Of a source that is gone nothing more will be seen that
+   * ends the copy.
+   */
   #isNew({ unit, epoch, source, target, attempt }: MoveName): boolean {
-    const { head } = this.#state;
+    const { head, isPrimaryGone } = this.#state;
     if (unit !== this.#options.unit || !isSameOwner(target, this.#options.me)) return false;
     if (head === undefined || head.epoch !== epoch || !isSameOwner(head.primary, source)) return false;
-    return attempt > this.#state.attempt;
+    return !isPrimaryGone && attempt > this.#state.attempt;
   }
 
   // ---- frames
@@ -280,12 +287,17 @@ export class MoveTarget<P> {
     const { copy } = this.#state;
     const known = this.#state.head?.epoch ?? 0;
     if (head.epoch < known) return;
-    if (head.epoch > known) this.#state.attempt = 0;
+    if (head.epoch > known) {
+      this.#state.attempt = 0;
+      this.#state.isPrimaryGone = false;
+    }
+    // What was read before may be told after: an index that is lost does not come back to its process.
+    this.#state.isPrimaryGone ||= !isPrimaryAlive;
     this.#state.head = head;
     if (copy === undefined) return;
     const { epoch } = copy.name;
     // The change of the head is fenced by the source's token.
-    if (head.epoch === epoch && !isPrimaryAlive) this.#discard('the source is gone');
+    if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source is gone');
     if (head.epoch === epoch) return;
     if (head.epoch === epoch + 1 && isSameOwner(head.primary, this.#options.me)) this.#named(copy);
     else this.#discard('the unit has another leader');

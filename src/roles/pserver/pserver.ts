@@ -8,6 +8,7 @@ import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
 import { groupingOf } from '../../cluster/job/job-plan.ts';
+import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
@@ -22,7 +23,9 @@ import { followPserverRecords, type PserverRecords } from '../../cluster/placeme
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { claimIndex } from './claim-index.ts';
+import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
+import type { ServedFiles } from './files/serve-file.ts';
 import { landInParameters } from './landing.ts';
 import { registerPserverMetrics } from './metrics.ts';
 import { watchOwnOrphans } from './orphan-watch.ts';
@@ -92,7 +95,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       await known(recoveries, stopSignal);
       master = followMasterSecret(context, onFatal);
       const folder = record.job.checkpoint.dir ?? options.checkpointDir;
-      files = { disk: context.host.disk, folder, index: claimed.index, job: record };
+      files = filesOf(context, { folder, index: claimed.index, job: record });
       const reading = withPeerDisk(context, { ...files, view: placed });
       const owned: OwnedIndex = { ...claimed, context: reading, record, listening, lease, started, labels };
       await announce(owned, 'loading', []);
@@ -102,7 +105,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       };
       records = followPserverRecords(context, () => placed.changed.notify(), onFatal);
       const orphans = await watchOwnOrphans(owned, { view: placed, records }, stopSignal);
-      const followed = { view: placed, records, recoveries, cuts, master, orphans };
+      const followed = { view: placed, records, recoveries, cuts, master, orphans, reads: files.reads };
       service = await startService(owned, { ...followed, folder, metrics, stopSignal, onWaiting, onFatal });
       const serving = { owned, service, watch, view: placed, fatal: fatal.signal, leaveLimitMs, folder };
       return await serveUntilStopped(serving);
@@ -126,6 +129,12 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   }
 }
 
+const filesOf = ({ host }: RoleContext, of: Pick<ServedFiles, 'folder' | 'index'> & { readonly job: JobRecord }) => ({
+  ...of,
+  disk: host.disk,
+  reads: new FileReads(host.clock),
+});
+
 async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<PlacementView> {
   await view.changed.until(() => view.isLoaded() || undefined, stopSignal);
   return view;
@@ -142,7 +151,7 @@ const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
 
 type StartOptions = Pick<
   ShardServiceOptions,
-  'folder' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
+  'folder' | 'reads' | 'metrics' | 'master' | 'view' | 'records' | 'orphans' | 'stopSignal' | 'onWaiting' | 'onFatal'
 > & {
   readonly recoveries: RecoveryView;
   /** In sync mode. */

@@ -10,6 +10,7 @@ import type { PserverRecords } from '../../cluster/placement/pserver-records.ts'
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+import type { FileReads } from './files/file-reads.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { OrphanWatch } from './orphan-watch.ts';
 import type { Serving } from './serving.ts';
@@ -24,6 +25,8 @@ export interface ShardServiceOptions {
   readonly lease: HeldLease;
   /** Of checkpoints. */
   readonly folder: string;
+  /** Of this pserver's files, by others. */
+  readonly reads: FileReads;
   /** Aborts when the job has ended, the index is lost, or this process is to stop: a start is given up. */
   readonly stopSignal: AbortSignal;
   /** Told what a start waits for, and undefined afterwards. */

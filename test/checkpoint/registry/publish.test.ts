@@ -52,7 +52,7 @@ class World {
 
   options(fence: Fence, number: number, changes: Partial<PublishOptions> = {}): PublishOptions {
     const { store, clock } = this;
-    const changed = { generation: generation(number), readResting: NONE_RESTS, ...changes };
+    const changed = { generation: generation(number), readStaying: NONE_RESTS, ...changes };
     return { store, clock, fence, keys, index, keep: 1, ...changed };
   }
 
@@ -246,7 +246,7 @@ describe('publish', () => {
     const fence = await world.claim();
     await publish(world.options(fence, 1, { keep: 0 }));
     const { dropped } = await publish(
-      world.options(fence, 2, { keep: 0, readResting: async () => new Set([uuidOf(1)]) }),
+      world.options(fence, 2, { keep: 0, readStaying: async () => new Set([uuidOf(1)]) }),
     );
     expect(dropped).toEqual([]);
     expect(await world.uuids()).toEqual([uuidOf(2), uuidOf(1)]);

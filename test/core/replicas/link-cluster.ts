@@ -42,7 +42,10 @@ export class LinkCluster {
   constructor(shape: Cluster) {
     this.#shape = shape;
     const windowBytes = shape.windowPushes * roomOfPart(shape.pushBytes);
-    const sizes = { windowBytes, lateBytes: windowBytes * 10 };
+    // All units may be led by one pserver.
+    const largestBytes = shape.copies.length * roomOfPart(shape.pushBytes);
+    const lateBytes = (shape.pservers - 1) * Math.max(windowBytes, largestBytes);
+    const sizes = { windowBytes, lateBytes, largestBytes };
     const indices = Array.from({ length: shape.pservers }, (_, index) => index);
     this.up = indices.map(() => true);
     this.pservers = indices.map((index) => new LinkPserver({ index, token: '1' }, sizes));

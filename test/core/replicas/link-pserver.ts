@@ -25,6 +25,7 @@ export interface Push {
 export interface Sizes {
   readonly windowBytes: number;
   readonly lateBytes: number;
+  readonly largestBytes: number;
 }
 
 export const optionsOf = (unit: number, me: UnitOwner): ReplicaOptions => ({
@@ -151,7 +152,7 @@ export class LinkPserver {
 
   inboxOf(primary: UnitOwner): PeerInbox<Push> {
     const key = keyOfOwner(primary);
-    const inbox = this.inboxes.get(key) ?? new PeerInbox<Push>({ ...this.#sizes, largestBytes: 1e9 });
+    const inbox = this.inboxes.get(key) ?? new PeerInbox<Push>(this.#sizes);
     this.inboxes.set(key, inbox);
     return inbox;
   }

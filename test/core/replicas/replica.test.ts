@@ -219,6 +219,23 @@ describe('what a member has applied', () => {
     expect(a.replica.nextDeadline()).toBeUndefined();
   });
 
+  it('is owed even when all updates are staged', () => {
+    const [a, b, c] = inSync([A, B, C]) as [Copy, Copy, Copy];
+    a.place('x', 'y');
+    const to = (owner: typeof B) => a.frames.find(({ link }) => link.member === owner)!;
+    const next = (owner: typeof B) => a.frames.splice(a.frames.indexOf(to(owner)), 1)[0]!;
+    c.step({ type: 'frame', ...next(C) });
+    b.step({ type: 'frame', ...next(B) });
+    b.step({ type: 'frame', ...next(B) });
+    for (const answer of c.answers.splice(0)) a.step({ type: 'answer', ...answer });
+    for (const answer of b.answers.splice(0)) a.step({ type: 'answer', ...answer });
+    expect(a.applied).toEqual(['x']);
+    a.nowMs += SILENCE_MS / 2;
+    a.step({ type: 'heard', from: C });
+    // It is B that owes: it has staged everything, and has not said that it has applied x.
+    expect(a.replica.nextDeadline()).toBe(SILENCE_MS);
+  });
+
   it('is waited for as long as for an update, and then the member is taken out', () => {
     const [a, b] = inSync([A, B]) as [Copy, Copy];
     a.place('x');

@@ -115,7 +115,7 @@ export const started = (index: number, token: number): PserverState =>
     isUp: true,
     owned: undefined,
     outgoing: undefined,
-    target: { head: undefined, attempt: 0, copy: undefined },
+    target: { head: undefined, isPrimaryGone: false, attempt: 0, copy: undefined },
     copy: [],
   });
 

@@ -58,6 +58,19 @@ const OTHERS: readonly MoveName[] = [
 ];
 
 describe('the target of a move', () => {
+  it('takes nothing from a source that has lost its index: nothing in the store would ever end the copy', () => {
+    const target = createTarget();
+    expect(see(target, HEAD, false)).toEqual([]);
+    expect(offer(target)).toEqual(['refused']);
+    // An answer of the store from before.
+    expect(see(target, HEAD, true)).toEqual([]);
+    expect(offer(target)).toEqual(['refused']);
+    const source = { index: 0, token: '31' };
+    const epoch = HEAD.epoch + 1;
+    expect(see(target, { epoch, primary: source }, true)).toEqual([]);
+    expect(offer(target, { ...NAME, source, epoch })).toEqual(['accepted']);
+  });
+
   it('leads the unit when the head names it and its copy is sealed', () => {
     const target = sealed();
     expect(see(target, HEAD)).toEqual([]);

@@ -1,5 +1,6 @@
 /** What a pserver that leaves has done with units that it was taking, in both modes. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
 import { type Head, takenBy } from '../../../src/cluster/placement/heads.ts';
 import { createSignal } from '../../../src/cluster/waiting.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
@@ -54,7 +55,7 @@ const options = (mode: 'async' | 'sync') => ({
   lease: { isHeld: () => true, lost: SIGNAL, changed: createSignal(), onResume: () => {} },
   view: { changed: createSignal(), version: () => 0, units: () => [], live: () => [], isLoaded: () => true },
   records: { of: () => undefined, bytesOf: () => undefined, isLoaded: () => true, version: () => 0 },
-  ...{ orphans: watch, stopSignal: SIGNAL, master: { check: () => {} } },
+  ...{ orphans: watch, stopSignal: rig.stop.signal, master: { check: () => {} } },
   onWaiting: (what: string | undefined) => void rig.waits.push(what),
   onFatal: (error: unknown) => void fatal.push(error),
 });
@@ -146,6 +147,25 @@ describe.each([
     await leaving;
     // No other pserver can take them.
     expect([said, pserver.led(), fatal]).toEqual([[false], [2, 3], []]);
+  });
+
+  it('gives up what it is taking, and keeps what it leads, when it is stopped while the store does not answer', async () => {
+    orphan([2], uuid);
+    await settle();
+    const { store } = rig.context;
+    const down = async (): Promise<never> => {
+      throw new PaddletError('StoreUnavailable', 'the store does not answer');
+    };
+    vi.spyOn(store, 'get').mockImplementation(down);
+    vi.spyOn(store, 'txn').mockImplementation(down);
+    orphan([3], uuid);
+    await settle();
+    rig.stop.abort();
+    await settle();
+    vi.restoreAllMocks();
+    await rig.clock.advance(10_000);
+    await settle();
+    expect([pserver.led(), ownerOf(3), fatal]).toEqual([[2], GONE, []]);
   });
 
   it('takes units again when it could not leave', async () => {

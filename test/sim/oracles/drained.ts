@@ -28,7 +28,8 @@ export function drained(world: World): Oracle {
 
   return {
     ended(process, code) {
-      if (process.role !== 'pserver' || code !== EXIT.done || world.get(keys.result) !== undefined) return;
+      // One whose job is over ends as well: the result may be gone by now, as the next master continues the job.
+      if (!process.hasLeft || code !== EXIT.done || world.get(keys.result) !== undefined) return;
       const index = indexOf(process);
       if (!isNotWanted(index) || isDown(index)) return;
       world.count('drained pserver');

@@ -7,8 +7,11 @@ import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
 
-/** Beside the files that are kept: those of the cut and of the one before, the newest, one being written, a parting. */
-const EXTRA_FILES = 6;
+/**
+ * Beside the files that are kept: those of the cut and of the one before, the newest, one being written, a parting, and
+ * those that others are reading.
+ */
+const EXTRA_FILES = 10;
 /** For each pserver, with one shard more; the rest of the store does not grow with anything that happens. */
 const ENTRY_BYTES = 16_384;
 const KEYS = 400;

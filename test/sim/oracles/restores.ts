@@ -60,6 +60,8 @@ export function restores(world: World, led: LedUnits): Oracle {
     return cut === undefined ? 0 : (JSON.parse(cut.value) as Cut).timeline;
   };
 
+  const recoveryNow = (): number => Number(world.get(keys.recovery)?.value ?? 0);
+
   function claimed({ process }: Written): void {
     const index = indexOf(process);
     const timeline = timelineNow();
@@ -221,11 +223,14 @@ export function restores(world: World, led: LedUnits): Oracle {
         (outcome.type === 'pushLane' && outcome.outcome === 'taken') ||
         (request.type === 'closeTasks' && closesMore(server, request.tasks));
       if (!isUpdate) return;
+      // Nothing tells it that its machine slept, and that its index is gone. No task ends by what it acknowledges under
+      // a number from before: the repair has the push.
+      const isUnderOld = server.hadStoppedClock && 'recovery' in outcome && outcome.recovery < recoveryNow();
       now += 1;
       updated.set(server, timelineNow());
       for (const unit of led.meant(answered) ?? []) {
         saved.delete(unit);
-        acknowledged.set(unit, now);
+        if (!isUnderOld) acknowledged.set(unit, now);
       }
     },
   };

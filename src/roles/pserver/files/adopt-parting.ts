@@ -33,7 +33,7 @@ export async function adoptParting(options: AdoptOptions, snapshot: Generation):
   const onWaiting = storeWaitLogger({ clock, log, store });
   const { complaint, dropped } = await publish({
     ...{ store, clock, onWaiting, signal: stop, fence, keys, index, keep, generation: snapshot },
-    readResting: () => restingFiles(context),
+    readStaying: () => restingFiles(context),
   });
   if (complaint !== undefined) log.warn(complaint);
   for (const { path, error } of await deleteDropped(disk, { folder, index }, dropped)) {

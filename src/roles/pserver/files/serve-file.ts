@@ -7,17 +7,19 @@ import type { Disk } from '../../../base/seams.ts';
 import { asCorrupt, openFile, withFile } from '../../../checkpoint/file/files.ts';
 import { checkpointPath } from '../../../checkpoint/file/paths.ts';
 import type { Header, Reply } from '../requests.ts';
+import type { FileReads } from './file-reads.ts';
 
 /** Whose files they are. */
 export interface ServedFiles {
   readonly disk: Disk;
   readonly folder: string;
   readonly index: number;
+  readonly reads: FileReads;
 }
 
 /** Throws `WrongRole`, `CheckpointMissing`, `CheckpointCorrupt`, and `NotReady` when the disk refuses. */
 export async function serveFile(
-  { disk, folder, index }: ServedFiles,
+  { disk, folder, index, reads }: ServedFiles,
   { index: wanted, uuid, offset, maxBytes }: Header<'readFile'>,
 ): Promise<Reply> {
   if (wanted !== index) throw new PaddletError('WrongRole', `this is pserver ${index}, not ${wanted}`);
@@ -25,6 +27,7 @@ export async function serveFile(
   const path = checkpointPath({ folder, index }, uuid);
   return asRefusal(path, async () =>
     withFile(await openFile(disk, path), async (file) => {
+      reads.asked(uuid);
       const bytes = await file.size();
       const part = new Uint8Array(Math.max(0, Math.min(maxBytes, bytes - offset)));
       const count = await file.read(part, offset);

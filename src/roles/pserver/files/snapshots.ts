@@ -14,6 +14,7 @@ import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
 import { DiskTrouble } from './disk-trouble.ts';
+import type { FileReads } from './file-reads.ts';
 import { createPace } from './pace.ts';
 import { restingFiles } from './resting-files.ts';
 
@@ -28,6 +29,8 @@ export interface SnapshotOptions {
   readonly recovery: () => number;
   /** Files were loaded from the folder: it is not made again if it is missing. */
   readonly isFolderKnown: boolean;
+  /** Of this pserver's files, by others. */
+  readonly reads: Pick<FileReads, 'underWay'>;
   /** In sync mode. */
   readonly timeline?: number;
 }
@@ -68,7 +71,7 @@ export class Snapshots {
    * abandoned.
    */
   async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
-    const { context, record, fence, folder, shards } = this.#options;
+    const { context, record, fence, folder, shards, reads } = this.#options;
     const { disk, clock, log } = context.host;
     const { keys, store } = context;
     const startedMs = clock.monotonicMs();
@@ -87,7 +90,7 @@ export class Snapshots {
         fence,
         keys,
         keep: record.job.checkpoint.keep,
-        readResting: () => restingFiles(context),
+        readStaying: async () => new Set([...(await restingFiles(context)), ...reads.underWay()]),
         ...(context.extentBytes === undefined ? {} : { extentBytes: context.extentBytes }),
         rest: () => new Promise((resolve) => void clock.after(0, resolve)),
         ...this.#paceOf(clean),

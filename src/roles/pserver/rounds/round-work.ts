@@ -160,7 +160,7 @@ export class RoundWork {
     const cut = cutAbove(this.#options.cuts, this.#state.timeline);
     if (cut !== undefined) return (signal) => this.#goBack(cut, signal);
     if (this.#frozen.signal.aborted) return undefined;
-    // Also when it is to stop: it leads them, and can hand them over then.
+    // Even when it is to stop: it leads them, and can hand them over once they are loaded.
     if (!this.#outdated.isEmpty) return (signal) => this.#loadOutdated(signal);
     if (this.#options.stopSignal.aborted) return undefined;
     const due = this.#taker.due(this.#state).filter(({ unit }) => !this.moves.isComing(unit));

@@ -103,7 +103,7 @@ export class UnitTaker {
     const { orphans } = this.#options;
     for (;;) {
       const seen = this.#looks;
-      for (const group of groupsOf(this.#due())) {
+      for (const group of groupsOf(this.#options.stopSignal.aborted ? [] : this.#due())) {
         if (!group.some(({ unit }) => this.#taking.has(unit))) this.#begin(group, onGained);
       }
       const again = new AbortController();
@@ -134,9 +134,10 @@ export class UnitTaker {
    * False when some of them were not taken.
    */
   async #takeWhileOrphans(group: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
-    const { orphans } = this.#options;
+    const { orphans, stopSignal } = this.#options;
     const hasOwner = (): boolean => !group.every((orphan) => orphans.isOrphan(orphan));
-    const held = this.#held.signal;
+    // A process that is stopped gives up what it is taking, and saves what it leads: that it does not take is no error.
+    const held = AbortSignal.any([this.#held.signal, stopSignal]);
     const gone = abortOnChange(orphans.view, hasOwner, signal);
     try {
       return await this.#take(group, AbortSignal.any([signal, gone.signal, held]));
@@ -210,7 +211,7 @@ export class UnitTaker {
   }
 
   #backOff(failures: number): Promise<void> {
-    const signal = AbortSignal.any([this.#stopped.signal, this.#held.signal]);
+    const signal = AbortSignal.any([this.#stopped.signal, this.#held.signal, this.#options.stopSignal]);
     return pause(this.#options.context.host.clock, backoffMs(failures), signal);
   }
 }

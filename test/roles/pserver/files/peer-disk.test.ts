@@ -7,11 +7,13 @@ import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
 import { digestPath } from '../../../../src/checkpoint/file/scan.ts';
 import type { ReplyHeader, RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Network, Outgoing } from '../../../../src/protocol/messages/channel.ts';
+import { FileReads } from '../../../../src/roles/pserver/files/file-reads.ts';
 import { createPeerDisk } from '../../../../src/roles/pserver/files/peer-disk.ts';
 import { serveFile } from '../../../../src/roles/pserver/files/serve-file.ts';
 import { isAwayForNow, whyUnseen } from '../../../../src/roles/pserver/files/wait-for-files.ts';
 import { uuidOf } from '../../../checkpoint/fixture.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
+import { FakeClock } from '../../../store/support.ts';
 
 const FOLDER = '/data/checkpoints';
 const [ME, PEER] = [1, 0];
@@ -27,14 +29,16 @@ let live: { index: number; address: string; token: bigint }[];
 let asked: RequestHeader[];
 let answering: (header: RequestHeader) => Promise<Outgoing<ReplyHeader>>;
 let open: number;
+let reads: FileReads;
 let disk: Disk;
 
 beforeEach(() => {
   [mine, hers] = [createSimulatedDisk(), createSimulatedDisk()];
   hers.place(PATH, CONTENT);
   live = [{ index: PEER, address: 'her:1', token: 7n }];
-  [asked, open] = [[], 0];
-  answering = async (header) => serveFile({ disk: hers, ...HERS }, header as RequestHeader & { type: 'readFile' });
+  [asked, open, reads] = [[], 0, new FileReads(new FakeClock())];
+  answering = async (header) =>
+    serveFile({ disk: hers, reads, ...HERS }, header as RequestHeader & { type: 'readFile' });
   disk = createPeerDisk({ disk: mine, network, view: { live: () => live }, job: JOB, folder: FOLDER, index: ME });
 });
 
@@ -129,7 +133,7 @@ describe('a file that is not here', () => {
 
   it('is out of reach when another pserver has her address now', async () => {
     answering = async (header) =>
-      serveFile({ disk: hers, folder: FOLDER, index: 5 }, header as RequestHeader & { type: 'readFile' });
+      serveFile({ disk: hers, reads, folder: FOLDER, index: 5 }, header as RequestHeader & { type: 'readFile' });
     expect(await whyUnseen(disk, HERS, [uuidOf(1)])).toMatch(/WrongRole: this is pserver 5, not 0/);
   });
 
@@ -164,12 +168,18 @@ it('asks no pserver for what is here, or is no file of another pserver', async (
 describe('a pserver that gives its files', () => {
   const give = async (changes: { uuid?: string; offset?: number; maxBytes?: number }, of: Disk = hers) => {
     const header = { type: 'readFile' as const, ...JOB, index: PEER, uuid: uuidOf(1), offset: 0, maxBytes: 4 };
-    return serveFile({ disk: of, ...HERS }, { ...header, ...changes });
+    return serveFile({ disk: of, reads, ...HERS }, { ...header, ...changes });
   };
 
   it('gives nothing outside of its folder', async () => {
     hers.place('/data/secret', CONTENT);
     await expect(give({ uuid: '../../secret' })).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
+  });
+
+  it('notes which of its files is being read', async () => {
+    await give({});
+    await expect(give({ uuid: uuidOf(3) })).rejects.toMatchObject({ code: 'CheckpointMissing' });
+    expect(reads.underWay()).toEqual([uuidOf(1)]);
   });
 
   it('gives at most what was asked for, and nothing beyond the end', async () => {

@@ -288,7 +288,7 @@ describe('with a store', () => {
   const keys = keysOf('/paddlet/small');
   const KEY = keys.checkpoint(PLACE.index);
   const PS = keys.ps(PLACE.index);
-  const readResting = async () => new Set<string>();
+  const readStaying = async () => new Set<string>();
   const clock = new FakeClock();
   let store: MemoryStore;
 
@@ -312,7 +312,7 @@ describe('with a store', () => {
       throw new PaddletError('StoreUnavailable', 'cut off');
     };
     const saving = saveCheckpoint({
-      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readResting },
+      ...{ disk, store, clock, fence, parameters, folder: PLACE.folder, keys, keep: 1, readStaying },
       meta: metaOf(JOB, { uuid: uuidOf(1), token: fence.token }),
       shards: parameters.shards(),
       momentOf: momentOf(100),
@@ -339,7 +339,7 @@ describe('with a store', () => {
       files.push(await save({ disk, parameters, meta }));
     }
     const [first, second, snapshot] = files as [Generation, Generation, Generation];
-    const published = { store, clock, fence: older, keys, index: PLACE.index, keep: 1, readResting };
+    const published = { store, clock, fence: older, keys, index: PLACE.index, keep: 1, readStaying };
     await publish({ ...published, generation: first });
     await publish({ ...published, generation: second });
 
