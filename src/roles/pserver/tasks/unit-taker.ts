@@ -194,8 +194,8 @@ export class UnitTaker {
   }
 
   /**
-   * As the store has it now. The view follows heads and claims one by one: it may show that a pserver has gone before it
-   * shows to whom that one has handed its units over. To raise the number costs the whole job work.
+   * As the store has it now. The view follows heads and claims one by one: it may show that a pserver has gone before
+   * it shows to whom that one has handed its units over. To raise the number costs the whole job work.
    */
   async #areOrphans(due: readonly OrphanHead[]): Promise<boolean> {
     const { context } = this.#options;

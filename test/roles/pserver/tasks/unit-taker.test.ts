@@ -28,11 +28,11 @@ beforeEach(() => {
   lead(GONE);
 });
 
-/** Takes the unit, whose last primary left no file, as this pserver sees it now; `meanwhile`: before it has looked. */
-async function take(meanwhile: () => void): Promise<unknown[]> {
+/** Takes the unit, whose last primary left no file, as this pserver sees it now; `change`: before it has looked. */
+async function take(change: () => void): Promise<unknown[]> {
   const { value, modRevision } = rig.data.get(rig.keys.head(UNIT))!;
   const orphan: OrphanHead = { unit: UNIT, modRevision, head: JSON.parse(value) };
-  meanwhile();
+  change();
   const options = {
     ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters, shards },
     record: {
