@@ -40,6 +40,13 @@ export const OWNERSHIP: readonly Mutation[] = [
     tests: ['test/core/lease.test.ts'],
   },
   {
+    rule: 'recovery is not raised for units that another pserver leads',
+    file: 'src/roles/pserver/tasks/unit-taker.ts',
+    find: 'if (!loaded.exact && !(await this.#areOrphans(due))) return undefined;',
+    replace: '',
+    tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
+  },
+  {
     rule: 'recovery is raised before the shards are taken',
     file: 'src/roles/pserver/tasks/unit-taker.ts',
     find: '    const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',

@@ -112,15 +112,17 @@ export function restores(world: World, led: LedUnits): Oracle {
   function changedHead(written: Written): void {
     const change = led.changed(written);
     if (change?.before === undefined) rested(written);
-    else if (change.isMove) gave(change);
+    else if (change.isMove) gave(written.process, change);
     else {
       took(written.process, change.unit, { head: change.head, last: change.before });
       taken.set(change.unit, now);
     }
   }
 
-  function gave({ unit, head: { primary } }: ChangedPrimary): void {
+  function gave(process: SimulatedProcess, { unit, head: { primary } }: ChangedPrimary): void {
     saved.delete(unit);
+    // It may get the unit back, and again not know it.
+    told.get(process)?.delete(unit);
     given.set(primary.token, new Set([...(given.get(primary.token) ?? []), unit]));
   }
 
@@ -165,7 +167,9 @@ export function restores(world: World, led: LedUnits): Oracle {
   function tells(process: SimulatedProcess, { units }: PserverRecord): void {
     const all = told.get(process) ?? new Set();
     told.set(process, all);
-    for (const { unit } of units) all.add(unit);
+    // The record may be put after a unit was given away.
+    const token = claims.get(process)?.token;
+    for (const { unit } of units) if (led.head(unit)?.primary.token === token) all.add(unit);
   }
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */

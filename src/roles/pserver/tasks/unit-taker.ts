@@ -6,6 +6,7 @@ import { backoffMs, pause } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
 import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
@@ -155,7 +156,7 @@ export class UnitTaker {
     const { shards } = this.#options;
     try {
       const loaded = await this.#load(due, waitSignal);
-      return await this.#own(due, loaded);
+      return loaded !== undefined && (await this.#own(due, loaded));
     } finally {
       for (const { unit } of due) {
         if (shards.heads.of(unit) !== undefined) continue;
@@ -165,7 +166,8 @@ export class UnitTaker {
     }
   }
 
-  async #load(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<FilledShards> {
+  /** Undefined when another pserver was found to have some of them. */
+  async #load(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<FilledShards | undefined> {
     const { context, record, spec, fence, index, folder, shards, onWaiting } = this.#options;
     const { cluster, training, checkpoint } = record.job;
     const loaded = await loadShards({
@@ -177,6 +179,7 @@ export class UnitTaker {
       warmStart: record.warmStart,
     });
     failPoint('pserver.loaded');
+    if (!loaded.exact && !(await this.#areOrphans(due))) return undefined;
     const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
     failPoint('pserver.recovery-raised');
     this.#taken = {
@@ -188,6 +191,18 @@ export class UnitTaker {
       await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
     }
     return loaded;
+  }
+
+  /**
+   * As the store has it now. The view follows heads and claims one by one: it may show that a pserver has gone before
+   * it shows to whom that one has handed its units over. To raise the number costs the whole job work.
+   */
+  async #areOrphans(due: readonly OrphanHead[]): Promise<boolean> {
+    const { context } = this.#options;
+    const { keys, store } = context;
+    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
+    const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
+    return due.every(({ unit, modRevision }) => (revisions.get(keys.head(unit)) ?? 0n) === modRevision);
   }
 
   async #own(due: readonly OrphanHead[], loaded: FilledShards): Promise<boolean> {

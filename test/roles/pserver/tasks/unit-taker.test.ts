@@ -1,0 +1,67 @@
+/** Async mode: when what may be missing in units without a primary costs the job work. */
+import { beforeEach, expect, it } from 'vitest';
+import { takenBy } from '../../../../src/cluster/placement/heads.ts';
+import { createSignal } from '../../../../src/cluster/waiting.ts';
+import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
+import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
+import type { OrphanHead } from '../../../../src/roles/pserver/take-units.ts';
+import { UnitTaker, type UnitTakerOptions } from '../../../../src/roles/pserver/tasks/unit-taker.ts';
+import { settled } from '../../master/tasks/service-rig.ts';
+import { CutRig, FOLDER, INDEX, JOB, UNITS } from '../rounds/cut-rig.ts';
+
+const GONE = { index: 1, token: '999' };
+const UNIT = 2;
+const SIGNAL = new AbortController().signal;
+
+let rig: CutRig;
+let shards: OwnedShards;
+let fatal: unknown[];
+
+const lead = (by: typeof GONE): void => rig.put(rig.keys.head(UNIT), JSON.stringify(takenBy(by, undefined)));
+
+beforeEach(() => {
+  rig = new CutRig();
+  fatal = [];
+  const heads = new OwnedHeads({ context: rig.context, fence: rig.fence, signal: SIGNAL }, []);
+  const job = { spec: JOB.parameters, shards: JOB.shards, units: UNITS, tasks: 4 };
+  shards = new OwnedShards(job, heads, { parameters: rig.parameters, ledgers: new Map(), seqs: new Map() });
+  lead(GONE);
+});
+
+/** Takes the unit, whose last primary left no file, as this pserver sees it now; `change`: before it has looked. */
+async function take(change: () => void): Promise<unknown[]> {
+  const { value, modRevision } = rig.data.get(rig.keys.head(UNIT))!;
+  const orphan: OrphanHead = { unit: UNIT, modRevision, head: JSON.parse(value) };
+  change();
+  const options = {
+    ...{ context: rig.context, fence: rig.fence, index: INDEX, folder: FOLDER, spec: JOB.parameters, shards },
+    record: {
+      ...{ id: JOB.jobId, units: UNITS },
+      job: { cluster: { shards: JOB.shards }, training: { seed: JOB.seed }, checkpoint: { keep: 1 } },
+    },
+    orphans: {
+      view: createSignal(),
+      isOrphan: () => true,
+      due: () => [orphan],
+      changed: (signal: AbortSignal) => createSignal().until(() => undefined, signal),
+    },
+    ...{ lease: { lost: SIGNAL }, stopSignal: SIGNAL, onWaiting: () => {} },
+    onFatal: (error: unknown) => void fatal.push(error),
+  };
+  const taker = new UnitTaker(options as unknown as UnitTakerOptions);
+  taker.start(
+    () => {},
+    () => false,
+  );
+  for (let turn = 0; turn < 10; turn++) await settled();
+  await taker.stop();
+  return [rig.data.get(rig.keys.recovery)?.value, shards.heads.units(), fatal];
+}
+
+it('raises the recovery number for a unit of which something may be missing', async () => {
+  expect(await take(() => {})).toEqual(['1', [UNIT], []]);
+});
+
+it('does not when the unit had been handed over to another pserver, which its view does not show yet', async () => {
+  expect(await take(() => lead({ index: 0, token: '5' }))).toEqual([undefined, [], []]);
+});
