@@ -152,6 +152,13 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
+    rule: 'a parting snapshot goes when later ones have its shards',
+    file: 'src/roles/pserver/files/sweep.ts',
+    find: '[...files, ...partings].map(',
+    replace: '[...files].map(',
+    tests: ['test/roles/pserver/tasks/load-former.test.ts'],
+  },
+  {
     rule: 'files from before all went back to a cut do not replace a parting snapshot from after it',
     file: 'src/roles/pserver/files/sweep.ts',
     find: 'timelineOf(other) >= timelineOf(generation)',

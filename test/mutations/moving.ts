@@ -89,6 +89,20 @@ export const MOVING: readonly Mutation[] = [
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
+    rule: 'no answer that was made before is sent while the store decides about a unit',
+    file: 'src/roles/pserver/serve.ts',
+    find: '      answerWhenReady(current, ready, () => {\n        checkHeld(',
+    replace: '      answerWhenReady(current, () => undefined, () => {\n        checkHeld(',
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
+    rule: 'a pserver has not left while it leads units that it has yet to load',
+    file: 'src/roles/pserver/units/moves.ts',
+    find: ' || rounds?.hasOutdated() === true',
+    replace: '',
+    tests: ['test/roles/pserver/units/registry.test.ts'],
+  },
+  {
     rule: 'an update waits from the seal on',
     file: 'src/roles/pserver/tasks/push-pull.ts',
     find: "serving.moves?.wait('update') ?? serving.beforeUpdate()",

@@ -19,8 +19,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver does not send an answer that it made until after its deadline',
     file: 'src/roles/pserver/serve.ts',
-    find: '      checkHeld(current);\n      checkMeant(current, header);\n      return reply;',
-    replace: '      checkMeant(current, header);\n      return reply;',
+    find: '        checkHeld(current);\n        checkMeant(current, header);\n        return reply;',
+    replace: '        checkMeant(current, header);\n        return reply;',
     schedules: { mode: 'sync' },
   },
   {
@@ -115,8 +115,8 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'an answer is not sent for units that have moved while it was made',
     file: 'src/roles/pserver/serve.ts',
-    find: '      checkMeant(current, header);\n      return reply;',
-    replace: '      return reply;',
+    find: '        checkMeant(current, header);\n        return reply;',
+    replace: '        return reply;',
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {

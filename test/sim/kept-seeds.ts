@@ -33,6 +33,11 @@ export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 35929, why: 'the heads named a last checkpoint that lacked a unit which had come after it was taken' },
 ];
 
+/** The same in sync mode. */
+export const KEPT_CONTINUED_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 55966, why: 'a pserver left while it led a unit that it had yet to load from the cut' },
+];
+
 /** In sync mode, with shapes that are drawn. */
 export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 27334, why: 'a unit came by a move while a pserver was about to take it as one without a primary' },
@@ -41,6 +46,12 @@ export const KEPT_SYNC_SEEDS: typeof KEPT_SEEDS = [
 /** In sync mode, with pservers that come and go. */
 export const KEPT_RESIZED_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 365, why: 'units at two rounds were in one file, which no pserver could load' },
+];
+
+/** In sync mode, with pservers that come and go, and folders that some pservers do not share. */
+export const KEPT_DRAWN_SYNC_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 43349, why: 'a cut was answered while a unit was handed over, as it had been asked for before' },
+  { seed: 44609, why: 'the snapshots of an owner that lost its index again and again all stayed' },
 ];
 
 /** The same with disks that fail. */

@@ -4,9 +4,11 @@ import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './faul
 import {
   KEPT_ASYNC_SEEDS,
   KEPT_CONTINUED_SEEDS,
+  KEPT_CONTINUED_SYNC_SEEDS,
   KEPT_DISK_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
+  KEPT_DRAWN_SYNC_SEEDS,
   KEPT_RESIZED_SEEDS,
   KEPT_RESIZED_SYNC_SEEDS,
   KEPT_SEEDS,
@@ -27,6 +29,10 @@ test.each(KEPT_CONTINUED_SEEDS)('continued and resized, seed $seed: $why', async
   expect((await runSchedule({ seed, mix: RESIZED_MIX, isContinued: true })).violations).toEqual([]);
 });
 
+test.each(KEPT_CONTINUED_SYNC_SEEDS)('sync mode, continued and resized, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX, isContinued: true })).violations).toEqual([]);
+});
+
 test.each(KEPT_RESIZED_SEEDS)('resized, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: RESIZED_MIX })).violations).toEqual([]);
 });
@@ -44,6 +50,10 @@ test.each(KEPT_SYNC_SEEDS)('sync mode, seed $seed: $why', async ({ seed }) => {
 test.each(KEPT_RESIZED_SYNC_SEEDS)('sync mode and resized, seed $seed: $why', async ({ seed }) => {
   const shape = { ...drawShape(seed), isFolderShared: true };
   expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX, shape })).violations).toEqual([]);
+});
+
+test.each(KEPT_DRAWN_SYNC_SEEDS)('sync mode, resized and drawn shape, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mode: 'sync', mix: RESIZED_MIX })).violations).toEqual([]);
 });
 
 test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, seed $seed: $why', async ({ seed }) => {

@@ -95,12 +95,14 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
       return answer(header.type, current, request as Request<JobType>, session);
     });
     if (!(answered instanceof Promise)) return answered;
-    return answered.then((reply) => {
-      // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now.
-      checkHeld(current);
-      checkMeant(current, header);
-      return reply;
-    });
+    // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now.
+    return answered.then((reply) =>
+      answerWhenReady(current, ready, () => {
+        checkHeld(current);
+        checkMeant(current, header);
+        return reply;
+      }),
+    );
   };
 }
 

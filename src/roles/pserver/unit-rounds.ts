@@ -61,4 +61,6 @@ export interface MovedRounds {
   remove(unit: number): void;
   /** The head names this pserver, but all have gone back to a cut since the copy was made: it is of no use. */
   outdated(led: OwnedHead): void;
+  /** Units that came so, and are led, have yet to be loaded from the cut. */
+  hasOutdated(): boolean;
 }

@@ -265,6 +265,22 @@ describe('while a unit is handed over', () => {
     await expect(late).rejects.toMatchObject({ code: 'Suspended' });
   });
 
+  it('an answer that was made before is not sent until the unit stays, and not when it has left', async () => {
+    for (const hasLeft of [false, true]) {
+      [waitsFor, settled] = [[], Promise.withResolvers()];
+      const saving = Promise.withResolvers<CheckpointFile>();
+      const header: RequestHeader = { type: 'checkpoint', ...ASKED, final: false };
+      const answer = ask(header, { ...moving(), checkpoint: () => saving.promise });
+      waitsFor = ['read'];
+      saving.resolve({ uuid: 'a', md5: 'b', bytes: 1, rows: 0, positions: [] });
+      expect(await stateOf(answer)).toBe('open');
+      if (hasLeft) shards.remove(1);
+      end();
+      if (hasLeft) await expect(answer).rejects.toMatchObject({ code: 'StalePlacement' });
+      else expect(await answer).toMatchObject({ type: 'checkpoint', outcome: 'saved' });
+    }
+  });
+
   it('a push that waits for the seal is not applied to other units than it was sent for', async () => {
     waitsFor = ['update'];
     const answer = ask(push(), moving());

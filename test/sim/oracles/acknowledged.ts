@@ -54,18 +54,43 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
   };
 }
 
-/** Sync mode: within a timeline no unit is at a lower version than one that was named before. */
+/** Of one unit and timeline. */
+interface Named {
+  readonly atMs: number;
+  readonly highest: number;
+  /** The highest that was named before `atMs`. */
+  readonly earlier: number;
+}
+
+/**
+ * Sync mode: within a timeline no unit is at a lower version than one that was named at an earlier time. Answers of one
+ * instant are seen here in another order than they were made: requests that wait for a move to end are all judged at
+ * that instant, and each answer needs a few turns to get here. They go to several processes, so no order is promised.
+ */
 export function acknowledgedVersions(world: World, led: LedUnits): Oracle {
-  const highest = new Map<string, number>();
+  const named = new Map<string, Named>();
+
+  function reachedBefore(name: string): number {
+    const known = named.get(name);
+    if (known === undefined) return 0;
+    return known.atMs < world.nowMs() ? known.highest : known.earlier;
+  }
+
+  function note(name: string, version: number): void {
+    const atMs = world.nowMs();
+    const highest = Math.max(named.get(name)?.highest ?? 0, version);
+    named.set(name, { atMs, highest, earlier: reachedBefore(name) });
+  }
+
   return {
     answered(answered) {
       if (answered.server.hadStoppedClock) return;
-      const named = versionIn(answered);
+      const answer = versionIn(answered);
       const units = led.meant(answered) ?? [];
-      if (named === undefined || units.length === 0) return;
-      const { timeline, version } = named;
+      if (answer === undefined || units.length === 0) return;
+      const { timeline, version } = answer;
       // A pserver names the lowest version of its units. One that has just come may be a round behind the others.
-      const reached = Math.min(...units.map((unit) => highest.get(`${unit}/${timeline}`) ?? 0));
+      const reached = Math.min(...units.map((unit) => reachedBefore(`${unit}/${timeline}`)));
       // A refusal is made a few turns before it is seen here: another answer may overtake it.
       if (version < reached && !isPaddletError(answered.outcome)) {
         world.violated(
@@ -73,10 +98,7 @@ export function acknowledgedVersions(world: World, led: LedUnits): Oracle {
             `${reached}`,
         );
       }
-      for (const unit of units) {
-        const name = `${unit}/${timeline}`;
-        highest.set(name, Math.max(highest.get(name) ?? 0, version));
-      }
+      for (const unit of units) note(`${unit}/${timeline}`, version);
     },
   };
 }

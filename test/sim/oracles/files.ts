@@ -3,6 +3,7 @@ import { PaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
 
@@ -61,12 +62,18 @@ export function files(world: World): Oracle {
     return covered.flatMap(([shard, { epoch }]) => (holds(shard, epoch) ? [] : [shard]));
   }
 
-  /** Whatever was published once: a copy that is as new, or newer, is published still. */
+  const announced = (): Generation[] =>
+    world.keyNames().flatMap((key) => {
+      return key.startsWith(keys.partingPrefix) ? parseParting(key, world.get(key)!.value).files : [];
+    });
+
+  /** Whatever was published or announced once: a copy that is as new, or newer, is so still. */
   function checkNewest(index: number, uuid: string): void {
     const file = known.get(uuid);
     if (file === undefined) return;
-    const published = entries().flatMap(({ files }) => files.filter((one) => one.uuid !== uuid));
-    const lost = lacking(file, (shard, epoch) => published.some((other) => epochIn(other, shard) >= epoch));
+    const all = [...entries().flatMap(({ files }) => files), ...announced()];
+    const others = all.filter((one) => one.uuid !== uuid);
+    const lost = lacking(file, (shard, epoch) => others.some((other) => epochIn(other, shard) >= epoch));
     if (lost.length > 0)
       world.violated(`pserver ${index} removed ${uuid}, the newest copy of shards ${lost.join(' ')}`);
   }

@@ -135,12 +135,14 @@ export function restores(world: World, led: LedUnits): Oracle {
 
   function took(process: SimulatedProcess, unit: number, { head, last }: { head: Head; last: Head }): void {
     const claim = claims.get(process);
-    if ((claim?.raisedAt ?? -1) > (acknowledged.get(unit) ?? 0)) {
+    const hasRaised = (claim?.raisedAt ?? -1) > (acknowledged.get(unit) ?? 0);
+    // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
+    const hasRisen = world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline;
+    if (hasRaised || hasRisen) {
+      // Nothing names the file of its last state any more, if it had one.
       if (last.rest === undefined || head.rest?.uuid !== last.rest.uuid) saved.delete(unit);
       return;
     }
-    // Two that go back to a cut at the same instant put the same value: one raise is enough for both.
-    if (world.mode === 'sync' && claim !== undefined && timelineNow() > claim.timeline) return;
     const parting = partingWith(unit, last.primary.token);
     if (parting !== undefined) {
       // In sync mode the next owner does not publish the snapshot again.

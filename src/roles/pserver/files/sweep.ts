@@ -64,8 +64,9 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
     keys.cut,
     entries.find(({ key }) => key === keys.cut),
   );
-  const generations = files.map(({ generation }) => generation);
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
+  // An owner that loses its index again and again saves nothing else: without its later snapshots all would stay.
+  const generations = [...files, ...partings].map(({ generation }) => generation);
   // After all have gone back to a cut, positions are lower than in files from before.
   const isFileReplaced = ({ generation }: Parting): boolean => {
     const since = generations.filter((other) => timelineOf(other) >= timelineOf(generation));

@@ -18,6 +18,8 @@ export interface MovingRounds {
   readonly onGivenUp: () => void;
   /** A unit has come as it was before all went back to a cut. */
   readonly onOutdated: (led: OwnedHead) => void;
+  /** Some of those have yet to be loaded. */
+  readonly hasOutdated: () => boolean;
 }
 
 export function startRoundMoves(options: ShardServiceOptions, owned: OwnedShards, rounds: MovingRounds): Moves {
@@ -42,6 +44,7 @@ export function startRoundMoves(options: ShardServiceOptions, owned: OwnedShards
       add: (unit, at) => rounds.state().rounds.add(unit, at),
       remove: (unit) => rounds.state().rounds.remove(unit),
       outdated: rounds.onOutdated,
+      hasOutdated: rounds.hasOutdated,
     },
   });
 }

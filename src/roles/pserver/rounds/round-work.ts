@@ -55,6 +55,7 @@ export class RoundWork {
         this.#outdated.put(led);
         this.#lookAgain();
       },
+      hasOutdated: () => !this.#outdated.isEmpty,
     });
     this.#state = new TimelineState({ ...options, moves: this.moves }, timeline, NO_UNITS, owned);
   }
@@ -158,8 +159,10 @@ export class RoundWork {
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
     const cut = cutAbove(this.#options.cuts, this.#state.timeline);
     if (cut !== undefined) return (signal) => this.#goBack(cut, signal);
-    if (this.#frozen.signal.aborted || this.#options.stopSignal.aborted) return undefined;
+    if (this.#frozen.signal.aborted) return undefined;
+    // Even when it is to stop: it leads them, and can hand them over once they are loaded.
     if (!this.#outdated.isEmpty) return (signal) => this.#loadOutdated(signal);
+    if (this.#options.stopSignal.aborted) return undefined;
     const due = this.#taker.due(this.#state).filter(({ unit }) => !this.moves.isComing(unit));
     return due.length === 0 ? undefined : (signal) => this.#taker.take(this.#state, due, signal);
   }

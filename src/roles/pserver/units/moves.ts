@@ -169,12 +169,13 @@ export class PserverMoves implements Moves {
   }
 
   async leave(signal: AbortSignal): Promise<boolean> {
-    const { owned, lease, isFrozen } = this.#options;
+    const { owned, lease, isFrozen, rounds } = this.#options;
+    const leadsSome = (): boolean => owned.heads.units().length > 0 || rounds?.hasOutdated() === true;
     this.#isLeaving = true;
     this.#incoming.giveUp('it is leaving');
     this.lookAgain();
     const look = (): boolean | undefined => {
-      if (owned.heads.units().length === 0 && this.#incoming.count === 0) return true;
+      if (!leadsSome() && this.#incoming.count === 0) return true;
       return isFrozen() || !this.#planner.hasTaker() ? false : undefined;
     };
     const ending = AbortSignal.any([signal, lease.lost, this.#stopped.signal]);

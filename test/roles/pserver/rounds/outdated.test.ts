@@ -44,6 +44,7 @@ beforeEach(() => {
       add: (unit, rounds) => to.rounds.add(unit, rounds),
       remove: (unit) => to.rounds.remove(unit),
       outdated: ({ unit }) => void outdated.push(unit),
+      hasOutdated: () => outdated.length > 0,
     },
   });
   incoming.seen({ unit: UNIT, head: takenBy(SOURCE, undefined), modRevision: 1n }, true);

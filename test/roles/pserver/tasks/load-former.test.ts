@@ -306,6 +306,17 @@ describe('the sweep of a new owner', () => {
     expect((await cluster.store.range({ prefix: keys.partingPrefix })).entries).toEqual([]);
   });
 
+  it('removes one when a later one has its shards: an owner that loses its index again and again saves nothing else', async () => {
+    await STAGES['2 pservers']!(cluster);
+    await parting(1, 40, 1, [3, 5], 2n);
+    await parting(1, 41, 2, [3], 3n);
+    expect(await sweep(1)).toEqual([2, 40, 41].map(uuidOf));
+    await parting(1, 42, 3, [3, 5], 4n);
+    expect(await sweep(1)).toEqual([2, 42].map(uuidOf));
+    const { entries } = await cluster.store.range({ prefix: keys.partingPrefix });
+    expect(entries.map(({ key }) => key)).toEqual([keys.parting(4n)]);
+  });
+
   it('leaves one from after all went back to a cut: files from before have higher positions, and are older', async () => {
     await STAGES['2 pservers']!(cluster);
     await parting(1, 40, 1, [3, 5], 2n, { seq: 7, timeline: 1n });

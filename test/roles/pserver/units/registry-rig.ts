@@ -7,6 +7,7 @@ import { followPserverRecords, type PserverRecords } from '../../../../src/clust
 import type { UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
+import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { PserverMoves } from '../../../../src/roles/pserver/units/moves.ts';
 import type { ConnectMove } from '../../../../src/roles/pserver/units/outgoing-moves.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
@@ -31,10 +32,10 @@ export class Pservers {
     this.data = data;
   }
 
-  async start(units: readonly number[]): Promise<Pserver> {
+  async start(units: readonly number[], rounds?: MovedRounds): Promise<Pserver> {
     const pserver = new Pserver(this, this.all.length);
     this.all.push(pserver);
-    await pserver.start(units);
+    await pserver.start(units, rounds);
     return pserver;
   }
 
@@ -82,7 +83,8 @@ export class Pserver {
     this.actor = new Master(world.clock, world.data);
   }
 
-  async start(units: readonly number[]): Promise<void> {
+  /** `rounds`: in sync mode. */
+  async start(units: readonly number[], rounds?: MovedRounds): Promise<void> {
     const { context } = this.actor;
     const { keys } = context;
     const { data, clock } = this.#world;
@@ -128,6 +130,7 @@ export class Pserver {
         this.givenUp += 1;
       },
       onRecovery: (number) => this.recoveries.push(number),
+      ...(rounds === undefined ? {} : { rounds }),
     });
   }
 

@@ -1,5 +1,6 @@
 /** The registry of moves: units go where the plan says while they are updated, and stay where something hinders. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { aStore, stateOf } from '../../master/tasks/service-rig.ts';
 import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
 
@@ -213,6 +214,18 @@ describe('a pserver that leaves', () => {
     limit.abort();
     expect(await left).toBe(false);
     expect(unitsOf(source, target)).toEqual([UNITS, []]);
+  });
+
+  it('has not left while units that came outdated have yet to be loaded: it leads them', async () => {
+    let hasOutdated = true;
+    const rounds = { hasOutdated: () => hasOutdated } as MovedRounds;
+    const one = await world.start([], rounds);
+    const left = one.moves.leave(never);
+    await world.pass(500);
+    expect(await stateOf(left)).toBe('open');
+    hasOutdated = false;
+    one.moves.lookAgain();
+    expect(await left).toBe(true);
   });
 
   it('stops only when the store has said what becomes of its units', async () => {
