@@ -2,8 +2,10 @@
 import type { Mutation } from './mutation.ts';
 
 const COPIES = ['test/core/units/plan-copies.test.ts', 'test/core/units/plan-peers.test.ts'];
+const DUE = ['test/core/units/due-copies.test.ts'];
 const PLAN = 'src/core/units/plan.ts';
 const PLAN_COPIES = 'src/core/units/plan-copies.ts';
+const DUE_COPIES = 'src/core/units/due-copies.ts';
 const TABLE = 'src/core/units/peer-table.ts';
 const DOMAINS = 'src/core/units/failure-domains.ts';
 
@@ -140,5 +142,63 @@ export const PLANS: readonly Mutation[] = [
     find: 'replicas === 1 ? units.map(withoutCopies) : units',
     replace: 'units',
     tests: COPIES,
+  },
+  {
+    rule: 'no copy is planned while something that the plan is made of is unknown',
+    file: DUE_COPIES,
+    find: '  if (!isLeaving && !isKnown(view)) return undefined;\n',
+    replace: '',
+    tests: DUE,
+  },
+  {
+    rule: 'no copy is removed, and no unit handed over, before all copies that are wanted are in sync',
+    file: DUE_COPIES,
+    find: 'if (missing.length > 0 || joining.size > 0) return',
+    replace: 'if (joining.size > 0) return',
+    tests: DUE,
+  },
+  {
+    rule: 'no copy is removed, and no unit handed over, while a copy is being made',
+    file: DUE_COPIES,
+    find: 'if (missing.length > 0 || joining.size > 0) return',
+    replace: 'if (missing.length > 0) return',
+    tests: DUE,
+  },
+  {
+    rule: 'a copy that is being made is not made again',
+    file: DUE_COPIES,
+    find: 'missing.filter((index) => !joining.has(index))',
+    replace: 'missing',
+    tests: DUE,
+  },
+  {
+    rule: 'only the one that is to lead a unit removes copies of it',
+    file: DUE_COPIES,
+    find: '  if (primary !== me) return { joins, handOvers: [primary], removals: [] };\n',
+    replace:
+      '  if (primary !== me) return { joins, handOvers: [primary], removals: inSync.filter((index) => index !== me) };\n',
+    tests: DUE,
+  },
+  {
+    rule: 'nothing is due for a unit that is being handed over',
+    file: DUE_COPIES,
+    find: 'if (wanted === undefined || handingOver.has(unit)) continue;',
+    replace: 'if (wanted === undefined) continue;',
+    tests: DUE,
+  },
+  {
+    rule: 'a unit that is being handed over counts as its target has it',
+    file: DUE_COPIES,
+    find: 'view.handingOver.get(unit) ?? (own === undefined ? leader : view.me)',
+    replace: '(own === undefined ? leader : view.me)',
+    tests: DUE,
+  },
+  {
+    rule: 'a primary plans by what it knows of its own copies, not by what the store still shows',
+    file: DUE_COPIES,
+    find: 'const steps = stepsOf(wanted, { me, inSync, ',
+    replace:
+      'const steps = stepsOf(wanted, { me, inSync: view.units.find((one) => one.unit === unit)?.inSync ?? inSync, ',
+    tests: DUE,
   },
 ];
