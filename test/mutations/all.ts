@@ -9,6 +9,7 @@ import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
+import { PLANS } from './plans.ts';
 import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
@@ -25,6 +26,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...PLANS,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

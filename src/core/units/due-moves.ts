@@ -32,6 +32,12 @@ export interface MovesView {
   readonly pservers: readonly SeenPserver[];
 }
 
+/** What must be known before anything is planned. */
+export interface KnownView extends Pick<MovesView, 'me' | 'units' | 'pservers'> {
+  /** Units that this pserver leads, as it knows itself. */
+  readonly led: Pick<ReadonlySet<number>, 'has'>;
+}
+
 /**
  * Undefined while that cannot be said. Who leaves does not wait for what is unknown: it gives its units to those that
  * serve.
@@ -51,7 +57,7 @@ export function dueMoves(view: MovesView): PlannedMove[] | undefined {
 }
 
 /** Every unit has a leader and a size, and every pserver serves or leaves; what the store shows of this one is so. */
-function isKnown({ me, units, led, pservers }: MovesView): boolean {
+export function isKnown({ me, units, led, pservers }: KnownView): boolean {
   const areUnitsKnown = units.every(({ unit, leader, bytes }) => {
     if (bytes === undefined || leader === undefined) return false;
     return leader !== me || led.has(unit);

@@ -13,6 +13,8 @@ export interface PlannedUnit {
   readonly leader: number | undefined;
   /** Index of the pserver that led it last, which may have its file at hand. */
   readonly last: number | undefined;
+  /** Indexes of live pservers that have all of it: when it needs another leader, one of them becomes it at no cost. */
+  readonly inSync?: readonly number[];
 }
 
 /** A live one. */
@@ -41,6 +43,12 @@ export interface PlannedMove {
  */
 const UNIT_OVERHEAD_BYTES = 65_536;
 
+/** What a unit counts for where pservers are evened out. */
+export function weightOf(bytes: number): number {
+  assert(bytes >= 0, 'a unit has a size');
+  return bytes + UNIT_OVERHEAD_BYTES;
+}
+
 /** Nothing is moved while the largest pserver has at most this much more than the smallest. */
 const TOLERATED_PERCENT = 10;
 
@@ -50,6 +58,11 @@ const MOST_PERCENT_OF_DIFFERENCE = 87.5;
 interface WeighedUnit {
   readonly unit: number;
   readonly weight: number;
+}
+
+interface HomelessUnit extends WeighedUnit {
+  /** One of these should take it; any pserver when there is none. */
+  readonly takers: readonly Share[];
 }
 
 interface Share {
@@ -63,17 +76,20 @@ export function planUnits({ units, pservers }: PlacementInput): UnitPlan {
   const staying = pservers.filter(({ leaving }) => !leaving).map(({ index }) => index);
   const shares = new Map([...staying].sort(ascending).map((index) => [index, createShare(index)]));
   if (shares.size === 0) return new Map();
-  const homeless: WeighedUnit[] = [];
+  const homeless: HomelessUnit[] = [];
   const live = new Set(pservers.map(({ index }) => index));
-  for (const { unit, bytes, leader, last } of units) {
-    assert(bytes >= 0, 'a unit has a size');
-    const weighed = { unit, weight: bytes + UNIT_OVERHEAD_BYTES };
-    const home = leader !== undefined && live.has(leader) ? leader : last;
+  for (const { unit, bytes, leader, last, inSync = [] } of units) {
+    const weighed = { unit, weight: weightOf(bytes) };
+    const takers = inSync.flatMap((index) => shares.get(index) ?? []).sort((a, b) => a.index - b.index);
+    const isLed = leader !== undefined && live.has(leader);
+    const home = isLed || takers.length > 0 ? leader : last;
     const share = home === undefined ? undefined : shares.get(home);
-    if (share === undefined) homeless.push(weighed);
+    if (share === undefined) homeless.push({ ...weighed, takers });
     else give(share, weighed);
   }
-  for (const unit of homeless.sort(heaviestFirst)) give(lightest(shares.values()), unit);
+  for (const { takers, ...unit } of homeless.sort(heaviestFirst)) {
+    give(lightest(takers.length > 0 ? takers : shares.values()), unit);
+  }
   while (evenOut([...shares.values()]));
   return new Map([...shares.values()].flatMap(({ index, units: own }) => [...own].map(({ unit }) => [unit, index])));
 }
