@@ -7,6 +7,7 @@ import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { PEER_LINKS } from './peer-links.ts';
+import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
@@ -21,6 +22,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...LAST_ROUNDS,
   ...REPLICAS,
   ...PEER_LINKS,
+  ...PROOF_OF_DEATH,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

@@ -5,6 +5,7 @@ import { armFailPoints } from '../../../src/base/fail-points.ts';
 import type { ToldLease } from '../../../src/base/seams.ts';
 import { ProofOfDeath } from '../../../src/roles/launcher/proof-of-death.ts';
 import { MemoryStore, MemoryStoreData } from '../../../src/store/memory-store.ts';
+import { storeThrough } from '../../commands/store-through.ts';
 import { FakeClock, RecordingLog } from '../../store/support.ts';
 
 const TTL_MS = 60_000;
@@ -35,7 +36,7 @@ beforeEach(() => {
     ...{ clock, log, url: 'memory:' },
     store: async () => {
       opened++;
-      return { leaseRevoke };
+      return storeThrough(store, { leaseRevoke });
     },
   });
 });
@@ -80,6 +81,20 @@ it('ends a lease whose report is read after the exit', async () => {
   life.told(held);
   await clock.advance(0);
   expect(holderOf(INDEX)).toBeUndefined();
+});
+
+it('ends that lease alone when a later child has told its own in the meantime', async () => {
+  const first = proof.watch('pserver 0');
+  const old = lease();
+  first.exited();
+  const second = proof.watch('pserver 0');
+  const young = lease();
+  second.told(young);
+  claims(young);
+  first.told(old);
+  await clock.advance(0);
+  expect(() => data.leaseKeepAlive(old.leaseId)).toThrow('has ended');
+  expect(holderOf(INDEX)).toBe(`${young.leaseId}`);
 });
 
 it('leaves alone what the child has ended by itself, and asks the store for nothing', async () => {
