@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { createParameterClient, type ParameterClient } from '../../src/cluster/client/parameter-client.ts';
 import type { PserverGroup } from '../../src/cluster/client/pserver-group.ts';
+import { stampOf } from '../../src/core/placement.ts';
 import { createPushPlan } from '../../src/core/shard/push-plan.ts';
 import type { Channel, Network } from '../../src/protocol/messages/channel.ts';
 import { landInParameters } from '../../src/roles/pserver/landing.ts';
@@ -26,7 +27,11 @@ import { cpuMs, network, realClock, silent } from './wire-peer.ts';
 export const SHARDS = 512;
 const TASKS = 64;
 const JOB = { job: 'bench-job-0123456789', batchPlanId: 'bench-cut-0123456789' };
-const STAMP = { revision: '1', shards: SHARDS };
+const UNITS = Array.from({ length: SHARDS }, (_, unit) => unit);
+const STAMP = stampOf(
+  UNITS.map((unit) => ({ unit, led: 1 })),
+  { shards: SHARDS, units: SHARDS },
+);
 const SGD: OptimizerSpec = { type: 'sgd', learningRate: 0.01, l2: 0 };
 
 /** Tasks that a bench never comes to the end of. */
@@ -38,7 +43,7 @@ const ENDLESS = createPushPlan({
 
 async function serve(spec: ParameterSpec): Promise<void> {
   const parameters = createParameters({ spec: trainedSpec(spec, { optimizer: SGD }), seed: 1, shards: SHARDS });
-  const units = Array.from({ length: SHARDS }, (_, unit) => unit);
+  const units = UNITS;
   for (const shard of units) parameters.addShard(shard);
   const shards = new OwnedShards({ spec, shards: SHARDS, units: SHARDS, tasks: TASKS }, firstHeads(units), {
     ...{ parameters, ledgers: new Map(), seqs: new Map() },
@@ -100,7 +105,9 @@ export function connectTrainer(spec: ParameterSpec, address: string, net: Networ
     pservers: [{ index: 0, address, token: 1n, stamp: STAMP, units: [{ unit: 0, led: 1 }] }],
   };
   const ask = (_: unknown, type: string, header: object, segments: readonly Uint8Array[] = []) =>
-    channel.request({ header: { type, ...JOB, ...header }, segments } as never, { timeoutMs: 60_000 });
+    channel.request({ header: { type, ...JOB, placement: STAMP, ...header }, segments } as never, {
+      timeoutMs: 60_000,
+    });
   const group: PserverGroup = {
     withPlacement: (_, attempt) => attempt(placement),
     ask: ask as PserverGroup['ask'],

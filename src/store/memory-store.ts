@@ -251,6 +251,7 @@ const keyOfEvent = (event: WatchEvent): string => (event.type === 'put' ? event.
 
 function holds(compare: Compare, entry: KeyValue | undefined): boolean {
   if ('createRevision' in compare) return (entry?.createRevision ?? 0n) === compare.createRevision;
+  if ('notCreateRevision' in compare) return (entry?.createRevision ?? 0n) !== compare.notCreateRevision;
   if ('modRevision' in compare) return (entry?.modRevision ?? 0n) === compare.modRevision;
   return entry?.value === compare.value;
 }

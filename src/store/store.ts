@@ -25,6 +25,8 @@ export interface KeyValue {
 export type Compare =
   /** `createRevision` equals; 0n means that the key does not exist. */
   | { readonly key: string; readonly createRevision: bigint }
+  /** `createRevision` differs: the key does not exist, or was created by another revision. */
+  | { readonly key: string; readonly notCreateRevision: bigint }
   /** `modRevision` equals; 0n means that the key does not exist. */
   | { readonly key: string; readonly modRevision: bigint }
   | { readonly key: string; readonly value: string };

@@ -98,14 +98,18 @@ function comparesAndFences(world: ContractWorld): void {
     const { revision: changed } = await put(store, key, '2');
     const holds = [
       { key, createRevision: created },
+      { key, notCreateRevision: changed },
       { key, modRevision: changed },
       { key, value: '2' },
       { key: `${prefix}none`, createRevision: 0n },
+      { key: `${prefix}none`, notCreateRevision: created },
       { key: `${prefix}none`, modRevision: 0n },
     ];
     const fails = [
       { key, createRevision: changed },
       { key, createRevision: 0n },
+      { key, notCreateRevision: created },
+      { key: `${prefix}none`, notCreateRevision: 0n },
       { key, modRevision: created },
       { key, value: '1' },
       { key: `${prefix}none`, value: '' },

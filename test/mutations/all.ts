@@ -1,5 +1,6 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
 import { FILES } from './files.ts';
+import { HEADS } from './heads.ts';
 import { LAST_ROUNDS } from './last-rounds.ts';
 import { MOVES } from './moves.ts';
 import { MOVING } from './moving.ts';
@@ -7,6 +8,7 @@ import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
 import { PEER_LINKS } from './peer-links.ts';
+import { PLACING } from './placing.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
@@ -17,10 +19,12 @@ export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
   ...TASKS,
   ...ROUNDS,
+  ...PLACING,
   ...MOVES,
   ...MOVING,
   ...LAST_ROUNDS,
   ...REPLICAS,
+  ...HEADS,
   ...PEER_LINKS,
   ...PROOF_OF_DEATH,
   ...FILES,

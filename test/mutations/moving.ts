@@ -173,20 +173,6 @@ export const MOVING: readonly Mutation[] = [
     tests: ['test/core/units/orphans.test.ts'],
   },
   {
-    rule: 'a share that is too large for a moment keeps its units',
-    file: 'src/roles/pserver/units/move-planner.ts',
-    find: 'return this.#grownMs + GROWN_MS;',
-    replace: 'return this.#grownMs;',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
-  },
-  {
-    rule: 'pservers that come get their share at once',
-    file: 'src/roles/pserver/units/move-planner.ts',
-    find: 'this.#sinceMs = clock.monotonicMs();\n      this.#wasEven = false;',
-    replace: 'this.#sinceMs = clock.monotonicMs();',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
-  },
-  {
     rule: 'a closure raises the position of the copy',
     file: 'src/roles/pserver/units/incoming-unit.ts',
     find: 'this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);',

@@ -40,9 +40,16 @@ export const OWNERSHIP: readonly Mutation[] = [
     tests: ['test/core/lease.test.ts'],
   },
   {
+    rule: 'all do not go back to a cut for units that another pserver leads',
+    file: 'src/roles/pserver/rounds/unit-taker.ts',
+    find: 'const left = await unchanged(this.#options.context, fresh, signal);',
+    replace: 'const left = fresh;',
+    tests: ['test/roles/pserver/rounds/unit-taker.test.ts'],
+  },
+  {
     rule: 'recovery is not raised for units that another pserver leads',
     file: 'src/roles/pserver/tasks/unit-taker.ts',
-    find: 'if (!loaded.exact && !(await this.#areOrphans(due))) return undefined;',
+    find: 'if (!loaded.exact && (await unchanged(context, due)).length < due.length) return undefined;',
     replace: '',
     tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
   },

@@ -33,6 +33,7 @@ const op = fc.oneof(
 ) as fc.Arbitrary<Op>;
 const compare = fc.oneof(
   fc.record({ key: name, createRevision: fc.constantFrom(0n, 1n) }),
+  fc.record({ key: name, notCreateRevision: fc.constantFrom(0n, 1n) }),
   fc.record({ key: name, modRevision: fc.constantFrom(0n, 1n) }),
   fc.record({ key: name, value }),
 ) as fc.Arbitrary<Compare>;
@@ -114,6 +115,7 @@ async function tryAnswers(store: Store, steps: readonly Step[]): Promise<unknown
     const key = at(one.key);
     const revision = revisions.at(-1 - past) ?? 1n;
     if ('createRevision' in one) return { key, createRevision: one.createRevision && revision };
+    if ('notCreateRevision' in one) return { key, notCreateRevision: one.notCreateRevision && revision };
     if ('modRevision' in one) return { key, modRevision: one.modRevision && revision };
     return { key, value: one.value };
   };

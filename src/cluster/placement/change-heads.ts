@@ -39,13 +39,16 @@ export interface ChangeHeads {
   readonly signal?: AbortSignal;
 }
 
+/** How many changes one transaction takes, with the actor's claim and these compares. */
+export const mostTogether = (also: readonly Compare[] = []): number => LIMITS.storeTxnOps - 1 - also.length;
+
 /**
  * Makes the changes, in their order. One that is refused holds up no other. Throws `LeaseGone` when the claim is
  * another's by now, `Interrupted` when aborted.
  */
 export async function changeHeads(by: ChangeHeads, changes: readonly HeadChange[]): Promise<ChangedHead[]> {
   const made: ChangedHead[] = [];
-  const atOnce = LIMITS.storeTxnOps - 1 - (by.also?.length ?? 0);
+  const atOnce = mostTogether(by.also);
   for (let from = 0; from < changes.length; from += atOnce) {
     made.push(...(await changeTogether(by, changes.slice(from, from + atOnce))));
   }

@@ -5,6 +5,7 @@
  * gone, and no parting snapshot of the owner that came since.
  */
 import { failPoint } from '../../base/fail-points.ts';
+import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { changeHeads } from '../../cluster/placement/change-heads.ts';
 import { type Head, type Owner, type Rest, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
@@ -33,6 +34,22 @@ export function formerUnits(orphans: readonly OrphanHead[]): FormerUnits[] {
     const { primary, rest } = alike[0]!.head!;
     return { primary, rest, units: alike.map(({ unit }) => unit) };
   });
+}
+
+/**
+ * Those whose heads are in the store as they were seen. The view follows heads and claims one by one: it may show that
+ * a pserver has gone before it shows to whom that one has handed its units over. Once an owner is known to be gone,
+ * only who takes the unit changes its head.
+ */
+export async function unchanged<T extends OrphanHead>(
+  context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>,
+  orphans: readonly T[],
+  signal?: AbortSignal,
+): Promise<T[]> {
+  const { keys, store } = context;
+  const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }), signal);
+  const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
+  return orphans.filter(({ unit, modRevision }) => (revisions.get(keys.head(unit)) ?? 0n) === modRevision);
 }
 
 export interface TakeUnits extends ShowReplicas {

@@ -34,6 +34,9 @@ function compareMessage(compare: Compare): ICompare {
   if ('createRevision' in compare) {
     return { key, result: 'Equal', target: 'Create', create_revision: compare.createRevision.toString() };
   }
+  if ('notCreateRevision' in compare) {
+    return { key, result: 'NotEqual', target: 'Create', create_revision: compare.notCreateRevision.toString() };
+  }
   if ('modRevision' in compare) {
     return { key, result: 'Equal', target: 'Mod', mod_revision: compare.modRevision.toString() };
   }

@@ -167,6 +167,7 @@ export class SqliteTables {
   #holds(compare: Compare): boolean {
     const entry = this.get(compare.key);
     if ('createRevision' in compare) return (entry?.createRevision ?? 0n) === compare.createRevision;
+    if ('notCreateRevision' in compare) return (entry?.createRevision ?? 0n) !== compare.notCreateRevision;
     if ('modRevision' in compare) return (entry?.modRevision ?? 0n) === compare.modRevision;
     return entry?.value === compare.value;
   }

@@ -16,7 +16,7 @@ import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view
 import { abortOnChange, throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TxnResult } from '../../../store/store.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import { formerUnits, type OrphanHead, takeUnits } from '../take-units.ts';
+import { formerUnits, type OrphanHead, takeUnits, unchanged } from '../take-units.ts';
 import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { loadLast } from './load-last.ts';
@@ -132,7 +132,9 @@ export class RoundTaker {
     // The view is behind: the units have an owner.
     if (owner !== undefined && results[1]?.createRevision.toString() === owner.token) return;
     const { timeline } = parseCut(keys.cut, results[0]).cut;
-    for (const { unit, modRevision } of fresh) this.#known.set(unit, { modRevision, timeline });
+    // One that has another head by now may be led by another pserver: to go back to a cut for it costs the whole job.
+    const left = await unchanged(this.#options.context, fresh, signal);
+    for (const { unit, modRevision } of left) this.#known.set(unit, { modRevision, timeline });
   }
 
   /** The timeline at which it had no primary already; undefined when it may have one. */

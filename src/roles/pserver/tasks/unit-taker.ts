@@ -6,14 +6,13 @@ import { backoffMs, pause } from '../../../base/backoff.ts';
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { WarmLoaded } from '../../../checkpoint/load/warm-load.ts';
-import { retryStore } from '../../../cluster/ownership.ts';
 import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
 import type { OrphanWatch } from '../orphan-watch.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
-import { type OrphanHead, takeUnits } from '../take-units.ts';
+import { type OrphanHead, takeUnits, unchanged } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 
 export interface UnitTakerOptions extends ShardServiceOptions {
@@ -179,7 +178,8 @@ export class UnitTaker {
       warmStart: record.warmStart,
     });
     failPoint('pserver.loaded');
-    if (!loaded.exact && !(await this.#areOrphans(due))) return undefined;
+    // To raise the number costs the whole job work.
+    if (!loaded.exact && (await unchanged(context, due)).length < due.length) return undefined;
     const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);
     failPoint('pserver.recovery-raised');
     this.#taken = {
@@ -191,18 +191,6 @@ export class UnitTaker {
       await adoptParting({ context, fence, index, folder, keep: checkpoint.keep }, snapshot);
     }
     return loaded;
-  }
-
-  /**
-   * As the store has it now. The view follows heads and claims one by one: it may show that a pserver has gone before
-   * it shows to whom that one has handed its units over. To raise the number costs the whole job work.
-   */
-  async #areOrphans(due: readonly OrphanHead[]): Promise<boolean> {
-    const { context } = this.#options;
-    const { keys, store } = context;
-    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
-    const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
-    return due.every(({ unit, modRevision }) => (revisions.get(keys.head(unit)) ?? 0n) === modRevision);
   }
 
   async #own(due: readonly OrphanHead[], loaded: FilledShards): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
  * Decides when this pserver hands over a unit, and to whom: what the plan says, once the cluster has been the same for
  * a while, so that pservers which come together are planned for together. Where only sizes have changed, it waits for
- * longer: pservers tell their sizes at different moments, and while a model grows the last to tell looks too heavy.
+ * longer (growth.ts).
  */
 import { type Backoff, backoffMs } from '../../../base/backoff.ts';
 import type { Clock } from '../../../base/seams.ts';
@@ -9,6 +9,7 @@ import type { LivePserver, PlacementView } from '../../../cluster/placement/plac
 import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
 import { type Signal, untilOrLate } from '../../../cluster/waiting.ts';
 import { dueMoves, hasTaker, type MovesView, type SeenPserver, type SeenUnit } from '../../../core/units/due-moves.ts';
+import { Growth } from '../../../core/units/growth.ts';
 import type { PlannedMove } from '../../../core/units/plan.ts';
 import type { OwnedHeads } from '../owned-heads.ts';
 
@@ -16,8 +17,6 @@ import type { OwnedHeads } from '../owned-heads.ts';
 const MOST_AT_A_TIME = 2;
 /** For so long the same pservers are there, in the same state, before anything is evened out. */
 const SETTLE_MS = 1_000;
-/** For so long a share that has grown stays too large before units go: some rounds of all pservers telling sizes. */
-const GROWN_MS = 5_000;
 /** Before the same pserver is asked again, after it has not taken a unit. */
 const ASK_AGAIN: Backoff = { firstMs: 500, capMs: 15_000 };
 /** Longer than a timer is set for, there is always a change. */
@@ -48,10 +47,7 @@ export class MovePlanner {
   readonly #refused = new Map<number, { readonly times: number; readonly untilMs: number }>();
   #cluster = '';
   #sinceMs = 0;
-  /** Nothing was due here, and nothing moving, since the cluster changed. */
-  #wasEven = false;
-  /** Since when something is due again. */
-  #grownMs: number | undefined;
+  readonly #growth = new Growth();
 
   constructor(options: MovePlannerOptions) {
     this.#options = options;
@@ -91,7 +87,8 @@ export class MovePlanner {
     if (!mayMove()) return undefined;
     const due = this.#due();
     if (due === undefined) return undefined;
-    const grownAtMs = this.#observeGrowth(due);
+    const { size } = moving();
+    const grownAtMs = this.#growth.observe({ isDue: due.length > 0, isMoving: size > 0 }, clock.monotonicMs());
     if (due.length === 0) return undefined;
     const notBeforeMs = Math.max(settledAtMs, grownAtMs);
     if (!isLeaving() && clock.monotonicMs() < notBeforeMs) return notBeforeMs;
@@ -142,22 +139,10 @@ export class MovePlanner {
     const cluster = JSON.stringify([this.#pservers(), view.live().map(({ token }) => token.toString())]);
     if (cluster !== this.#cluster) {
       this.#sinceMs = clock.monotonicMs();
-      this.#wasEven = false;
+      this.#growth.clusterChanged();
     }
     this.#cluster = cluster;
     return this.#sinceMs + SETTLE_MS;
-  }
-
-  /** When units may go: at once, or when a share that was even has been too large for long enough. */
-  #observeGrowth(due: readonly PlannedMove[]): number {
-    const { clock, moving } = this.#options;
-    if (due.length === 0) {
-      this.#grownMs = undefined;
-      if (moving().size === 0) this.#wasEven = true;
-    }
-    if (due.length === 0 || !this.#wasEven) return Number.NEGATIVE_INFINITY;
-    this.#grownMs ??= clock.monotonicMs();
-    return this.#grownMs + GROWN_MS;
   }
 }
 

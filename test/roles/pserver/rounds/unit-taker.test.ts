@@ -129,6 +129,16 @@ it('a timeline that rose before the unit lost its primary does not count', async
   expect([rig.cut().timeline, joined]).toEqual([TIMELINE + 2, []]);
 });
 
+it('a unit that was handed over to another pserver, which the view does not show yet, costs no way back', async () => {
+  const due = orphansOf([2]);
+  rig.put(rig.keys.head(2), JSON.stringify(takenBy({ index: 0, token: '5' }, headOf(2))));
+  const taking = taker.take(state, due, SIGNAL);
+  await settled();
+  await rig.clock.advance(10_000);
+  await taking;
+  expect([rig.cut().timeline, joined]).toEqual([TIMELINE, []]);
+});
+
 it('a unit whose owner is alive after all is not taken, and no pserver goes back for it', async () => {
   rig.put(rig.keys.ps(1), 'localhost:1');
   const token = String(rig.data.get(rig.keys.ps(1))!.createRevision);
