@@ -7,6 +7,7 @@ import { LIMITS } from './limits.ts';
 
 /** Every point, with the moment that it marks. */
 export const FAIL_POINTS = {
+  'child.revoking': 'the exit of a child was waited for, the lease that it told is not yet revoked',
   'checkpoint.begun': 'the temporary file is made and empty',
   'checkpoint.captured': 'a shard was copied and given to the writer',
   'checkpoint.written': 'all is written, header included, and not yet synced',

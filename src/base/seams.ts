@@ -101,6 +101,13 @@ export interface Shell {
   ): Promise<ShellEnd>;
 }
 
+/** What a process tells its parent of a lease: that it holds it from now on, or that it has ended it by itself. */
+export interface ToldLease {
+  readonly leaseId: bigint;
+  readonly state: 'held' | 'ended';
+  readonly ttlMs: number;
+}
+
 /** What every role gets. */
 export interface Host {
   readonly clock: Clock;

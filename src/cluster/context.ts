@@ -36,6 +36,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
    * over what it has. A stop of the job by the store is seen by the job's watch.
    */
   readonly jobStop?: AbortSignal;
+  /** Aborts just before `stop` when this process is to end without saving anything: it only ends its lease. */
+  readonly endNow?: AbortSignal;
   /** `host:port` to bind; port 0 takes a free one. */
   readonly listen: string;
   /** Host that other processes use to reach this one, when it is not the bound one. */

@@ -20,8 +20,8 @@ export interface HeldLease {
   /** Notified on suspension and on resumption. */
   readonly changed: Signal;
   onResume(run: () => void): void;
-  /** Ends the lease, which deletes the keys attached to it. */
-  release(): Promise<void>;
+  /** Ends the lease, which deletes the keys attached to it. False when the store did not confirm that. */
+  release(): Promise<boolean>;
 }
 
 /** Grants a lease; retries until the store answers. */
@@ -63,7 +63,7 @@ export async function holdLease(context: StoreContext, ttlMs: number): Promise<H
     onResume: (run) => resumed.push(run),
     async release() {
       kept.stop();
-      await revoke(context.store, grant.leaseId, log);
+      return revoke(context.store, grant.leaseId, log);
     },
   };
 }
@@ -79,12 +79,14 @@ async function grantWithRetries(context: StoreContext, ttlMs: number) {
 }
 
 /** A failure is only logged, since the lease expires anyway. */
-async function revoke(store: Store, leaseId: bigint, log: Log): Promise<void> {
+async function revoke(store: Store, leaseId: bigint, log: Log): Promise<boolean> {
   try {
     await store.leaseRevoke(leaseId);
+    return true;
   } catch (error) {
     if (!isPaddletError(error)) throw error;
     log.warn(`the lease could not be revoked and will expire by itself: ${error.message}`);
+    return false;
   }
 }
 

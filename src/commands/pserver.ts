@@ -1,9 +1,12 @@
+import { constants } from 'node:os';
 import { Flags } from '@oclif/core';
 import type { ExitCode } from '../base/errors.ts';
+import { leaseReporter } from '../host/reports.ts';
 import { runPserver } from '../roles/pserver/pserver.ts';
 import { durationFlag, milliseconds } from './base/duration-flag.ts';
 import { labelFlag } from './base/label-flag.ts';
 import { checkpointFolder, exitOf, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
+import { runGuarded } from './base/run-guarded.ts';
 import { jobFlags } from './base-command.ts';
 
 export default class PserverCommand extends RoleCommand<typeof PserverCommand> {
@@ -36,11 +39,17 @@ is.`;
     'host-label': labelFlag('Name of the machine that it runs on, for status. Does not change the placement of units.'),
     zone: labelFlag('Name of what fails together: rack, zone. For status; does not change the placement of units.'),
     'leave-timeout': durationFlag('20s', 'How long SIGTERM may hand over units before what is left is saved.'),
+    guard: Flags.boolean({
+      description: `Run the pserver as the child of a small process that ends its lease when it dies, so that others \
+need not wait for cluster.leaseTtl. Signals to the guard reach the pserver; SIGKILL of either ends both, without a save.`,
+    }),
   };
 
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const name = flags.index === undefined ? 'pserver' : `pserver ${flags.index}`;
+    if (flags.guard) return this.guarded(name);
+    const tellLease = leaseReporter();
     const end = await this.withRole(name, { flags, url: storeUrl(flags), chroot: flags.chroot }, (context) => {
       const jobName = context.keys.chroot.slice(context.keys.chroot.lastIndexOf('/') + 1);
       const { index, zone, 'host-label': hostLabel } = flags;
@@ -48,8 +57,20 @@ is.`;
         ...{ index, checkpointDir: checkpointFolder(flags, jobName) },
         labels: { ...(hostLabel === undefined ? {} : { hostLabel }), ...(zone === undefined ? {} : { zone }) },
         leaveLimitMs: milliseconds(flags['leave-timeout']),
+        ...(tellLease === undefined ? {} : { tellLease }),
       });
     });
     return exitOf(end);
+  }
+
+  private async guarded(name: string): Promise<ExitCode> {
+    const { flags } = this;
+    const host = this.host(`guard of ${name}`);
+    const args = ['pserver', ...this.argv.filter((word) => word !== '--guard')];
+    const { code, signal } = await runGuarded(host, { name, args, url: storeUrl(flags), flags });
+    // As a shell tells it.
+    if (signal !== null) process.exit(128 + constants.signals[signal]);
+    // Of a process of this same program.
+    return code as ExitCode;
   }
 }

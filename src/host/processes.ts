@@ -3,11 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
-import type { Cancel } from '../base/seams.ts';
+import type { ToldLease } from '../base/seams.ts';
 import { REPORTS, REPORTS_DESCRIPTOR, type Report, readReports } from './reports.ts';
-
-/** Set in a child that ends with its parent, to the milliseconds that it may take to stop. */
-const TETHER = 'PADDLET_TETHER';
+import { type ForwardedSignal, TETHER, type Tether, tetherText } from './tether.ts';
 
 export interface SelfCommand {
   readonly command: string;
@@ -34,12 +32,14 @@ export interface SpawnOptions {
   readonly logFile?: string;
   readonly onNoLog?: (error: Error) => void;
   /**
-   * The child notices (`onTetherLost`) when this process has exited, even by SIGKILL, and learns how long it may take
-   * to stop then, in milliseconds.
+   * The child notices (`onTetherLost`) when this process has exited, even by SIGKILL, and learns who it was and how
+   * long it may take to stop then.
    */
-  readonly tetherMs?: number;
+  readonly tether?: Tether;
   /** Takes the child's reports (`reports.ts`). */
   readonly onReport?: (report: Report) => void;
+  /** Takes what the child tells of its leases (`reports.ts`). It may come after the child's end. */
+  readonly onLease?: (told: ToldLease) => void;
   /** Another program than this one; for tests. */
   readonly self?: SelfCommand;
 }
@@ -53,8 +53,12 @@ export interface RunningProcess {
   readonly pid: number;
   /** Settles once, when the process has ended and been reaped. */
   readonly ended: Promise<ProcessEnd>;
+  /** Settles when it has ended and all that it reported has been taken. */
+  readonly closed: Promise<void>;
   /** False when it has already ended. */
   kill(signal: NodeJS.Signals): boolean;
+  /** Passes a signal on by the tether (`onForwarded`). */
+  forward(signal: ForwardedSignal): void;
 }
 
 /**
@@ -63,16 +67,17 @@ export interface RunningProcess {
  */
 export async function spawnSelf(args: readonly string[], options: SpawnOptions = {}): Promise<RunningProcess> {
   const self = options.self ?? selfCommand();
-  const { tetherMs, onReport } = options;
+  const { tether, onReport = () => {}, onLease = () => {} } = options;
+  const isReporting = options.onReport !== undefined || options.onLease !== undefined;
   const logFd = openLog(options);
   let child: ChildProcess;
   try {
     const output = options.logFile === undefined ? 'inherit' : (logFd ?? 'ignore');
-    const env = { [TETHER]: tetherMs === undefined ? '' : String(tetherMs), [REPORTS]: onReport ? '1' : '' };
+    const env = { [TETHER]: tetherText(tether), [REPORTS]: isReporting ? '1' : '' };
     child = spawn(self.command, [...self.args, ...args], {
       cwd: options.cwd,
       env: { ...process.env, ...env, ...options.env },
-      stdio: [tetherMs === undefined ? 'ignore' : 'pipe', output, output, onReport ? 'pipe' : 'ignore'],
+      stdio: [tether === undefined ? 'ignore' : 'pipe', output, output, isReporting ? 'pipe' : 'ignore'],
       detached: true,
     });
   } finally {
@@ -81,6 +86,9 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
   const ended = new Promise<ProcessEnd>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+  });
   // The pipe breaks when the child ends first: that is not an error here.
   child.stdin?.on('error', () => {});
   const pid = await new Promise<number>((resolve, reject) => {
@@ -88,10 +96,16 @@ export async function spawnSelf(args: readonly string[], options: SpawnOptions =
     child.once('spawn', () => resolve(child.pid as number));
   });
   // Only now: one that cannot be started has no pipes.
-  if (onReport !== undefined) readReports(child.stdio[REPORTS_DESCRIPTOR] as Readable, onReport);
+  if (isReporting) readReports(child.stdio[REPORTS_DESCRIPTOR] as Readable, { onReport, onLease });
   // Later 'error' events tell that a signal could not be sent; `kill` answers that itself.
   child.on('error', () => {});
-  return { pid, ended, kill: (signal) => child.kill(signal) };
+  return {
+    pid,
+    ended,
+    closed,
+    kill: (signal) => child.kill(signal),
+    forward: (signal) => void child.stdin?.write(`${signal}\n`),
+  };
 }
 
 /** A full disk takes no new file. */
@@ -103,25 +117,4 @@ function openLog({ logFile, onNoLog }: SpawnOptions): number | undefined {
     onNoLog?.(error as Error);
     return undefined;
   }
-}
-
-/**
- * Calls `run` when the process that started this one with `tetherMs` has exited, with that number. Does not keep this
- * process alive.
- */
-export function onTetherLost(run: (stopLimitMs: number) => void): Cancel {
-  const stopLimitMs = Number(process.env[TETHER] ?? '');
-  if (!(stopLimitMs > 0)) return () => {};
-  const { stdin } = process;
-  let cancelled = false;
-  const lost = (): void => {
-    if (!cancelled) run(stopLimitMs);
-  };
-  stdin.once('end', lost);
-  stdin.once('error', lost);
-  stdin.resume();
-  (stdin as { unref?: () => void }).unref?.();
-  return () => {
-    cancelled = true;
-  };
 }

@@ -1,13 +1,14 @@
 /**
- * What a process tells the one that started it, beside its log: warnings, errors, and why it ended. It goes through a
- * pipe, so that it arrives even when the disk of the logs is full. Neither side ever waits for the other.
+ * What a process tells the one that started it, beside its log: warnings, errors, why it ended, and its leases. It goes
+ * through a pipe that only these two have, one JSON object a line, so that it arrives even when the disk of the logs is
+ * full. Neither side ever waits for the other.
  */
 import { fstatSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import * as z from 'zod';
-import type { Log } from '../base/seams.ts';
+import type { Log, ToldLease } from '../base/seams.ts';
 import { fileLines, type WriteLine } from './outputs.ts';
 
 /** Set in a child that has the pipe. */
@@ -23,17 +24,35 @@ const reportSchema = z.object({
 });
 export type Report = z.infer<typeof reportSchema>;
 
-let toLauncher: WriteLine | undefined;
+/** A `ToldLease`. The id is a decimal: leases of etcd have 63 bits. */
+const leaseReportSchema = z.object({
+  lease: z.string().regex(/^[1-9]\d{0,18}$/),
+  state: z.enum(['held', 'ended']),
+  ttlMs: z.number().positive(),
+});
 
-/** Undefined in a process that was not started with `onReport`. */
+let toParent: WriteLine | undefined;
+
+/** Undefined in a process whose parent takes no reports. */
 export function reporter(): ((report: Report) => void) | undefined {
+  const write = reportLine();
+  return write === undefined ? undefined : (report) => write(JSON.stringify(report));
+}
+
+/** As `reporter`, for leases. */
+export function leaseReporter(): ((told: ToldLease) => void) | undefined {
+  const write = reportLine();
+  if (write === undefined) return undefined;
+  return ({ leaseId, state, ttlMs }) => write(JSON.stringify({ lease: leaseId.toString(), state, ttlMs }));
+}
+
+function reportLine(): WriteLine | undefined {
   if (process.env[REPORTS] === '1') {
     // Commands that this process starts do not have the pipe.
     delete process.env[REPORTS];
-    if (fstatSync(REPORTS_DESCRIPTOR).isSocket()) toLauncher = openPipe();
+    if (fstatSync(REPORTS_DESCRIPTOR).isSocket()) toParent = openPipe();
   }
-  const write = toLauncher;
-  return write === undefined ? undefined : (report) => write(JSON.stringify(report));
+  return toParent;
 }
 
 /** The socket only makes the descriptor non-blocking: what a launcher that is stopped does not read is dropped. */
@@ -61,15 +80,26 @@ export function reportingLog(log: Log): Log {
   };
 }
 
+interface TakesReports {
+  readonly onReport: (report: Report) => void;
+  readonly onLease: (told: ToldLease) => void;
+}
+
 /** Passes over lines that are no reports. */
-export function readReports(from: Readable, take: (report: Report) => void): void {
+export function readReports(from: Readable, takes: TakesReports): void {
   from.on('error', () => {});
   createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {
     try {
-      const { data } = reportSchema.safeParse(JSON.parse(line));
-      if (data !== undefined) take(data);
+      takeReport(JSON.parse(line), takes);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
     }
   });
+}
+
+function takeReport(said: unknown, { onReport, onLease }: TakesReports): void {
+  const { data: told } = leaseReportSchema.safeParse(said);
+  if (told !== undefined) onLease({ leaseId: BigInt(told.lease), state: told.state, ttlMs: told.ttlMs });
+  const { data: report } = reportSchema.safeParse(said);
+  if (report !== undefined) onReport(report);
 }

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ToldLease } from '../../src/base/seams.ts';
 import { type SelfCommand, spawnSelf } from '../../src/host/processes.ts';
 import type { Report } from '../../src/host/reports.ts';
 
@@ -42,9 +43,10 @@ test('a program that does not exist is an error, not a silent child', async () =
 
 /** A parent that starts a tethered child, and tells the child's pid; the child writes to its log when it notices. */
 const PROCESSES = JSON.stringify(resolve(import.meta.dirname, '../../src/host/processes.ts'));
+const TETHER = JSON.stringify(resolve(import.meta.dirname, '../../src/host/tether.ts'));
 const CHILD = `
-import { onTetherLost } from ${PROCESSES};
-onTetherLost((limitMs) => { console.log('lost', limitMs); process.exit(0); });
+import { onTetherLost } from ${TETHER};
+onTetherLost(({ parent, stopLimitMs }) => { console.log('lost', parent, stopLimitMs); process.exit(0); });
 console.log('up');
 setInterval(() => {}, 1000);
 `;
@@ -59,19 +61,19 @@ import { spawnSelf } from ${PROCESSES};
 const log = ${JSON.stringify(childLog)};
 writeFileSync(log, '');
 const watcher = watch(log, () => { if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL'); });
-await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tetherMs: 7_000 });
+await spawnSelf([], { self: { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(CHILD)}] }, logFile: log, tether: { parent: 'launcher', stopLimitMs: 7_000 } });
 if (readFileSync(log, 'utf8') === 'up\\n') process.kill(process.pid, 'SIGKILL');
 setInterval(() => {}, 1000);
 `),
   });
   expect(await parent.ended).toEqual({ code: null, signal: 'SIGKILL' });
-  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost 7000\n');
+  await expect.poll(() => readFile(childLog, 'utf8')).toBe('up\nlost launcher 7000\n');
 });
 
 test('without a tether a child does not look at its parent', async () => {
   const child = await spawnSelf([], {
     self: script(`
-import { onTetherLost } from ${PROCESSES};
+import { onTetherLost } from ${TETHER};
 onTetherLost(() => process.exit(9));
 process.stdin.on('end', () => process.exit(3)).resume();
 `),
@@ -119,7 +121,7 @@ const self = { command: process.execPath, args: ['-e', ''] };
 try {
   for (;;) openSync('/dev/null');
 } catch {}
-await spawnSelf([], { self, onReport: () => {}, tetherMs: 1 }).then(
+await spawnSelf([], { self, onReport: () => {}, tether: { parent: 'launcher', stopLimitMs: 1 } }).then(
   () => console.log('started'),
   (error) => console.log(error.code),
 );
@@ -129,4 +131,57 @@ await spawnSelf([], { self, onReport: () => {}, tetherMs: 1 }).then(
   const child = await spawnSelf([], { self: sh, logFile });
   expect(await child.ended).toEqual({ code: 0, signal: null });
   expect(await readFile(logFile, 'utf8')).toBe('EMFILE\n');
+});
+
+test('a child tells its leases; lines of its log and of others are none', async () => {
+  const told: ToldLease[] = [];
+  const module = JSON.stringify(resolve(import.meta.dirname, '../../src/host/reports.ts'));
+  const self = script(`
+import { writeSync } from 'node:fs';
+import { leaseReporter, reportingLog } from ${module};
+const tell = leaseReporter();
+tell({ leaseId: 2n ** 63n - 1n, state: 'held', ttlMs: 1500.5 });
+const log = reportingLog({ debug() {}, info() {}, warn() {}, error() {} });
+log.warn('\\n{"lease":"1","state":"held","ttlMs":1}\\n');
+for (const line of ['{"lease":"0","state":"held","ttlMs":1}', '{"lease":2,"state":"held","ttlMs":1}', 'null',
+  '{"lease":"3","state":"held"}', '{"lease":"4","state":"lost","ttlMs":1}', '{"lease":"5","state":"held","ttlMs":1',
+  '{"lease":"99999999999999999999","state":"held","ttlMs":1}']) writeSync(3, line + '\\n');
+tell({ leaseId: 2n ** 63n - 1n, state: 'ended', ttlMs: 1500.5 });
+process.kill(process.pid, 'SIGKILL');
+`);
+  const child = await spawnSelf([], { self, onLease: (lease) => told.push(lease) });
+  expect(await child.ended).toEqual({ code: null, signal: 'SIGKILL' });
+  await child.closed;
+  const lease = { leaseId: 9_223_372_036_854_775_807n, ttlMs: 1500.5 };
+  expect(told).toEqual([
+    { ...lease, state: 'held' },
+    { ...lease, state: 'ended' },
+  ]);
+});
+
+test('signals go through the tether of a guard, in order; other lines and other parents are not heeded', async () => {
+  const listening = `
+import { onForwarded, onTetherLost } from ${TETHER};
+const heard = [];
+onForwarded((signal) => heard.push(signal));
+onTetherLost(({ parent }) => { console.log(parent, heard.join('+')); process.exit(0); });
+console.log('up');
+setInterval(() => {}, 1000);
+`;
+  for (const [parent, heard] of [
+    ['guard', 'SIGTERM+SIGTERM+SIGINT'],
+    ['launcher', ''],
+  ] as const) {
+    const logFile = join(folder, `${parent}.log`);
+    const parentScript = script(`
+import { spawnSelf } from ${PROCESSES};
+const self = { command: process.execPath, args: ['--input-type=module', '-e', ${JSON.stringify(listening)}] };
+const tether = { parent: '${parent}', stopLimitMs: 5_000 };
+const child = await spawnSelf([], { self, tether, logFile: ${JSON.stringify(logFile)} });
+for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL', '', 'SIGINT']) child.forward(signal);
+process.exit(0);
+`);
+    await (await spawnSelf([], { self: parentScript })).ended;
+    await expect.poll(() => readFile(logFile, 'utf8')).toBe(`up\n${parent} ${heard}\n`);
+  }
 });

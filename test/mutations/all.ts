@@ -10,6 +10,7 @@ import { OWNERSHIP } from './ownership.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
+import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
@@ -27,6 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...HEADS,
   ...PEER_LINKS,
   ...PLANS,
+  ...PROOF_OF_DEATH,
   ...FILES,
   ...OPERATIONS,
   ...WIRE,

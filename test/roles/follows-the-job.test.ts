@@ -1,12 +1,16 @@
 /** A role that waits has read the job: it ends, to be started again, when that is no longer the job in the store. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { PaddletError } from '../../src/base/errors.ts';
+import type { ToldLease } from '../../src/base/seams.ts';
 import type { RoleContext } from '../../src/cluster/context.ts';
 import { followTrainers } from '../../src/roles/master/trainers.ts';
 import { runPserver } from '../../src/roles/pserver/pserver.ts';
+import { holdToldLease } from '../../src/roles/pserver/told-lease.ts';
 import { runTrainer } from '../../src/roles/trainer/trainer.ts';
 import type { MemoryStoreData } from '../../src/store/memory-store.ts';
 import type { Op } from '../../src/store/store.ts';
 import { aJob, publishing, recordOf } from '../cluster/job/stored-job.ts';
+import { storeThrough } from '../commands/store-through.ts';
 import { aStore, Master, stateOf } from './master/tasks/service-rig.ts';
 
 const LEASE_MS = 600_000;
@@ -95,4 +99,35 @@ it('a trainer of another job takes no place among those of this one', async () =
   expect([...live.addresses]).toEqual([['e', 'there:5']]);
   expect(rig.log.messages.filter((one) => one.includes('not counted'))).toHaveLength(3);
   live.cancel();
+});
+
+describe('the lease of a pserver', () => {
+  it('is told before anything is claimed under it, and when the pserver has ended it', async () => {
+    const told: ToldLease[] = [];
+    const { leaseId } = data.leaseGrant(LEASE_MS);
+    write({ put: context.keys.ps(0), value: 'there:1', leaseId });
+    const tellLease = (lease: ToldLease): void => void told.push(lease);
+    const running = runPserver(context, { index: 0, checkpointDir: '/checkpoints', tellLease });
+    await rig.clock.advance(1_000);
+    const held = { leaseId: leaseId + 1n, state: 'held', ttlMs: record.job.cluster.leaseTtlMs };
+    expect(told).toEqual([held]);
+    stop.abort();
+    await rig.clock.advance(1_000);
+    expect(await stateOf(running)).toBe('stopped');
+    expect(told).toEqual([held, { ...held, state: 'ended' }]);
+  });
+
+  it('is not told as ended when the store did not confirm it', async () => {
+    const told: ToldLease[] = [];
+    const leaseRevoke = async (): Promise<void> => {
+      throw new PaddletError('StoreUnavailable', 'the store is unreachable');
+    };
+    const lease = await holdToldLease(
+      { ...context, store: storeThrough(context.store, { leaseRevoke }) },
+      LEASE_MS,
+      (one) => void told.push(one),
+    );
+    expect(await lease.release()).toBe(false);
+    expect(told.map(({ state }) => state)).toEqual(['held']);
+  });
 });

@@ -34,6 +34,8 @@ export interface RoleSignals {
   readonly stop: AbortSignal;
   /** The whole job stops with it. */
   readonly jobStop: AbortSignal;
+  /** This process is to end without saving anything. */
+  readonly endNow?: AbortSignal;
 }
 
 /**

@@ -8,8 +8,8 @@ import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
-import { onTetherLost } from '../../host/processes.ts';
 import { reportingLog } from '../../host/reports.ts';
+import { onForwarded, onTetherLost } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
 import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
@@ -99,19 +99,36 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
   }
 }
 
-/** They abort when the launcher that started this process has exited, too. */
+/**
+ * They abort when the process that started this one has exited, too. A launcher leaves the work of the whole job to be
+ * saved; the end of a guard is the end of its child, as if that had been killed itself.
+ */
 function stopSignals(host: Host): RoleSignals {
   const orphaned = new AbortController();
-  onTetherLost((stopLimitMs) => {
-    host.log.warn('the launcher has exited; stopping');
+  const endNow = new AbortController();
+  onTetherLost(({ parent, stopLimitMs }) => {
+    host.log.warn(`the ${parent} has exited; ${parent === 'guard' ? 'ending without a save' : 'stopping'}`);
+    if (parent === 'guard') endNow.abort();
     orphaned.abort();
     host.clock.after(stopLimitMs, () => {
-      host.log.error(`not stopped within ${stopLimitMs / 1000} s after the launcher has exited; ending at once`);
+      host.log.error(`not stopped within ${stopLimitMs / 1000} s after the ${parent} has exited; ending at once`);
       process.exit(EXIT.interrupted);
     });
   });
-  const { stop, jobStop } = roleSignals(process);
-  return { stop: AbortSignal.any([stop, orphaned.signal]), jobStop: AbortSignal.any([jobStop, orphaned.signal]) };
+  const own = roleSignals(process);
+  const forwarded = forwardedSignals();
+  return {
+    stop: AbortSignal.any([own.stop, forwarded.stop, orphaned.signal]),
+    jobStop: AbortSignal.any([own.jobStop, forwarded.jobStop, orphaned.signal]),
+    endNow: endNow.signal,
+  };
+}
+
+/** Those that a guard passes on count by themselves: the same one may have reached this process, too. */
+function forwardedSignals(): RoleSignals {
+  const runs = new Map<string, () => void>();
+  onForwarded((signal) => runs.get(signal)?.());
+  return roleSignals({ on: (signal, run) => runs.set(signal, run), exit: (code) => process.exit(code) });
 }
 
 function makeContext(
@@ -119,7 +136,7 @@ function makeContext(
   flags: RoleFlags,
   parts: RoleSignals & { host: Host; store: Store; keys: Keys; joinToken: JoinToken },
 ): RoleContext {
-  const { host, store, keys, joinToken, stop, jobStop } = parts;
+  const { host, store, keys, joinToken, stop, jobStop, endNow } = parts;
   const registry = createMetricsRegistry({ role });
   return {
     host,
@@ -133,6 +150,7 @@ function makeContext(
     health: (isReady) => createHealth({ role, isReady, registry, exposeMetrics: flags['expose-metrics'] }),
     stop,
     jobStop,
+    ...(endNow === undefined ? {} : { endNow }),
     troubles: createTroubles(),
     hostName: hostname(),
     pid: process.pid,

@@ -8,6 +8,7 @@ import type { Cancel, Host } from '../../base/seams.ts';
 import { type RunningProcess, spawnSelf } from '../../host/processes.ts';
 import type { LoadedJob } from '../../job/load-job.ts';
 import { launch, type WantedProcesses } from '../../roles/launcher/launcher.ts';
+import { ProofOfDeath } from '../../roles/launcher/proof-of-death.ts';
 import type { ChildSpec } from '../../roles/launcher/supervised-child.ts';
 import { type Sizes, WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
@@ -58,6 +59,7 @@ export async function runCluster(
   const names = planned(sizes).map(({ name }) => name);
   host.log.info(`job ${loaded.job.name}: starting ${names.join(', ')}; logs in ${logFolder(folder)}`);
   const reports = new ChildReports(host.clock, host.log);
+  const proof = new ProofOfDeath({ ...host, url: run.url, store: async () => run.store });
   const wantedSizes = new WantedSizes({ ...run, ...host }, sizes);
   const showing = showProgress(run, wantedSizes, progress, (line) => host.log.info(line));
   const wanted: WantedProcesses = {
@@ -66,7 +68,8 @@ export async function runCluster(
     look: () => wantedSizes.look(),
   };
   try {
-    const end = await launch({ ...run, ...host, wanted, spawn: (spec) => spawnChild(run, spec, reports) });
+    const end = await launch({ ...run, ...host, wanted, spawn: (spec) => spawnChild(run, spec, { reports, proof }) });
+    await proof.settle(run.kill, SETTLE_MS);
     if (end.how !== 'failed') return end;
     return { how: 'failed', failure: reports.failureOf(end.by, end.code, logFile(folder, end.by)) };
   } finally {
@@ -75,14 +78,25 @@ export async function runCluster(
   }
 }
 
-async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: ChildReports): Promise<RunningProcess> {
+interface Listeners {
+  readonly reports: ChildReports;
+  readonly proof: ProofOfDeath;
+}
+
+async function spawnChild(
+  run: ClusterRun,
+  { name, args }: ChildSpec,
+  { reports, proof }: Listeners,
+): Promise<RunningProcess> {
   const { host, folder, kill, stopLimitMs } = run;
+  const life = proof.watch(name);
   const child = await spawnSelf(args, {
     logFile: logFile(folder, name),
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
-    tetherMs: stopLimitMs,
+    tether: { parent: 'launcher', stopLimitMs },
     env: { [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
     onReport: (report) => reports.take(name, report),
+    onLease: (told) => life.told(told),
   }).catch((error: unknown) => {
     reports.notStarted(name, error);
     throw error;
@@ -90,7 +104,10 @@ async function spawnChild(run: ClusterRun, { name, args }: ChildSpec, reports: C
   const killChild = (): void => void child.kill('SIGKILL');
   if (kill.aborted) killChild();
   kill.addEventListener('abort', killChild);
-  void child.ended.then(() => kill.removeEventListener('abort', killChild));
+  void child.ended.then(() => {
+    life.exited();
+    kill.removeEventListener('abort', killChild);
+  });
   return child;
 }
 
@@ -125,6 +142,9 @@ export function showProgress(
     },
   };
 }
+
+/** How long the end of a run waits for the store to end the leases of processes that were killed. */
+const SETTLE_MS = 2_000;
 
 const logFile = (folder: string, name: string): string => join(logFolder(folder), `${name.replace(' ', '-')}.log`);
 

@@ -4,7 +4,7 @@ import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/er
 import type { Host } from '../../base/seams.ts';
 import { type JobRecord, readJobRecord } from '../../cluster/job/job-record.ts';
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
-import { onTetherLost } from '../../host/processes.ts';
+import { onTetherLost } from '../../host/tether.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
 import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';

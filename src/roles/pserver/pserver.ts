@@ -4,6 +4,7 @@
  */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
+import type { ToldLease } from '../../base/seams.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { PserverInfo, ShardsInfo } from '../../cluster/info.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
@@ -13,7 +14,7 @@ import { failJob, type JobWatch, watchJob } from '../../cluster/job/job-watch.ts
 import { checkRecord } from '../../cluster/job/record-changes.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
-import { type HeldLease, holdLease, lossOf } from '../../cluster/ownership.ts';
+import { type HeldLease, lossOf } from '../../cluster/ownership.ts';
 import { type CutView, followCut } from '../../cluster/placement/cut-view.ts';
 import { neededOf } from '../../cluster/placement/leave-nothing.ts';
 import { followMasterSecret, type MasterSecret } from '../../cluster/placement/master-secret.ts';
@@ -22,6 +23,7 @@ import type { PlaceLabels } from '../../cluster/placement/pserver-record.ts';
 import { followPserverRecords, type PserverRecords } from '../../cluster/placement/pserver-records.ts';
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
+import { interrupted } from '../../cluster/waiting.ts';
 import { claimIndex } from './claim-index.ts';
 import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
@@ -35,6 +37,7 @@ import { createHandler, type Handled } from './serve.ts';
 import type { ShardService, ShardServiceOptions } from './shard-service.ts';
 import { serveUntilStopped } from './stopping.ts';
 import { startTaskService } from './tasks/service.ts';
+import { holdToldLease } from './told-lease.ts';
 
 export interface PserverOptions {
   /** Undefined: the first free one. */
@@ -44,6 +47,8 @@ export interface PserverOptions {
   readonly labels?: PlaceLabels;
   /** How long a process that is stopped alone hands over its units before it saves what is left. */
   readonly leaveLimitMs?: number;
+  /** Tells the parent of this process of the lease that its index is under. */
+  readonly tellLease?: (told: ToldLease) => void;
 }
 
 const USUAL_LEAVE_LIMIT_MS = 20_000;
@@ -69,7 +74,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let master: MasterSecret | undefined;
   let view: PlacementView | undefined;
   let records: PserverRecords | undefined;
-  const fatal = new AbortController();
+  const fatal = endedBy(context.endNow);
   const onFatal = (error: unknown): void => fatal.abort(error);
   try {
     const record = await waitForJob(context);
@@ -79,7 +84,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
       waitingFor = 'an index';
       view = followPlacement(context, groupingOf(record), onFatal);
       const placed = await loaded(view, AbortSignal.any([watch.stopSignal, fatal.signal]));
-      lease = await holdLease(context, record.job.cluster.leaseTtlMs);
+      lease = await holdToldLease(context, record.job.cluster.leaseTtlMs, options.tellLease);
       const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost, fatal.signal]);
       const claimed = await claimIndex({
         ...{ context, lease, address: listening.address, wanted: options.index },
@@ -127,6 +132,13 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
     await lease?.release();
     await listening.server.close();
   }
+}
+
+/** Ends by `endNow` as by an error: nothing is saved. */
+function endedBy(endNow: AbortSignal | undefined): AbortController {
+  const fatal = new AbortController();
+  endNow?.addEventListener('abort', () => fatal.abort(interrupted()));
+  return fatal;
 }
 
 const filesOf = ({ host }: RoleContext, of: Pick<ServedFiles, 'folder' | 'index'> & { readonly job: JobRecord }) => ({
