@@ -115,6 +115,13 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
+    rule: 'a pserver that has left says so, also when its units had gone before its record could say that it leaves',
+    file: 'src/roles/pserver/leaving.ts',
+    find: "await announce(owned, 'draining', [], signal);",
+    replace: '',
+    tests: ['test/roles/pserver/stopping.test.ts'],
+  },
+  {
     rule: 'SIGINT after SIGTERM ends the handing over, not the process',
     file: 'src/commands/base/interruption.ts',
     find: "signal === 'SIGTERM' ? !stop.signal.aborted : !jobStop.signal.aborted",
