@@ -58,7 +58,7 @@ export class FakeNetwork implements PeerProtocol<SharedPayload> {
   readonly clock: FakeClock;
   readonly channels: FakeChannel[] = [];
   readonly network: Network = {
-    listen: () => Promise.reject(new Error('nobody listens')),
+    listen: () => Promise.reject(new Error('no process listens')),
     connect: (address) => {
       const channel = new FakeChannel(address);
       this.channels.push(channel);
