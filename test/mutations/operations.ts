@@ -115,7 +115,7 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
-    rule: 'a pserver that has left says so, also when its units had gone before its record could say that it leaves',
+    rule: 'a pserver that has left says so, even when its units had gone before its record could say that it leaves',
     file: 'src/roles/pserver/leaving.ts',
     find: "await announce(owned, 'draining', [], signal);",
     replace: '',

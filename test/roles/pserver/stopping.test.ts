@@ -129,7 +129,7 @@ describe('a pserver that the job does not want any more', () => {
     expect(events).not.toContain('saves');
   });
 
-  it('says that it leaves while something of it is needed, also when its units went before it could say so', async () => {
+  it('says that it leaves while something of it is needed, even when its units went before it could say so', async () => {
     // One that its index led before, whose files are needed until another has taken it.
     const before = takenBy({ index: INDEX, token: '1' }, undefined);
     data.txn({ if: [], then: [{ put: process.context.keys.head(0), value: JSON.stringify(before) }] });
@@ -141,7 +141,7 @@ describe('a pserver that the job does not want any more', () => {
     expect([status(), await stateOf(serving)]).toEqual(['draining', 'open']);
   });
 
-  it('stays until it is wanted again when the store is away in the meantime', async () => {
+  it('stays until it is wanted again when the store is unreachable in the meantime', async () => {
     await serve();
     process.troubled.isAway = true;
     await want(INDEX);
