@@ -103,8 +103,8 @@ export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'a pserver that is wanted again before it has left stays',
     file: 'src/roles/pserver/leaving.ts',
-    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);',
-    replace: 'const signal = ending;',
+    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);\n  try {\n    for (;;) {',
+    replace: 'const signal = ending;\n  try {\n    for (;;) {',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
