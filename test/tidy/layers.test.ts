@@ -58,8 +58,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     files: [],
     units: [],
     replicas: ['units'],
-    tasks: ['files', 'units'],
-    rounds: ['files', 'units', 'tasks'],
+    tasks: ['files', 'units', 'replicas'],
+    rounds: ['files', 'units', 'replicas', 'tasks'],
   },
   'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
   commands: {
