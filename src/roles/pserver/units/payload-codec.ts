@@ -11,7 +11,7 @@ import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { checkTask } from '../checks.ts';
 import type { CopyPiece, PieceHeader } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 /** What a frame's header says of its content. */

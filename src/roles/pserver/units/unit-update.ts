@@ -1,7 +1,7 @@
 /** The part of an update that concerns one unit, with arrays of its own: those of a request are gone when it ends. */
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 
 export interface UnitUpdate {
   readonly update: ForwardedUpdate;

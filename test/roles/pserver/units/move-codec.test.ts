@@ -6,8 +6,8 @@ import type { MoveAnswer, MoveContent, MoveMessage } from '../../../../src/core/
 import { decodeFrame, encodeFrame } from '../../../../src/protocol/frames/frame.ts';
 import type { Outgoing, Received } from '../../../../src/protocol/messages/channel.ts';
 import { parseReply, parseRequest } from '../../../../src/protocol/messages/parse.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import type { FromSource } from '../../../../src/roles/pserver/units/incoming-move.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import {
   decodeAnswers,
   decodeMove,
