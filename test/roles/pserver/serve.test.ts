@@ -320,6 +320,17 @@ describe('while a unit is handed over', () => {
   });
 });
 
+describe('a message to copies of units', () => {
+  it('is refused, as no pserver takes copies yet', async () => {
+    const ends = { primary: { index: 1, token: '8' }, member: { index: 0, token: '7' } };
+    const requests: RequestHeader[] = [
+      { type: 'openReplicas', ...JOB, ...ends },
+      { type: 'replicate', ...JOB, ...ends, left: [], order: 0, late: false },
+    ];
+    for (const request of requests) await expect(ask(request)).rejects.toMatchObject({ code: 'NotReady' });
+  });
+});
+
 describe('a message of a move', () => {
   const owners = { source: { index: 1, token: '8' }, target: { index: 0, token: '7' } };
   const move = { unit: 1, epoch: 1, ...owners, attempt: 1 };

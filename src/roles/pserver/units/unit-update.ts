@@ -30,7 +30,7 @@ export function updateOfUnit(
 }
 
 /** Copies what would still be the memory of the request. */
-function ownParts(of: ShardParts, all: RoundGradients, shards: readonly number[]) {
+export function ownParts(of: ShardParts, all: RoundGradients, shards: readonly number[]) {
   const parts = partsOfShards(of, all, shards);
   const borrowed = new Set<unknown>([
     ...all.dense.flatMap(({ blocks, gradients }) => [blocks.buffer, gradients.buffer]),
