@@ -12,6 +12,7 @@ import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
+import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
@@ -27,6 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...REPLICATE,
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,
