@@ -103,8 +103,8 @@ export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'a pserver that is wanted again before it has left stays',
     file: 'src/roles/pserver/leaving.ts',
-    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);',
-    replace: 'const signal = ending;',
+    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);\n  try {\n    for (;;) {',
+    replace: 'const signal = ending;\n  try {\n    for (;;) {',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
@@ -112,6 +112,13 @@ export const OPERATIONS: readonly Mutation[] = [
     file: 'src/roles/pserver/leaving.ts',
     find: "keepUnitsTold(owned, service, 'draining', within)",
     replace: "keepUnitsTold(owned, service, 'up', within)",
+    tests: ['test/roles/pserver/stopping.test.ts'],
+  },
+  {
+    rule: 'a pserver that has left says so, even when its units had gone before its record could say that it leaves',
+    file: 'src/roles/pserver/leaving.ts',
+    find: "await announce(owned, 'draining', [], signal);",
+    replace: '',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {

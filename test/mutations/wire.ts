@@ -17,21 +17,21 @@ export const WIRE: readonly Mutation[] = [
   {
     rule: 'a move counts as connected only once its target has answered a request that passes the checks of all others',
     file: CONNECTION,
-    find: "const header = { type: 'openMove' as const, ...this.#options.job };",
+    find: "const header = { type: 'openMove' as const, ...job };",
     replace: "const header = { type: 'info' as const };",
     tests: CONNECTION_TESTS,
   },
   {
     rule: 'an error that may pass ends the connection of a move, and the source sends again',
     file: CONNECTION,
-    find: 'this.#lose(open);\n      return [];',
+    find: 'connection.lose();\n      return [];',
     replace: 'return [];',
     tests: CONNECTION_TESTS,
   },
   {
     rule: 'an error that a repeat of a message of a move cannot help is a refusal',
     file: CONNECTION,
-    find: "if (expected.action === 'fatal') return [refusedFor(message, expected)];",
+    find: "if (error.action === 'fatal') return [refusedFor(message, error)];",
     replace: '',
     tests: CONNECTION_TESTS,
   },
@@ -58,9 +58,9 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'a forwarded push scales a rate only where the optimizer has one',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: 'if (rateScale !== 1 && !this.#hasRate()) throw',
-    replace: 'if (rateScale !== 1 && rateScale === 0) throw',
+    file: 'src/roles/pserver/units/copied-shards.ts',
+    find: 'if (update.rateScale !== 1 && !this.#hasRate()) return',
+    replace: 'if (update.rateScale === 0 && !this.#hasRate()) return',
     tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
   },
 ];

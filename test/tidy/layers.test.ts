@@ -54,7 +54,13 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { tasks: [], rounds: ['tasks'] },
-  'roles/pserver': { files: [], units: [], tasks: ['files', 'units'], rounds: ['files', 'units', 'tasks'] },
+  'roles/pserver': {
+    files: [],
+    units: [],
+    replicas: ['units'],
+    tasks: ['files', 'units', 'replicas'],
+    rounds: ['files', 'units', 'replicas', 'tasks'],
+  },
   'roles/trainer': { model: [], compute: [], tasks: ['model', 'compute'], rounds: ['model', 'compute', 'tasks'] },
   commands: {
     base: [],

@@ -8,7 +8,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import type { UnitOwner } from '../units/move-messages.ts';
-import { isIn, type UpdateName } from './messages.ts';
+import { isIn, keyOfOwner, type UpdateName } from './messages.ts';
 import { roomOfPart, type SharedPayload } from './peer-link.ts';
 import type { PeerRoom } from './peer-room.ts';
 
@@ -43,6 +43,11 @@ export class RoomQueue {
 
   isPeer(one: UnitOwner): boolean {
     return [...this.#peers.values()].some((peers) => isIn(peers, one));
+  }
+
+  /** Of all units, each once. */
+  peers(): UnitOwner[] {
+    return [...new Map([...this.#peers.values()].flat().map((peer) => [keyOfOwner(peer), peer])).values()];
   }
 
   get waiting(): number {

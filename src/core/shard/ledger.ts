@@ -55,8 +55,9 @@ export interface Ledger {
   watermark(): number;
   /** Bitmap of the closed tasks of a pass, as `bitmapToText` writes it; undefined for a pass below the watermark. */
   closedTasks(pass: number): string | undefined;
-  /** Differs for most pairs of unequal ledgers and is cheap: compared before the encoded ledgers are. */
-  fingerprint(): string;
+  /** Whether both encode to the same bytes. Cheap: asked after each push where ledgers part and become equal again. */
+  equals(other: Ledger): boolean;
+  copy(): Ledger;
   encode(): Uint8Array;
 }
 
@@ -71,11 +72,16 @@ export function createLedger(tasks: number, saved?: Uint8Array): Ledger {
   return ledger;
 }
 
+interface CompletePass {
+  readonly good: number;
+  readonly discarded: number;
+}
+
 class TaskLedger implements Ledger {
   readonly #tasks: number;
   readonly #passes = new Map<number, PassLedger>();
   /** Records of each complete pass below the watermark, which is this list's length. */
-  readonly #collapsed: { good: number; discarded: number }[] = [];
+  readonly #collapsed: CompletePass[] = [];
 
   constructor(tasks: number) {
     this.#tasks = tasks;
@@ -168,9 +174,24 @@ class TaskLedger implements Ledger {
     return this.#passes.get(pass)?.closedTasks() ?? bitmapToText(createBitmap(this.#tasks));
   }
 
-  fingerprint(): string {
-    const passes = [...this.#passes].map(([pass, ledger]) => `${pass}:${ledger.fingerprint()}`);
-    return `${this.#collapsed.length} ${passes.sort().join(' ')}`;
+  equals(other: Ledger): boolean {
+    return other instanceof TaskLedger && this.#isEqual(other);
+  }
+
+  copy(): Ledger {
+    const copy = new TaskLedger(this.#tasks);
+    copy.#collapsed.push(...this.#collapsed);
+    for (const [pass, ledger] of this.#passes) copy.#passes.set(pass, ledger.copy());
+    return copy;
+  }
+
+  #isEqual(other: TaskLedger): boolean {
+    return (
+      this.#collapsed.length === other.#collapsed.length &&
+      this.#passes.size === other.#passes.size &&
+      [...this.#passes].every(([pass, ledger]) => other.#passes.get(pass)?.equals(ledger) === true) &&
+      this.#collapsed.every((one, pass) => isSameRecords(one, other.#collapsed[pass]!))
+    );
   }
 
   #passAt(pass: number): PassLedger {
@@ -196,3 +217,5 @@ class TaskLedger implements Ledger {
     return [...this.#passes].sort(([a], [b]) => a - b);
   }
 }
+
+const isSameRecords = (a: CompletePass, b: CompletePass): boolean => a.good === b.good && a.discarded === b.discarded;

@@ -4,28 +4,35 @@
  * others, until the repair has made them equal again (DESIGN §5: one position per pserver plus exceptions per shard).
  */
 import { assert } from '../../base/assert.ts';
-import { CLOSED, createLedger, type Ledger, type LedgerAccount, type PushPosition } from './ledger.ts';
+import { CLOSED, type LedgerAccount, type PushPosition } from './ledger.ts';
+import { LedgerGroups } from './ledger-groups.ts';
 import type { AppliedPushes } from './push-plan.ts';
 
 export type ShardJudgement =
-  /** `shards` are those that lack the push; undefined means all. The others have applied it already. */
+  /** `shards` are those that lack the push; undefined means all that were meant. The others have applied it already. */
   | { readonly outcome: 'apply'; readonly shards: readonly number[] | undefined }
   | { readonly outcome: 'duplicate' }
   | { readonly outcome: 'early'; readonly want: number };
 
 export interface ShardLedgers {
-  judge(push: PushPosition): ShardJudgement;
+  /** `only`: what these shards say, whatever the others would. */
+  judge(push: PushPosition, only?: readonly number[]): ShardJudgement;
   /**
    * Records a push that `judge` answered with `apply`. `only`: in these shards alone, as when the others have yet to
    * complete its round.
    */
   advance(push: PushPosition, only?: readonly number[]): void;
-  /** Returns the shards in which the task was open. */
-  close(pass: number, task: number, records: number): readonly number[];
+  /** Returns the shards in which the task was open. `only`: it is closed in these shards alone. */
+  close(pass: number, task: number, records: number, only?: readonly number[]): readonly number[];
+  /** Shards in which the task is open. */
+  openIn(pass: number, task: number): readonly number[];
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
-  /** Of each distinct ledger in which the task is open: the next push wanted, and the good records below it. */
-  applied(pass: number, task: number): AppliedPushes[];
+  /**
+   * Of each distinct ledger in which the task is open: the next push wanted, and the good records below it. `only`: of
+   * the ledgers of these shards.
+   */
+  applied(pass: number, task: number, only?: readonly number[]): AppliedPushes[];
   /** The account of the shard that applied least. */
   account(): LedgerAccount;
   /** Whether all shards count the same records, once all tasks are closed: applied or discarded. */
@@ -52,132 +59,73 @@ export type CommittedLedgers = Pick<
   'position' | 'applied' | 'account' | 'isAgreed' | 'watermark' | 'closedTasks'
 >;
 
-interface Group {
-  readonly ledger: Ledger;
-  shards: number[];
-  encoded: Uint8Array | undefined;
-}
-
 /** `saved` has the encoded ledger of each loaded shard; shards without one start empty. Throws `CheckpointCorrupt`. */
 export function createShardLedgers(
   tasks: number,
   shards: readonly number[],
   saved: ReadonlyMap<number, Uint8Array>,
 ): ShardLedgers {
-  let groups = groupEqual(tasks, shards, saved);
-
-  /** Ledgers become equal only when a task is closed: then they are kept as one again. */
-  function merge(): void {
-    if (groups.length === 1) return;
-    const kept: Group[] = [];
-    for (const group of groups) {
-      const same = kept.find((other) => isEqual(other, group));
-      if (same === undefined) kept.push(group);
-      else same.shards.push(...group.shards);
-    }
-    groups = kept;
-  }
-
+  const groups = new LedgerGroups(tasks, shards, saved);
   return {
-    judge(push) {
-      const verdicts = groups.map((group) => ({ group, verdict: group.ledger.judge(push) }));
+    judge(push, only) {
+      const meant = groups.among(only);
+      const verdicts = meant.map((group) => ({ group, verdict: group.ledger.judge(push) }));
       const wants = verdicts.flatMap(({ verdict }) => (verdict.outcome === 'early' ? [verdict.want] : []));
       if (wants.length > 0) return { outcome: 'early', want: Math.min(...wants) };
       const applying = verdicts.filter(({ verdict }) => verdict.outcome === 'apply');
       if (applying.length === 0) return { outcome: 'duplicate' };
-      if (applying.length === groups.length) return { outcome: 'apply', shards: undefined };
+      if (applying.length === meant.length) return { outcome: 'apply', shards: undefined };
       return { outcome: 'apply', shards: applying.flatMap(({ group }) => group.shards) };
     },
     advance(push, only) {
-      if (only !== undefined) groups = groups.flatMap((group) => parted(group, tasks, only));
-      for (const group of groups) {
-        if (only?.includes(group.shards[0]!) === false || group.ledger.judge(push).outcome !== 'apply') continue;
+      for (const group of groups.part(only)) {
+        if (group.ledger.judge(push).outcome !== 'apply') continue;
         group.ledger.advance(push);
         group.encoded = undefined;
       }
-      if (push.last || only !== undefined) merge();
+      // Where nothing is told to some shards alone, ledgers become equal only when a task is closed.
+      if (push.last || only !== undefined) groups.merge();
     },
-    close(pass, task, records) {
-      const open = groups.filter(({ ledger }) => ledger.position(pass, task) !== CLOSED);
-      const closed = open.flatMap(({ shards }) => shards);
+    close(pass, task, records, only) {
+      const open = groups.part(only).filter(({ ledger }) => ledger.position(pass, task) !== CLOSED);
+      const closed = open.flatMap(({ shards: those }) => those);
       for (const group of open) {
         group.ledger.close(pass, task, records);
         group.encoded = undefined;
       }
-      merge();
+      groups.merge();
       return closed;
     },
+    openIn: (pass, task) =>
+      groups.all.flatMap(({ ledger, shards: those }) => (ledger.position(pass, task) === CLOSED ? [] : those)),
     position(pass, task) {
-      const open = groups.map(({ ledger }) => ledger.position(pass, task)).filter((next) => next !== CLOSED);
+      const open = groups.all.map(({ ledger }) => ledger.position(pass, task)).filter((next) => next !== CLOSED);
       return open.length === 0 ? CLOSED : Math.min(...open);
     },
-    applied: (pass, task) =>
-      groups.flatMap(({ ledger }) => {
+    applied: (pass, task, only) =>
+      groups.among(only).flatMap(({ ledger }) => {
         const next = ledger.position(pass, task);
         return next === CLOSED ? [] : [{ next, good: ledger.goodOf(pass, task) }];
       }),
     account() {
-      const accounts = groups.map(({ ledger }) => ledger.account());
+      const accounts = groups.all.map(({ ledger }) => ledger.account());
       return accounts.reduce((least, one) => (one.applied < least.applied ? one : least));
     },
     isAgreed() {
-      const counted = groups.map(({ ledger }) => ledger.account()).map(({ applied, discarded }) => applied + discarded);
-      return new Set(counted).size === 1;
+      const counted = groups.all.map(({ ledger }) => ledger.account());
+      return new Set(counted.map(({ applied, discarded }) => applied + discarded)).size === 1;
     },
-    watermark: () => Math.min(...groups.map(({ ledger }) => ledger.watermark())),
+    watermark: () => Math.min(...groups.all.map(({ ledger }) => ledger.watermark())),
     closedTasks: (pass) =>
-      groups.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined),
+      groups.all.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined),
     encode(shard) {
-      const group = groups.find((one) => one.shards.includes(shard));
+      const group = groups.all.find((one) => one.shards.includes(shard));
       assert(group !== undefined, `shard ${shard} is one of these`);
       group.encoded ??= group.ledger.encode();
       return group.encoded;
     },
-    add(shards, saved) {
-      const added = groupEqual(tasks, shards, saved);
-      groups = [...groups.filter((group) => group.shards.length > 0), ...added];
-      merge();
-    },
-    remove(shards) {
-      const gone = new Set(shards);
-      for (const group of groups) group.shards = group.shards.filter((shard) => !gone.has(shard));
-      groups = groups.filter((group) => group.shards.length > 0);
-      if (groups.length === 0) groups = groupEqual(tasks, [], new Map());
-    },
-    groups: () => groups.length,
+    add: (added, ledgers) => groups.add(added, ledgers),
+    remove: (gone) => groups.remove(gone),
+    groups: () => groups.all.length,
   };
-}
-
-function groupEqual(tasks: number, shards: readonly number[], saved: ReadonlyMap<number, Uint8Array>): Group[] {
-  const groups = new Map<string, Group>();
-  for (const shard of shards) {
-    const bytes = saved.get(shard);
-    const key = bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { ledger: createLedger(tasks, bytes), shards: [shard], encoded: bytes });
-    else group.shards.push(shard);
-  }
-  if (groups.size === 0) groups.set('', { ledger: createLedger(tasks), shards: [], encoded: undefined });
-  return [...groups.values()];
-}
-
-/** Two groups where only some of the shards are among those. */
-function parted(group: Group, tasks: number, those: readonly number[]): Group[] {
-  const wanted = new Set(those);
-  const among = group.shards.filter((shard) => wanted.has(shard));
-  if (among.length === 0 || among.length === group.shards.length) return [group];
-  group.encoded ??= group.ledger.encode();
-  const { encoded } = group;
-  const others = group.shards.filter((shard) => !wanted.has(shard));
-  return [
-    { ...group, shards: others },
-    { ledger: createLedger(tasks, encoded), shards: among, encoded },
-  ];
-}
-
-function isEqual(a: Group, b: Group): boolean {
-  if (a.ledger.fingerprint() !== b.ledger.fingerprint()) return false;
-  a.encoded ??= a.ledger.encode();
-  b.encoded ??= b.ledger.encode();
-  return Buffer.compare(a.encoded, b.encoded) === 0;
 }

@@ -103,8 +103,29 @@ export class PassLedger {
     return bitmapToText(this.#closed);
   }
 
-  /** Differs for most pairs of unequal ledgers. */
-  fingerprint(): string {
-    return `${this.#closedCount}:${this.#closedGood}:${this.#open.size}`;
+  equals(other: PassLedger): boolean {
+    return (
+      this.#closedCount === other.#closedCount &&
+      this.#closedGood === other.#closedGood &&
+      this.#discarded === other.#discarded &&
+      this.#open.size === other.#open.size &&
+      [...this.#open].every(([task, { next, good }]) => other.#isAt(task, next, good)) &&
+      Buffer.compare(this.#closed.words, other.#closed.words) === 0
+    );
+  }
+
+  copy(): PassLedger {
+    const copy = new PassLedger(this.#tasks);
+    for (const [task, open] of this.#open) copy.#open.set(task, open);
+    copy.#closed = createBitmap(this.#tasks, this.#closed.words.slice());
+    copy.#closedCount = this.#closedCount;
+    copy.#closedGood = this.#closedGood;
+    copy.#discarded = this.#discarded;
+    return copy;
+  }
+
+  #isAt(task: number, next: number, good: number): boolean {
+    const open = this.#open.get(task);
+    return open !== undefined && open.next === next && open.good === good;
   }
 }

@@ -119,10 +119,23 @@ export class OwnedShards {
 
   /** A unit leaves, with its memory. */
   remove(unit: number): void {
-    const shards = this.shardsOf(unit);
+    this.#leave(unit);
+    for (const shard of this.shardsOf(unit)) this.parameters.dropShard(shard);
+  }
+
+  /** Another pserver leads the unit from now on, and its shards stay present here. Gives their positions. */
+  release(unit: number): ShardPositions {
+    const moments = this.shardsOf(unit).map((shard) => this.momentOf(shard));
+    this.#leave(unit);
+    return {
+      ledgers: new Map(moments.map(({ shard, ledger }) => [shard, ledger])),
+      seqs: new Map(moments.map(({ shard, seq }) => [shard, seq])),
+    };
+  }
+
+  #leave(unit: number): void {
     this.heads.remove(unit);
-    this.ledgers.remove(shards);
-    for (const shard of shards) this.parameters.dropShard(shard);
+    this.ledgers.remove(this.shardsOf(unit));
     this.#changed();
   }
 
@@ -141,7 +154,11 @@ export class OwnedShards {
     return this.#set.stamp;
   }
 
-  /** Updates applied: the version that pulls name. It only rises, whatever units come and go. */
+  /**
+   * Updates applied: the version that pulls name. It only rises, whatever units come and go. An update counts once,
+   * when the last of its units has it. So values have at least the updates that their version counts: a gradient is
+   * never taken for fresher than it is. They may have more, of units that got an update before its last one did.
+   */
   get version(): number {
     return this.#updates;
   }
@@ -171,10 +188,14 @@ export class OwnedShards {
     return actions;
   }
 
-  /** Counts an update that was applied to these shards; undefined: to all. */
-  advance(applied: readonly number[] | undefined): void {
+  /**
+   * Records an update that was applied to these shards; undefined: to all. `isLast`: no other shard is to get it, and
+   * it raises the version. Where units get an update one after the other, that is with the last one, even when that
+   * one drops it: then with no shards.
+   */
+  advance(applied: readonly number[] | undefined, isLast = true): void {
     for (const shard of applied ?? this.numbers) this.#seqs[shard]! += 1;
-    this.#updates += 1;
+    if (isLast) this.#updates += 1;
   }
 
   /** What requests are answered from. */
@@ -182,9 +203,12 @@ export class OwnedShards {
     return this.ledgers;
   }
 
-  /** Closes a discarded task. That is an update of the shards in which it was open, and has a place in their order. */
-  close(pass: number, task: number, records: number): void {
-    for (const shard of this.ledgers.close(pass, task, records)) this.#seqs[shard]! += 1;
+  /**
+   * Closes a discarded task. That is an update of the shards in which it was open, and has a place in their order; it
+   * raises no version. `only`: in these shards alone.
+   */
+  close(pass: number, task: number, records: number, only?: readonly number[]): void {
+    for (const shard of this.ledgers.close(pass, task, records, only)) this.#seqs[shard]! += 1;
   }
 
   /** The position of a shard at the instant of the call, for a checkpoint. */

@@ -303,8 +303,44 @@ describe('any sequence of pushes, retries, early ones, closes and reloads', () =
         for (const i of closed) finish(one, Math.floor(i / 6), i % 6);
         for (const i of [...closed].sort((a, b) => a - b)) finish(two, Math.floor(i / 6), i % 6);
         expect(one.encode()).toEqual(two.encode());
-        expect(one.fingerprint()).toBe(two.fingerprint());
+        expect(one.equals(two)).toBe(true);
       }),
+    );
+  });
+
+  const anyAct = fc.record({
+    on: fc.constantFrom('one', 'two', 'both'),
+    pass: fc.nat(PASSES - 1),
+    task: fc.nat(1),
+    close: fc.boolean(),
+    good: fc.nat(1),
+  });
+
+  it('equals another one that encodes to the same bytes, and is independent of its copy', () => {
+    fc.assert(
+      fc.property(fc.array(anyAct, { maxLength: 40, size: 'max' }), (acts) => {
+        let [one, two] = [createLedger(2), createLedger(2)];
+        const isSame = (): boolean => Buffer.compare(one.encode(), two.encode()) === 0;
+        for (const { on, pass, task, close, good } of acts) {
+          for (const ledger of on === 'both' ? [one, two] : [on === 'one' ? one : two]) {
+            const push = ledger.position(pass, task);
+            if (push === CLOSED) continue;
+            const at = ledger.goodOf(pass, task);
+            if (close) ledger.close(pass, task, 100);
+            else ledger.advance({ pass, task, push, last: push === 2, good: at + good });
+          }
+          expect(one.equals(two)).toBe(isSame());
+          [one, two] = [two, one];
+          const before = Buffer.from(one.encode());
+          const copy = one.copy();
+          expect(copy.equals(one)).toBe(true);
+          expect(Buffer.compare(copy.encode(), before)).toBe(0);
+          if (copy.position(1, 0) !== CLOSED) copy.close(1, 0, 100);
+          expect(Buffer.compare(one.encode(), before)).toBe(0);
+          one = one.copy();
+        }
+      }),
+      { numRuns: 150 },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
+import type { AppliedPushes } from '../../../src/core/shard/push-plan.ts';
 
 const TASKS = 3;
 const PASSES = 2;
@@ -28,7 +29,8 @@ const history = fc.array(
     ...place,
     push: fc.nat(PUSHES - 1),
     kind: fc.constantFrom('wanted', 'wanted', 'wanted', 'any', 'close'),
-    only: fc.option(fc.subarray(SHARDS, { minLength: 1 }), { nil: undefined }),
+    asked: fc.option(fc.subarray(SHARDS), { nil: undefined }),
+    only: fc.option(fc.subarray(SHARDS), { nil: undefined }),
   }),
   { maxLength: 60, size: 'max' },
 );
@@ -43,6 +45,16 @@ function ledgerOf(applied: readonly { pass: number; task: number; pushes: number
   return ledger;
 }
 
+const byNumber = (a: number, b: number): number => a - b;
+
+const appliedIn = (ledgers: readonly Ledger[], pass: number, task: number): AppliedPushes[] =>
+  ledgers.flatMap((ledger) => {
+    const next = ledger.position(pass, task);
+    return next === CLOSED ? [] : [{ next, good: ledger.goodOf(pass, task) }];
+  });
+
+const asSet = (applied: readonly AppliedPushes[]): Set<string> => new Set(applied.map((one) => JSON.stringify(one)));
+
 describe('shards loaded from checkpoints taken one by one', () => {
   it('each take what they lack and drop what they have, as if each had a ledger of its own', () => {
     fc.assert(
@@ -50,29 +62,45 @@ describe('shards loaded from checkpoints taken one by one', () => {
         const own = new Map(SHARDS.map((shard, i) => [shard, ledgerOf(loaded[i]!)]));
         const saved = new Map([...own].map(([shard, ledger]) => [shard, ledger.encode()]));
         const all = createShardLedgers(TASKS, SHARDS, saved);
-        for (const { kind, pass, task, push, only } of acts) {
-          const positions = [...own.values()].map((ledger) => ledger.position(pass, task));
-          const open = positions.filter((next) => next !== CLOSED);
-          const lowest = open.length === 0 ? CLOSED : Math.min(...open);
-          expect(all.position(pass, task)).toBe(lowest);
+        for (const { kind, pass, task, push, asked, only } of acts) {
+          const meant = asked ?? SHARDS;
+          const openIn = SHARDS.filter((shard) => own.get(shard)!.position(pass, task) !== CLOSED);
+          const lowestOf = (shards: readonly number[]): number => {
+            const open = shards.filter((shard) => openIn.includes(shard));
+            return open.length === 0 ? CLOSED : Math.min(...open.map((shard) => own.get(shard)!.position(pass, task)));
+          };
+          const lowest = lowestOf(meant);
+          expect(all.position(pass, task)).toBe(lowestOf(SHARDS));
+          expect([...all.openIn(pass, task)].sort(byNumber)).toEqual(openIn);
           if (kind === 'close') {
-            for (const ledger of own.values()) ledger.close(pass, task, 10 * PUSHES);
-            all.close(pass, task, 10 * PUSHES);
+            for (const shard of meant) own.get(shard)!.close(pass, task, 10 * PUSHES);
+            const closed = meant.filter((shard) => openIn.includes(shard));
+            expect([...all.close(pass, task, 10 * PUSHES, asked)].sort(byNumber)).toEqual(closed);
           } else {
             const position = pushAt(pass, task, kind === 'wanted' && lowest !== CLOSED ? lowest : push);
-            const takers = SHARDS.filter((shard) => own.get(shard)!.judge(position).outcome === 'apply');
-            const isEarly = open.some((next) => next < position.push);
-            const verdict = all.judge(position);
-            if (isEarly) expect(verdict).toEqual({ outcome: 'early', want: lowest });
+            const wants = (shard: number): boolean => own.get(shard)!.judge(position).outcome === 'apply';
+            const takers = meant.filter(wants);
+            const verdict = all.judge(position, asked);
+            if (lowest !== CLOSED && lowest < position.push)
+              expect(verdict).toEqual({ outcome: 'early', want: lowest });
             else if (takers.length === 0) expect(verdict).toEqual({ outcome: 'duplicate' });
             else {
               expect(verdict.outcome).toBe('apply');
-              const shards = verdict.outcome === 'apply' ? (verdict.shards ?? SHARDS) : [];
-              expect([...shards].sort((a, b) => a - b)).toEqual(takers);
-              for (const shard of takers) if (only?.includes(shard) !== false) own.get(shard)!.advance(position);
-              all.advance(position, only);
+              const shards = verdict.outcome === 'apply' ? (verdict.shards ?? meant) : [];
+              expect([...shards].sort(byNumber)).toEqual(takers);
+              const told = only ?? asked;
+              for (const shard of (told ?? SHARDS).filter(wants)) own.get(shard)!.advance(position);
+              all.advance(position, told);
             }
           }
+          const distinct = new Set([...own.values()].map((ledger) => Buffer.from(ledger.encode()).toString()));
+          expect(all.groups()).toBeGreaterThanOrEqual(distinct.size);
+          const applied = appliedIn(
+            meant.map((shard) => own.get(shard)!),
+            pass,
+            task,
+          );
+          expect(asSet(all.applied(pass, task, asked))).toEqual(asSet(applied));
           for (const shard of SHARDS) expect(all.encode(shard)).toEqual(own.get(shard)!.encode());
           const least = Math.min(...[...own.values()].map((ledger) => ledger.account().applied));
           expect(all.account().applied).toBe(least);
@@ -94,6 +122,23 @@ describe('shards loaded from checkpoints taken one by one', () => {
     expect(all.groups()).toBe(1);
     expect(all.closedTasks(0)).toEqual(['01']);
     expect(all.judge(pushAt(0, 1, 0))).toEqual({ outcome: 'apply', shards: undefined });
+  });
+
+  it('part when some of them are told alone, and are one again when the others are told', () => {
+    const all = createShardLedgers(TASKS, SHARDS, new Map());
+    all.advance(pushAt(0, 0, 0), [5, 7]);
+    expect(all.groups()).toBe(2);
+    expect(all.judge(pushAt(0, 0, 1), [7])).toEqual({ outcome: 'apply', shards: undefined });
+    expect(all.judge(pushAt(0, 0, 0), [5, 7])).toEqual({ outcome: 'duplicate' });
+    expect(all.judge(pushAt(0, 0, 0), [2, 5])).toEqual({ outcome: 'apply', shards: [2] });
+    expect(all.judge(pushAt(0, 0, 1), [2, 5])).toEqual({ outcome: 'early', want: 0 });
+    expect(all.judge(pushAt(0, 0, 1), [])).toEqual({ outcome: 'duplicate' });
+    all.advance(pushAt(0, 0, 0), [2, 11]);
+    expect(all.groups()).toBe(1);
+    expect(all.close(0, 1, 30, [11])).toEqual([11]);
+    expect(all.groups()).toBe(2);
+    expect([...all.close(0, 1, 30)].sort(byNumber)).toEqual([2, 5, 7]);
+    expect(all.groups()).toBe(1);
   });
 
   it('begin empty without a checkpoint, and refuse a damaged one', () => {

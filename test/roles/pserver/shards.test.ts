@@ -77,6 +77,35 @@ it('gives a closure a place in the order of the shards in which the task was ope
   expect(shards.committed.position(0, 0)).toBe(CLOSED);
 });
 
+it('closes a task in some shards, and later in the others', () => {
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([[1, 10]]));
+  shards.close(0, 0, 5, [1, 4]);
+  expect([1, 2, 4].map((shard) => shards.momentOf(shard).seq)).toEqual([11, 0, 1]);
+  expect(shards.committed.position(0, 0)).toBe(0);
+  shards.close(0, 0, 5, [2, 4]);
+  expect([1, 2, 4].map((shard) => shards.momentOf(shard).seq)).toEqual([11, 1, 1]);
+  expect(shards.committed.position(0, 0)).toBe(CLOSED);
+});
+
+it('raises the version once an update, with the last of its units', () => {
+  const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
+  const push = (number: number) => ({ pass: 0, task: 0, push: number, last: false, good: number });
+  const apply = (number: number, those: readonly number[], isLast: boolean): void => {
+    shards.ledgers.advance(push(number), those);
+    shards.advance(those, isLast);
+  };
+  apply(0, [1, 4], false);
+  // The next one commits in a unit before the first one has in all.
+  apply(1, [1, 4], false);
+  expect(shards.version).toBe(0);
+  apply(0, [2], true);
+  expect(shards.version).toBe(1);
+  apply(1, [], true);
+  expect(shards.version).toBe(2);
+  expect([1, 2, 4].map((shard) => shards.momentOf(shard).seq)).toEqual([2, 1, 2]);
+  expect(shards.ledgers.judge(push(1))).toEqual({ outcome: 'apply', shards: [2] });
+});
+
 it('knows the blocks of its shards', () => {
   const shards = new OwnedShards(JOB, ownedHeads(HEADS), stateOf([]));
   const [dense] = SPEC.dense;
@@ -156,6 +185,31 @@ describe('a unit', () => {
     expect(() => shards.momentOf(4)).toThrow('shard 4 is owned');
     shards.remove(2);
     expect(shards.stamp).toEqual({ revision: '0', shards: 0 });
+  });
+
+  it('that another pserver leads keeps its memory, and is led again with what it had', () => {
+    const ledger = createLedger(JOB.tasks);
+    ledger.advance({ pass: 0, task: 0, push: 0, last: false, good: 5 });
+    const shards = new OwnedShards(
+      JOB,
+      ownedHeads(HEADS),
+      stateOf(
+        [
+          [1, 10],
+          [4, 12],
+        ],
+        [[4, ledger.encode()]],
+      ),
+    );
+    const before = [1, 4].map((shard) => shards.momentOf(shard));
+    const left = shards.release(1);
+    expect(shards.numbers).toEqual([2]);
+    expect(shards.stamp).toEqual(stampOf([HEADS[0]!], JOB));
+    expect([...shards.actions(undefined)]).toEqual([absent, absent, apply, absent, absent]);
+    expect(shards.ledgers.groups()).toBe(1);
+    expect(shards.parameters.shards().sort()).toEqual([1, 2, 4]);
+    shards.add(nextOf(1, 7), left, true);
+    expect([1, 4].map((shard) => shards.momentOf(shard))).toEqual(before);
   });
 
   it('that comes back has another stamp', () => {
