@@ -17,7 +17,12 @@ import {
 } from '../../../src/core/units/move-messages.ts';
 import { MoveSource } from '../../../src/core/units/move-source.ts';
 import type { SourceEffect, SourceEvent, SourceState } from '../../../src/core/units/move-source-events.ts';
-import { MoveTarget, type TargetEffect, type TargetEvent, type TargetState } from '../../../src/core/units/move-target.ts';
+import {
+  MoveTarget,
+  type TargetEffect,
+  type TargetEvent,
+  type TargetState,
+} from '../../../src/core/units/move-target.ts';
 
 /** An update is a digit; the state of the unit's shard is the text of those that were applied to it. */
 export type Content = string;
@@ -88,7 +93,16 @@ export const optionsOf = (node: Pick<NodeState, 'index' | 'token'>) => ({
 export const started = (index: number, token: number): NodeState =>
   one({
     ...{ index, token, isUp: true, isSuspended: false, replica: undefined, applied: '', copiedBy: undefined },
-    ...{ proposed: undefined, outgoing: undefined, attempts: 0, joins: [], follows: 0, kept: 0, target: UNSEEN, coming: '' },
+    ...{
+      proposed: undefined,
+      outgoing: undefined,
+      attempts: 0,
+      joins: [],
+      follows: 0,
+      kept: 0,
+      target: UNSEEN,
+      coming: '',
+    },
   });
 
 // ---- one object for each state
@@ -246,7 +260,14 @@ class Shell {
         break;
       }
       case 'answer':
-        this.sent.push(numberOf({ to: effect.link.primary.index, link: effect.link, join: this.node.follows, answer: effect.answer }));
+        this.sent.push(
+          numberOf({
+            to: effect.link.primary.index,
+            link: effect.link,
+            join: this.node.follows,
+            answer: effect.answer,
+          }),
+        );
         break;
       case 'commit': {
         const { payload } = effect.update;

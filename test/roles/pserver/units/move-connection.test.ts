@@ -14,7 +14,14 @@ import { Timeline } from '../../../sim/timeline.ts';
 
 const JOB = { job: 'job', batchPlanId: 'plan' };
 const TARGET = { index: 1, token: '8' };
-const NAME: MoveName = { purpose: 'lead', unit: 1, epoch: 1, source: { index: 0, token: '7' }, target: TARGET, attempt: 1 };
+const NAME: MoveName = {
+  purpose: 'lead',
+  unit: 1,
+  epoch: 1,
+  source: { index: 0, token: '7' },
+  target: TARGET,
+  attempt: 1,
+};
 const LONG_MS = 60_000;
 
 let timeline: Timeline;
