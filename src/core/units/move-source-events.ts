@@ -95,7 +95,7 @@ export type SourceEvent<P> =
   | { readonly type: 'handOver' }
   /**
    * Of a copy, after `caughtUp`: it ends with what is committed now. At the same moment the machine of the unit's
-   * replicas is told `join`. Ignored when the move was abandoned meanwhile.
+   * replicas is told `join`. Ignored when the move was abandoned before.
    */
   | { readonly type: 'seal'; readonly position: number }
   /** Of a sealed copy: it is in no head, and nothing that was proposed takes it into one (core/replicas). */

@@ -1,13 +1,14 @@
 /**
  * The side of a move that gets the unit (DESIGN §7): puts in the copy of each shard and the updates since.
  *
- * A copy for `lead`: it leads the unit once the store's head says so and its copy is sealed, that is complete and final. The source says when
- * to look into the store, but may die right after the change: so the target follows the head by itself, too.
+ * With a copy for `lead` it leads the unit once the store's head says so and its copy is sealed, that is complete and
+ * final. The source says when to look into the store, but may die right after the change: so the target follows the
+ * head by itself, too.
  *
  * A copy that is not sealed may be discarded at any time. One that is sealed is kept until the source abandons it, or
  * the store shows that the change cannot take effect any more: the source may have sent the change already.
  *
- * A copy for `copy`: the source goes on leading, and may change the head meanwhile. When it is sealed it becomes a
+ * While a copy for `copy` is made, the source goes on leading and may change the head. Once it is sealed it becomes a
  * backup copy (core/replicas). From then on only two things are done about it here: its source may abandon it, and an
  * offer of another one ends it. Both show that it is in no head.
  *

@@ -5,7 +5,8 @@
 import { isIn } from '../../../src/core/replicas/messages.ts';
 import { isSameOwner } from '../../../src/core/units/move-messages.ts';
 import { type Model, type Searched, type Step, search } from '../explore.ts';
-import { admits, has, LATE_MS, type NodeState, ownerOf } from './join-node.ts';
+import { admits, has, type NodeState, ownerOf } from './join-node.ts';
+import { LATE_MS } from './join-shell.ts';
 import {
   arrive,
   counted,
@@ -134,7 +135,7 @@ const isThere = (world: World, { index, token }: { index: number; token: string 
   world.nodes[index]!.isUp && String(world.nodes[index]!.token) === token && world.live[index] === Number(token);
 
 /**
- * Everything is applied and answered, no move is under way, and no copy is left that nobody follows. Or every copy that
+ * Everything is applied and answered, no move is under way, and no copy is left that was abandoned. Or every copy that
  * may lead is gone: then files tell.
  */
 export function isEnd(world: World, { updates }: Shape): boolean {

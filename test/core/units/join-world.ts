@@ -5,18 +5,8 @@
 import type { HeadProposal, Outcome, UnitHead } from '../../../src/core/replicas/events.ts';
 import { Replica } from '../../../src/core/replicas/replica.ts';
 import type { UnitOwner } from '../../../src/core/units/move-messages.ts';
-import {
-  type Content,
-  type Event,
-  messageOf,
-  type NodeState,
-  nameOf,
-  one,
-  optionsOf,
-  ownerOf,
-  react,
-  started,
-} from './join-node.ts';
+import { type Content, messageOf, type NodeState, nameOf, one, optionsOf, ownerOf, started } from './join-node.ts';
+import { type Event, react } from './join-shell.ts';
 
 export interface World {
   readonly head: UnitHead;

@@ -1,4 +1,4 @@
-/** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` there is none. */
+/** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` none is made. */
 import type { MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import type { FilledCopy } from './incoming-unit.ts';
 

@@ -82,7 +82,7 @@ export class OutgoingCopies {
 
   /**
    * The copy ends with what is committed now; at this moment the machine of the unit's replicas is told `join`. False:
-   * it was abandoned meanwhile.
+   * it was abandoned before.
    */
   seal(copy: CopyFor, committed: number): boolean {
     return this.#making.get(keyOf(copy))?.move.seal(committed) === true;

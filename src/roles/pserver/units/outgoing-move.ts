@@ -1,6 +1,7 @@
 /**
  * Carries out what the source of a move decides (`src/core/units/move-source.ts`): copies shards, forwards updates, and
- * hands the unit over, or leaves the copy to the replicas. Requests ask it whether they may be answered now, and when an update may be.
+ * hands the unit over, or leaves the copy to the replicas. Requests ask it whether they may be answered now, and when
+ * an update may be.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -142,7 +143,7 @@ export class OutgoingMove {
 
   /**
    * A copy ends with what is committed now: at this moment the machine of the unit's replicas is to be told `join`.
-   * False: it was abandoned meanwhile.
+   * False: it was abandoned before.
    */
   seal(position: number): boolean {
     assert(!this.#isStepping, 'a copy is sealed between the steps of its move');
