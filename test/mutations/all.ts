@@ -1,6 +1,7 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
+import { JOINS } from './joins.ts';
 import { LAST_ROUNDS } from './last-rounds.ts';
 import { MOVES } from './moves.ts';
 import { MOVING } from './moving.ts';
@@ -23,6 +24,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PLACING,
   ...MOVES,
   ...MOVING,
+  ...JOINS,
   ...LAST_ROUNDS,
   ...REPLICAS,
   ...HEADS,
