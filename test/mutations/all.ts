@@ -1,4 +1,5 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { COPIES } from './copies.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
 import { JOINS } from './joins.ts';
@@ -29,6 +30,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...COPIES,
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,

@@ -13,7 +13,8 @@ import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { CopyKeeper } from './backup-copies.ts';
 import type { CopyPiece } from './copy-pieces.ts';
-import { type ForwardedUpdate, IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
+import { IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 export type FromSource = Exclude<TargetEvent<MovePayload>, { type: 'seen' | 'failed' | 'tick' | 'resumed' }>;

@@ -7,7 +7,8 @@ import { MoveSource, type SourceEvent } from '../../../../src/core/units/move-so
 import { MoveTarget, type TargetEvent } from '../../../../src/core/units/move-target.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import { type CopyPiece, copyShard, pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
-import { type ForwardedUpdate, IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart, SGD } from '../../../tensor/fixture.ts';
