@@ -122,6 +122,13 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
+    rule: 'a master that slept until another one had ended the job ends as the job did',
+    file: 'src/roles/master/master.ts',
+    find: "if (watch.end() === undefined || !isPaddletError(error, 'Interrupted')) throw error;",
+    replace: 'throw error;',
+    tests: ['test/sim/kept.test.ts'],
+  },
+  {
     rule: 'SIGINT after SIGTERM ends the handing over, not the process',
     file: 'src/commands/base/interruption.ts',
     find: "signal === 'SIGTERM' ? !stop.signal.aborted : !jobStop.signal.aborted",

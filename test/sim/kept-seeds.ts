@@ -37,6 +37,7 @@ export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
 /** The same in sync mode. */
 export const KEPT_CONTINUED_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 55966, why: 'a pserver left while it led a unit that it had yet to load from the cut' },
+  { seed: 76874, why: 'a master that slept until another one had ended the job said that it was asked to stop' },
 ];
 
 /** In sync mode, with shapes that are drawn. */
