@@ -7,6 +7,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PEER_CONNECTIONS } from './peer-connections.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
@@ -27,6 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...PEER_CONNECTIONS,
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,
