@@ -17,6 +17,8 @@ export function drawSegments(drawer: RequestDrawer, spec: ParameterSpec, header:
       return partsOf(drawer, spec, header, true);
     case 'moveFrame':
       return frameSegments(drawer, spec, header.content);
+    case 'replicate':
+      return replicateSegments(drawer, spec, header);
     default:
       return drawer.below(10) === 0 ? [anyBytes(drawer)] : [];
   }
@@ -49,11 +51,29 @@ type FrameContent = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 
 function frameSegments(drawer: RequestDrawer, spec: ParameterSpec, content: FrameContent): Uint8Array[] {
   if (content.type === 'piece') return Array.from({ length: drawer.below(5) }, () => anyBytes(drawer));
-  if (content.type === 'seal' || content.update.type === 'close') return [];
-  const gradients = partsOf(drawer, spec, content.update, true);
-  if (content.update.type === 'round') return gradients;
+  return content.type === 'seal' ? [] : updateSegments(drawer, spec, content.update);
+}
+
+type Update = Extract<FrameContent, { type: 'update' }>['update'];
+
+function updateSegments(drawer: RequestDrawer, spec: ParameterSpec, update: Update): Uint8Array[] {
+  if (update.type === 'close') return [];
+  const gradients = partsOf(drawer, spec, update, true);
+  if (update.type === 'round') return gradients;
   const shards = Uint32Array.from({ length: drawer.below(5) }, () => drawer.below(64));
   return [new Uint8Array(shards.buffer), ...gradients];
+}
+
+type Replicate = Extract<RequestHeader, { type: 'replicate' }>;
+
+/** Rows of frames and of tails: mostly of a kind that there is, with small numbers. */
+function replicateSegments(drawer: RequestDrawer, spec: ParameterSpec, { update }: Replicate): Uint8Array[] {
+  if (drawer.below(10) === 0) return Array.from({ length: drawer.below(5) }, () => anyBytes(drawer));
+  const numbers = (count: number): bigint[] => Array.from({ length: count }, () => BigInt(drawer.below(4)));
+  const frames = BigUint64Array.from(numbers(6 * drawer.below(4)));
+  const tails = BigUint64Array.from(numbers(2 * drawer.below(3)));
+  const staged = update === undefined ? [] : updateSegments(drawer, spec, update);
+  return [new Uint8Array(frames.buffer), new Uint8Array(tails.buffer), ...staged];
 }
 
 /** Small, so that the model stays as good as it was; sometimes not a number at all. */

@@ -85,6 +85,15 @@ export const LIMITS = {
   fileReadBytes: 4 * MiB,
   /** What the target of a move may answer to one message. */
   moveAnswers: 16,
+  /** The window that a backup may give to a primary. */
+  replicaWindowBytes: 256 * MiB,
+  /**
+   * Updates that the beginnings of one `replicate` request may name together: more than one window holds, however small
+   * they are.
+   */
+  replicaTails: 2 ** 21,
+  /** Runs of one epoch in them: an epoch ends only when the copies of a unit change. */
+  replicaTailRuns: 65_536,
   /** Rows that one `scanRows` request may ask for. */
   scannedRows: 1_000_000,
   /** Newest passes whose metrics an `account` answer has (sync mode). */

@@ -43,6 +43,8 @@ export interface IdRouter {
    * instead of in all at once. The routes are put in what `take` gives: fresh memory costs more than filling it.
    */
   route(table: string, ids: Uint8Array, count: number, placement: Int32Array, take?: TakeBytes): Route[];
+  /** How many of the first `count` ids each pile has. `pileOf` has the pile of each shard, one of so many. */
+  tally(table: string, ids: Uint8Array, count: number, pileOf: Int32Array, piles: number): Uint32Array;
 }
 
 /** Throws `OutOfMemory` on use when a batch exceeds what 4 GiB of memory can hold. */
@@ -154,6 +156,25 @@ class WasmIdRouter implements IdRouter {
         this.#writeStarts(counts, sizes);
         kernels.deal(idsAt!, count, piles, counts, positions, dealt);
         return this.#routes(sizesByPserver(deal, sizes), { positions, dealt }, take);
+      }),
+    );
+  }
+
+  tally(table: string, ids: Uint8Array, count: number, pileOf: Int32Array, piles: number): Uint32Array {
+    assert(count * 8 <= ids.length, 'there are as many ids as said');
+    assert(pileOf.length === this.#shards, 'every shard has a pile');
+    assert(
+      pileOf.every((pile) => pile >= 0 && pile < piles),
+      'each pile is one of those that are counted',
+    );
+    const hash = this.#hashOf(table);
+    const pileBytes = new Uint8Array(pileOf.buffer, pileOf.byteOffset, pileOf.byteLength);
+    return this.#heap.withInputs([ids.subarray(0, 8 * count), pileBytes], ([idsAt, pileOfAt]) =>
+      this.#heap.withScratch(4 * (count + piles), (counts) => {
+        const owners = counts + 4 * piles;
+        this.#heap.bytes.fill(0, counts, owners);
+        this.#heap.kernels.countOwners(hash, this.#shards, idsAt!, count, pileOfAt!, owners, counts);
+        return new Uint32Array(this.#heap.bytes.slice(counts, owners).buffer);
       }),
     );
   }

@@ -201,9 +201,9 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: '    this.#checkWanted(applying, push);\n',
-    replace: '',
+    file: 'src/roles/pserver/units/copied-shards.ts',
+    find: 'return this.#whyUnwanted(shards, applyingOf(shards, update), update.push);',
+    replace: 'return undefined;',
     tests: ['test/roles/pserver/units'],
   },
   {
@@ -264,16 +264,16 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'a round of another timeline is not applied to a copy',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: '    this.#checkTimeline(timeline);\n    if (before',
-    replace: '    if (before',
+    file: 'src/roles/pserver/units/next-round.ts',
+    find: '    whyOtherTimeline(timeline, here) ??\n',
+    replace: '',
     tests: SYNC_TESTS,
   },
   {
     rule: 'rounds are applied to a copy in their order',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: 'if (before.version !== round)',
-    replace: 'if (before.version > round)',
+    file: 'src/roles/pserver/units/next-round.ts',
+    find: '(version === round ?',
+    replace: '(version <= round ?',
     tests: SYNC_TESTS,
   },
   {
@@ -286,9 +286,9 @@ export const MOVES: readonly Mutation[] = [
   },
   {
     rule: 'a round that was forwarded has a place in the order of the shards',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: '    for (const shard of shards) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);\n    this.#rounds!',
-    replace: '    this.#rounds!',
+    file: 'src/roles/pserver/units/copied-shards.ts',
+    find: '        this.#count(shards);\n',
+    replace: '',
     tests: SYNC_TESTS,
   },
   {

@@ -174,9 +174,9 @@ export const MOVING: readonly Mutation[] = [
   },
   {
     rule: 'a closure raises the position of the copy',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: 'this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);',
-    replace: 'this.#ledgers.close(pass, task, records)) this.#seqs.set(shard, this.#seqs.get(shard)!);',
+    file: 'src/roles/pserver/units/copied-shards.ts',
+    find: 'this.#count(this.#ledgers.close(pass, task, records, this.#unlessAll(shards)));',
+    replace: 'this.#ledgers.close(pass, task, records, this.#unlessAll(shards));',
     tests: ['test/roles/pserver/units/move-unit.test.ts'],
   },
   {

@@ -103,8 +103,8 @@ export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'a pserver that is wanted again before it has left stays',
     file: 'src/roles/pserver/leaving.ts',
-    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);',
-    replace: 'const signal = ending;',
+    find: 'const signal = AbortSignal.any([ending, wantedAgain.signal]);\n  try {\n    for (;;) {',
+    replace: 'const signal = ending;\n  try {\n    for (;;) {',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
   {
@@ -113,6 +113,20 @@ export const OPERATIONS: readonly Mutation[] = [
     find: "keepUnitsTold(owned, service, 'draining', within)",
     replace: "keepUnitsTold(owned, service, 'up', within)",
     tests: ['test/roles/pserver/stopping.test.ts'],
+  },
+  {
+    rule: 'a pserver that has left says so, even when its units had gone before its record could say that it leaves',
+    file: 'src/roles/pserver/leaving.ts',
+    find: "await announce(owned, 'draining', [], signal);",
+    replace: '',
+    tests: ['test/roles/pserver/stopping.test.ts'],
+  },
+  {
+    rule: 'a master that slept until another one had ended the job ends as the job did',
+    file: 'src/roles/master/master.ts',
+    find: "if (watch.end() === undefined || !isPaddletError(error, 'Interrupted')) throw error;",
+    replace: 'throw error;',
+    tests: ['test/sim/kept.test.ts'],
   },
   {
     rule: 'SIGINT after SIGTERM ends the handing over, not the process',

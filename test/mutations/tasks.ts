@@ -75,8 +75,8 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'a closure has a place in the order',
     file: 'src/roles/pserver/shards.ts',
-    find: 'for (const shard of this.ledgers.close(pass, task, records)) this.#seqs[shard]! += 1;',
-    replace: 'this.ledgers.close(pass, task, records);',
+    find: 'for (const shard of this.ledgers.close(pass, task, records, only)) this.#seqs[shard]! += 1;',
+    replace: 'this.ledgers.close(pass, task, records, only);',
     tests: ['test/roles/pserver/shards.test.ts'],
   },
   {

@@ -58,9 +58,9 @@ export const WIRE: readonly Mutation[] = [
   },
   {
     rule: 'a forwarded push scales a rate only where the optimizer has one',
-    file: 'src/roles/pserver/units/incoming-unit.ts',
-    find: 'if (rateScale !== 1 && !this.#hasRate()) throw',
-    replace: 'if (rateScale !== 1 && rateScale === 0) throw',
+    file: 'src/roles/pserver/units/copied-shards.ts',
+    find: 'if (update.rateScale !== 1 && !this.#hasRate()) return',
+    replace: 'if (update.rateScale === 0 && !this.#hasRate()) return',
     tests: ['test/roles/pserver/units/hostile-copy.test.ts'],
   },
 ];

@@ -62,7 +62,8 @@ describe('docs/protocol.md', () => {
     expect(docs).toContain(`\`${ZERO_MASK_SUBPROTOCOL}\``);
     for (const way of RECEIVE) expect(docs).toContain(way);
     for (const phase of PHASES) expect(section('progress')).toContain(`"${phase}"`);
-    expect([...WAITING_REQUESTS].sort()).toEqual(['checkpoint', 'cut', 'getLanes', 'getTask', 'pullVersion', 'rounds']);
+    const waiting = ['checkpoint', 'cut', 'getLanes', 'getTask', 'pullVersion', 'replicate', 'rounds'];
+    expect([...WAITING_REQUESTS].sort()).toEqual(waiting);
   });
 
   it('shows the bytes of a golden frame', () => {

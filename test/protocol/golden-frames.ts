@@ -89,6 +89,53 @@ export const goldenFrames: Readonly<Record<string, Frame>> = {
     header: { type: 'moveFrame', answers: [{ type: 'taken', move: MOVE, next: 2 }] },
     segments: [],
   },
+  'v3-replicate-request': {
+    kind: 'request',
+    requestId: 261,
+    header: {
+      type: 'replicate',
+      job: 'j',
+      batchPlanId: 'c',
+      primary: MOVE.source,
+      member: MOVE.target,
+      left: [0],
+      order: 9,
+      late: false,
+      update: {
+        type: 'push',
+        pass: 0,
+        task: 5,
+        push: 2,
+        last: true,
+        good: 384,
+        rateScale: 1,
+        dense: [],
+        sparse: [{ table: 0 }],
+      },
+    },
+    segments: [
+      bytes(
+        BigUint64Array.of(
+          ...[1n, 1n, 3n, 40n, 41n, 2n],
+          ...[2n, 2n, 3n, 2n ** 32n + 5n, 3n, 2n ** 32n],
+          ...[2n, 4n, 7n, 12n, 7n, 11n],
+          ...[3n, 5n, 1n, 8n, 0n, 0n],
+        ),
+      ),
+      bytes(BigUint64Array.of(...[2n, 2n], ...[3n, 1n])),
+      bytes(Uint32Array.of(2, 4)),
+      bytes(BigUint64Array.of(14n, 3n)),
+      bytes(Float32Array.of(0.5, -0.25, 1, 2)),
+    ],
+  },
+  'v3-replicate-reply': {
+    kind: 'reply',
+    requestId: 261,
+    header: { type: 'replicate' },
+    segments: [
+      bytes(BigUint64Array.of(...[1n, 43n, 41n], ...[1n, 2n ** 32n + 5n, 2n ** 32n], ...[0n, 0n, 0n], ...[2n, 0n, 0n])),
+    ],
+  },
   'v3-error': {
     kind: 'error',
     requestId: 258,

@@ -16,6 +16,7 @@ import {
   taskRef,
 } from './fields.ts';
 import { HOT_MESSAGES } from './hot-messages.ts';
+import { replicationMessages } from './replication.ts';
 import { moveMessages } from './unit-moves.ts';
 
 const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
@@ -187,4 +188,5 @@ export const pserverMessages = {
   ...digests,
   ...files,
   ...moveMessages,
+  ...replicationMessages,
 };

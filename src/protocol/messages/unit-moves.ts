@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
 import { count, decimal, message, metricSums, ofJob, roundRef, taskRef } from './fields.ts';
 
-const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
+export const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
 
 const moveName = z.strictObject({
   unit: count.max(LIMITS.units - 1),
@@ -48,7 +48,7 @@ const position = { ...taskRef, push: count, last: z.boolean(), good: count };
  * Segments: of a push the shards that applied it (u32); then, as of a round, for each dense part blocks (u32) and
  * gradients (f32), and for each sparse part ids (u64) and gradients.
  */
-const updateHeader = z.discriminatedUnion('type', [
+export const updateHeader = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('push'), ...position, rateScale, ...parts }),
   z.strictObject({
     type: z.literal('close'),

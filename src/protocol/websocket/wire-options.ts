@@ -22,6 +22,7 @@ export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<Requ
   'rounds',
   'cut',
   'getLanes',
+  'replicate',
 ]);
 
 export interface WireLimits extends FrameLimits {

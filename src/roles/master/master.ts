@@ -25,7 +25,7 @@ import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { type LockClaim, takeLock } from './lock.ts';
-import { publishJob } from './publish-job.ts';
+import { type PublishedJob, type PublishOptions, publishJob } from './publish-job.ts';
 import { createHandler } from './serve.ts';
 import { type Standing, standingOfMaster } from './standing.ts';
 import type { MasterState } from './state.ts';
@@ -130,8 +130,10 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   info.waits('the data to be indexed');
   const loadData = (): Promise<JobData> => loadJobData(place, job);
-  const { record, data } = await publishJob({ context, fence, job, dataDir, loadData, standing, stopSignal });
-  if (watch.stopRequested()) return undefined;
+  const publish = { context, fence, job, dataDir, loadData, standing, stopSignal };
+  const published = await publishUnlessEnded(publish, watch);
+  if (published === undefined || watch.stopRequested()) return watch.end();
+  const { record, data } = published;
   const { keys, store } = context;
   const register = { put: keys.masterAddr, value: address, leaseId: lease.leaseId };
   const { command } = options;
@@ -160,6 +162,16 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   if (end !== undefined) return end;
   const there = await retryStore(context, () => context.store.get(context.keys.result));
   return there === undefined ? undefined : parseJobEnd(there.key, there.value);
+}
+
+/** Undefined when the job has ended: another master took the lock and ended it while this one slept. */
+async function publishUnlessEnded(options: PublishOptions, watch: JobWatch): Promise<PublishedJob | undefined> {
+  try {
+    return await publishJob(options);
+  } catch (error) {
+    if (watch.end() === undefined || !isPaddletError(error, 'Interrupted')) throw error;
+    return undefined;
+  }
 }
 
 /** Errors that another master would hit too. */

@@ -31,8 +31,13 @@ export interface PublishOptions {
   readonly stopSignal: AbortSignal;
 }
 
+export interface PublishedJob {
+  readonly record: JobRecord;
+  readonly data: JobData;
+}
+
 /** `DataChanged` when the data is not what the job started with. */
-export async function publishJob(options: PublishOptions): Promise<{ record: JobRecord; data: JobData }> {
+export async function publishJob(options: PublishOptions): Promise<PublishedJob> {
   const { context, job, standing } = options;
   const { store, keys } = context;
   if (standing.kind !== 'new') {

@@ -8,7 +8,7 @@ import { abortAfter } from '../../cluster/abort.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
 import { leaveNothingBehind } from './files/leave-nothing.ts';
-import type { OwnedIndex } from './owned-index.ts';
+import { announce, type OwnedIndex } from './owned-index.ts';
 import type { ShardService } from './shard-service.ts';
 import { keepUnitsTold } from './tell-units.ts';
 
@@ -61,8 +61,14 @@ export async function leaveNothing(
 ): Promise<boolean> {
   await service.stopSaving();
   const wantedAgain = abortOnChange(view.changed, () => isWanted(owned, view), ending);
+  const signal = AbortSignal.any([ending, wantedAgain.signal]);
   try {
-    return await leaveNothingBehind(owned, folder, AbortSignal.any([ending, wantedAgain.signal]));
+    // The units may have gone sooner than the record could say it: the others would count on this pserver still.
+    await announce(owned, 'draining', [], signal);
+    return await leaveNothingBehind(owned, folder, signal);
+  } catch (error) {
+    if (!isPaddletError(error, 'Interrupted')) throw error;
+    return false;
   } finally {
     wantedAgain.release();
   }

@@ -45,6 +45,8 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   moveFrame: (serving, request) => fromSource(serving, request),
   abandonMove: (serving, request) => fromSource(serving, request),
   unitMoved: (serving, request) => fromSource(serving, request),
+  openReplicas: refuseReplicas,
+  replicate: refuseReplicas,
   getLanes: refuse,
   getPlan: refuse,
   getChunks: refuse,
@@ -132,6 +134,11 @@ const MOVE_TYPES: ReadonlySet<JobType> = new Set(['openMove', 'offerMove', 'move
 function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {
   if (moves === undefined) throw new PaddletError('NotReady', 'this pserver takes no units now');
   return moves;
+}
+
+/** No pserver has copies of units that another one leads. */
+function refuseReplicas(): never {
+  throw new PaddletError('NotReady', 'this pserver takes no copies of units now');
 }
 
 /** No stamp is checked: the target knows a move by its whole name. */

@@ -12,8 +12,8 @@ import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
 import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';
 import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import type { ForwardedUpdate } from '../../../src/roles/pserver/units/forwarded-update.ts';
 import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
-import type { ForwardedUpdate } from '../../../src/roles/pserver/units/incoming-unit.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
 import { FakeClock, SILENT } from '../../store/support.ts';
 import { makeParameters, table } from '../../tensor/fixture.ts';
@@ -317,6 +317,17 @@ describe('while a unit is handed over', () => {
     expect(await answer).toMatchObject({ outcome: 'applied' });
     const duplicate = await ask(push(), moving());
     expect([duplicate, forwarded.length]).toMatchObject([{ outcome: 'duplicate' }, 1]);
+  });
+});
+
+describe('a message to copies of units', () => {
+  it('is refused, as no pserver takes copies yet', async () => {
+    const ends = { primary: { index: 1, token: '8' }, member: { index: 0, token: '7' } };
+    const requests: RequestHeader[] = [
+      { type: 'openReplicas', ...JOB, ...ends },
+      { type: 'replicate', ...JOB, ...ends, left: [], order: 0, late: false },
+    ];
+    for (const request of requests) await expect(ask(request)).rejects.toMatchObject({ code: 'NotReady' });
   });
 });
 

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { JobWatch } from '../../../src/cluster/job/job-watch.ts';
+import { takenBy } from '../../../src/cluster/placement/heads.ts';
 import { parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { createSignal, type Signal } from '../../../src/cluster/waiting.ts';
 import type { OwnedIndex } from '../../../src/roles/pserver/owned-index.ts';
@@ -126,6 +127,31 @@ describe('a pserver that the job does not want any more', () => {
     expect(await serving).toBe('left');
     expect(data.get(key())).toBeUndefined();
     expect(events).not.toContain('saves');
+  });
+
+  it('says that it leaves while something of it is needed, even when its units went before it could say so', async () => {
+    // One that its index led before, whose files are needed until another has taken it.
+    const before = takenBy({ index: INDEX, token: '1' }, undefined);
+    data.txn({ if: [], then: [{ put: process.context.keys.head(0), value: JSON.stringify(before) }] });
+    await serve();
+    process.troubled.next('unavailable');
+    await want(INDEX);
+    leaving[0]!.resolve(true);
+    await process.clock.advance(0);
+    expect([status(), await stateOf(serving)]).toEqual(['draining', 'open']);
+  });
+
+  it('stays until it is wanted again when the store is unreachable in the meantime', async () => {
+    await serve();
+    process.troubled.isAway = true;
+    await want(INDEX);
+    leaving[0]!.resolve(true);
+    await process.clock.advance(10_000);
+    expect(await stateOf(serving)).toBe('open');
+    await want(INDEX + 1);
+    process.troubled.isAway = false;
+    await process.clock.advance(10_000);
+    expect([await serving, status()]).toEqual(['left', 'down']);
   });
 
   it('keeps what the others cannot take, and asks them again', async () => {

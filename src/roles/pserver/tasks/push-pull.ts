@@ -7,7 +7,7 @@ import { checkCounts } from '../counts.ts';
 import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
 import type { Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
-import type { ForwardedUpdate } from '../units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 
 /** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
 export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {

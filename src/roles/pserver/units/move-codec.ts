@@ -18,6 +18,7 @@ import {
   expectSegments,
   type FrameHeader,
   type MovedTasks,
+  ownUpdate,
 } from './payload-codec.ts';
 
 /** The requests that carry a move. */
@@ -102,7 +103,7 @@ function decodeContent(job: MovedJob, content: FrameHeader, arrived: readonly Ui
     }
     case 'update': {
       const { type, position, update } = content;
-      return { type, position, payload: decodeUpdate(job, update, arrived) };
+      return { type, position, payload: ownUpdate(decodeUpdate(job, update, arrived)) };
     }
     default:
       return unreachable(content);

@@ -16,9 +16,9 @@ import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
 import { MovePlanner } from './move-planner.ts';
 import { type ConnectMove, OutgoingMoves } from './outgoing-moves.ts';
 

@@ -12,7 +12,7 @@ import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import { roundsPieces } from './rounds-pieces.ts';
 
 /** What frames of a move carry. */

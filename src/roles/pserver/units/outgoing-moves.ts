@@ -8,7 +8,7 @@ import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove } from './outgoing-move.ts';
 import { updateOfUnit } from './unit-update.ts';

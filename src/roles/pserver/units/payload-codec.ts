@@ -1,7 +1,7 @@
 /**
  * What frames of a move carry, as a header and segments: parts of the copy of a shard, and updates. Segments that are
- * sent are the payload's own arrays. Those that arrive are copied: a large payload comes in kernel memory, which moves
- * as rows are put in.
+ * sent are the payload's own arrays. Those of a piece that arrive are copied: a large payload comes in kernel memory,
+ * which moves as rows are put in. Those of an update are borrowed, until `ownUpdate`.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -11,13 +11,13 @@ import type { RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { checkTask } from '../checks.ts';
 import type { CopyPiece, PieceHeader } from './copy-pieces.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MovePayload } from './outgoing-move.ts';
 
 /** What a frame's header says of its content. */
 export type FrameHeader = Extract<RequestHeader, { type: 'moveFrame' }>['content'];
 type WirePiece = Extract<FrameHeader, { type: 'piece' }>['piece'];
-type WireUpdate = Extract<FrameHeader, { type: 'update' }>['update'];
+export type WireUpdate = Extract<FrameHeader, { type: 'update' }>['update'];
 
 /** Tasks that updates may name. */
 export interface MovedTasks {
@@ -93,7 +93,7 @@ export function encodeUpdate(update: ForwardedUpdate): Encoded<WireUpdate> {
   }
 }
 
-/** Throws `BadMessage`. */
+/** Throws `BadMessage`. Gradients are views of what has arrived. */
 export function decodeUpdate(job: MovedTasks, header: WireUpdate, arrived: readonly Uint8Array[]): ForwardedUpdate {
   switch (header.type) {
     case 'close':
@@ -144,13 +144,25 @@ function gradientsOf(parts: ReturnType<typeof partLists>, arrived: readonly Uint
   const first = 2 * dense.length;
   return {
     dense: dense.map(({ parameter }, i) => {
-      return { parameter, blocks: u32Of(arrived[2 * i]!), gradients: copyOf(arrived[2 * i + 1]!) };
+      return { parameter, blocks: u32Of(arrived[2 * i]!), gradients: arrived[2 * i + 1]! };
     }),
     sparse: sparse.map(({ table }, i) => {
-      return { table, ids: idsOf(arrived[first + 2 * i]!), gradients: copyOf(arrived[first + 2 * i + 1]!) };
+      return { table, ids: idsOf(arrived[first + 2 * i]!), gradients: arrived[first + 2 * i + 1]! };
     }),
   };
 }
+
+/** With gradients in memory of its own. */
+export const ownUpdate = (update: ForwardedUpdate): ForwardedUpdate =>
+  update.type === 'close'
+    ? update
+    : {
+        ...update,
+        dense: update.dense.map((part) => {
+          return { ...part, blocks: new Uint32Array(part.blocks), gradients: copyOf(part.gradients) };
+        }),
+        sparse: update.sparse.map((part) => ({ ...part, ids: copyOf(part.ids), gradients: copyOf(part.gradients) })),
+      };
 
 // ---- sizes
 
@@ -170,19 +182,19 @@ const sizeOf = (segments: readonly Uint8Array[]): number =>
 
 /** Throws `BadMessage`. */
 export function expectSegments(count: number, expected: number): void {
-  if (count !== expected) throw bad(`a message of a move has ${count} segments, not ${expected}`);
+  if (count !== expected) throw bad(`${count} segments, ${expected} expected`);
 }
 
 const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
 
 function u32Of(bytes: Uint8Array): Uint32Array {
   if (bytes.byteLength % 4 !== 0) throw bad('a list of shards or blocks is not a whole number of u32');
-  return new Uint32Array(copyOf(bytes).buffer);
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }
 
 function idsOf(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength % 8 !== 0) throw bad('a list of ids is not a whole number of u64');
-  return copyOf(bytes);
+  return bytes;
 }
 
 const bad = (what: string): PaddletError => new PaddletError('BadMessage', what);

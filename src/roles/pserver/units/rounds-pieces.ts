@@ -7,6 +7,7 @@ import { blockCount, blockLength } from '../../../tensor/blocks.ts';
 import type { DenseSpec, ParameterSpec } from '../../../tensor/spec.ts';
 import type { OldValues, TimedRounds } from '../unit-rounds.ts';
 import type { CopyPiece } from './copy-pieces.ts';
+import type { RoundsPlace } from './next-round.ts';
 
 type OldRows = OldValues['sparse'][number];
 type OldBlocks = OldValues['dense'][number];
@@ -67,7 +68,7 @@ export class IncomingRounds {
   readonly #spec: ParameterSpec;
   readonly #rows = new Map<number, OldRows[]>();
   readonly #blocks = new Map<number, OldBlocks[]>();
-  #at: Omit<TimedRounds, 'previous'> | undefined;
+  #at: RoundsPlace | undefined;
   #keepsPrevious = false;
 
   constructor(spec: ParameterSpec) {
@@ -94,6 +95,11 @@ export class IncomingRounds {
     this.#blocks.clear();
     for (const rows of previous?.sparse ?? []) listIn(this.#rows, rows.table).push(rows);
     for (const blocks of previous?.dense ?? []) listIn(this.#blocks, blocks.parameter).push(blocks);
+  }
+
+  /** Undefined before anything has come. */
+  get place(): RoundsPlace | undefined {
+    return this.#at;
   }
 
   /** Undefined before anything has come. */

@@ -1,7 +1,7 @@
 /** The part of an update that concerns one unit, with arrays of its own: those of a request are gone when it ends. */
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import { partsOfShards, type ShardParts } from '../../../tensor/shard-parts.ts';
-import type { ForwardedUpdate } from './incoming-unit.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 
 export interface UnitUpdate {
   readonly update: ForwardedUpdate;
@@ -30,7 +30,7 @@ export function updateOfUnit(
 }
 
 /** Copies what would still be the memory of the request. */
-function ownParts(of: ShardParts, all: RoundGradients, shards: readonly number[]) {
+export function ownParts(of: ShardParts, all: RoundGradients, shards: readonly number[]) {
   const parts = partsOfShards(of, all, shards);
   const borrowed = new Set<unknown>([
     ...all.dense.flatMap(({ blocks, gradients }) => [blocks.buffer, gradients.buffer]),

@@ -1,0 +1,149 @@
+/**
+ * Batches between a primary and a backup as requests and answers (docs/protocol.md). What comes in is checked as far as
+ * it can be without the copies that it is for. Nothing of it is copied: there may be no room for it.
+ */
+import { assert } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import type { LinkName } from '../../../core/replicas/messages.ts';
+import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/peer-link.ts';
+import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
+import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
+import type { Outgoing, Received } from '../../../protocol/messages/channel.ts';
+import type { ForwardedUpdate } from '../units/incoming-unit.ts';
+import { decodeUpdate, encodeUpdate, expectSegments, type MovedTasks } from '../units/payload-codec.ts';
+import { checkGradients } from './check-gradients.ts';
+import { packAnswers, packFrames, type UnitFrame, unpackAnswers, unpackFrames } from './frame-rows.ts';
+import type { UnitParts } from './part-sizes.ts';
+import { ReplicatedUpdate } from './replicated-update.ts';
+
+export type ReplicateRequest = Extract<RequestHeader, { type: 'replicate' }>;
+export type ReplicateReply = Extract<ReplyHeader, { type: 'replicate' }>;
+
+/** What a batch must agree with. */
+export interface ReplicatedJob extends UnitParts, MovedTasks {}
+
+/** Of all links that a batch has frames of. */
+export interface BatchEnds {
+  readonly primary: UnitOwner;
+  readonly member: UnitOwner;
+}
+
+export interface DecodedBatch extends BatchEnds {
+  /** What is staged is borrowed from the request: `own` it when there is room for it. */
+  readonly batch: PeerBatch<ReplicatedUpdate>;
+}
+
+/** Frames, and tails. */
+const OWN_SEGMENTS = 2;
+
+// ---- requests
+
+/** `job`: the fields that every request has. The segments of the update are its own arrays. */
+export function encodeBatch(
+  job: { readonly job: string; readonly batchPlanId: string },
+  { primary, member }: BatchEnds,
+  batch: PeerBatch<ReplicatedUpdate>,
+): Outgoing<ReplicateRequest> {
+  assert(
+    batch.frames.every(({ link }) => isSameOwner(link.primary, primary) && isSameOwner(link.member, member)),
+    'all frames of a batch are between the same two processes',
+  );
+  const { frames, tails } = packFrames(batch.frames.map(unitFrame));
+  const update = stagedPart(batch);
+  const { header, segments } = update === undefined ? { header: undefined, segments: [] } : encodeUpdate(update);
+  const { order, isLate, left } = batch;
+  const fields = { ...job, primary, member, left: [...left], order, late: isLate };
+  return {
+    header: { type: 'replicate', ...fields, ...(header === undefined ? {} : { update: header }) },
+    segments: [frames, tails, ...segments],
+  };
+}
+
+function unitFrame({ link: { unit, epoch }, frame }: LinkFrame<ReplicatedUpdate>): UnitFrame {
+  if (frame.type !== 'stage') return { unit, epoch, frame };
+  return { unit, epoch, frame: { type: 'stage', name: frame.update.name, committed: frame.committed } };
+}
+
+/** What the stages of the batch share, of their units. */
+function stagedPart({ frames }: PeerBatch<ReplicatedUpdate>): ForwardedUpdate | undefined {
+  const staged = frames.flatMap(({ link, frame }) =>
+    frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [],
+  );
+  return staged[0]?.payload.partOf(staged.map(({ unit }) => unit).sort((a, b) => a - b));
+}
+
+/** Throws `BadMessage`. */
+export function decodeBatch(job: ReplicatedJob, request: Received<ReplicateRequest>): DecodedBatch {
+  const { primary, member, left, order, late } = request.header;
+  if (left.some((unit) => unit >= job.units)) throw bad(`a unit is left: the job has ${job.units}`);
+  const [frames, tails, ...arrived] = Array.from({ length: request.segmentCount }, (_, at) => request.segment(at));
+  if (frames === undefined || tails === undefined) throw bad(`fewer than ${OWN_SEGMENTS} segments`);
+  const decoded = unpackFrames(job.units, { frames, tails });
+  const staged = decoded.flatMap(({ unit, frame }) => (frame.type === 'stage' ? [unit] : []));
+  const payload = decodePayload(job, request.header, staged, arrived);
+  const ends = { primary, member };
+  return {
+    ...ends,
+    batch: { left, frames: decoded.map((one) => linkFrame(one, ends, payload)), order, isLate: late },
+  };
+}
+
+function linkFrame(
+  { unit, epoch, frame }: UnitFrame,
+  ends: BatchEnds,
+  payload: ReplicatedUpdate | undefined,
+): LinkFrame<ReplicatedUpdate> {
+  const link: LinkName = { unit, epoch, ...ends };
+  if (frame.type !== 'stage') return { link, frame };
+  const { name, committed } = frame;
+  return { link, frame: { type: 'stage', update: { name, payload: payload! }, committed } };
+}
+
+function decodePayload(
+  job: ReplicatedJob,
+  { update: header, order, late }: ReplicateRequest,
+  staged: readonly number[],
+  arrived: readonly Uint8Array[],
+): ReplicatedUpdate | undefined {
+  if (header === undefined || staged.length === 0) {
+    if (header !== undefined || staged.length > 0) throw bad('an update and its stages come together');
+    if (order !== 0 || late) throw bad('what is not staged has no order, and is not late');
+    expectSegments(arrived.length, 0);
+    return undefined;
+  }
+  if (order === 0) throw bad('what is staged has an order');
+  const update = decodeUpdate(job, header, arrived);
+  if (update.type !== 'close') checkGradients(job.spec, update);
+  if (update.type === 'push') checkShards(job, update.shards);
+  const payload = new ReplicatedUpdate({ of: job, order, update, units: staged });
+  checkConcerned(payload, update, staged);
+  return payload;
+}
+
+function checkShards({ shards }: ReplicatedJob, applying: readonly number[]): void {
+  if (applying.some((shard, at) => shard >= shards || shard <= (applying[at - 1] ?? -1))) {
+    throw bad(`the shards that apply a push are not ascending, or not below ${shards}`);
+  }
+}
+
+/** The update is exactly of the units that stage it. */
+function checkConcerned(payload: ReplicatedUpdate, update: ForwardedUpdate, staged: readonly number[]): void {
+  if (payload.units.length !== staged.length) throw bad('a unit stages an update that none of its shards applies');
+  const isWhole = update.type !== 'push' || (payload.update as typeof update).shards.length === update.shards.length;
+  if (!isWhole || payload.hasOthers) throw bad('an update has shards, rows or blocks of units that do not stage it');
+}
+
+// ---- answers
+
+export const encodeAnswers = (answers: BatchAnswer): Outgoing<ReplicateReply> => ({
+  header: { type: 'replicate' },
+  segments: [packAnswers(answers)],
+});
+
+/** Throws `BadMessage`. */
+export function decodeAnswers(reply: Received<ReplicateReply>): BatchAnswer {
+  expectSegments(reply.segmentCount, 1);
+  return unpackAnswers(reply.segment(0));
+}
+
+const bad = (what: string): PaddletError => new PaddletError('BadMessage', what);
