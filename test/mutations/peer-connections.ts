@@ -7,6 +7,7 @@ const CONNECTIONS = 'src/roles/pserver/replicas/peer-connections.ts';
 const HOST = 'src/roles/pserver/replicas/links-host.ts';
 const CONNECTION_TESTS = ['test/roles/pserver/replicas/peer-connection.test.ts'];
 const HOST_TESTS = ['test/roles/pserver/replicas/links-host.test.ts'];
+const ROOM_TESTS = ['test/roles/pserver/replicas/links-room.test.ts'];
 const WHOLE = ['test/roles/pserver/replicas/hosted-links.test.ts'];
 
 export const PEER_CONNECTIONS: readonly Mutation[] = [
@@ -113,14 +114,14 @@ export const PEER_CONNECTIONS: readonly Mutation[] = [
     file: HOST,
     find: '    this.#takeTurn();\n    return true;\n',
     replace: '    return true;\n',
-    tests: HOST_TESTS,
+    tests: ROOM_TESTS,
   },
   {
     rule: 'a connection that opens is followed by a turn: its window is known',
     file: HOST,
     find: '    this.#takeTurn();\n    return connection;\n',
     replace: '    return connection;\n',
-    tests: HOST_TESTS,
+    tests: ROOM_TESTS,
   },
   {
     rule: 'a peer that no unit needs any more is told so before its connection is closed',
@@ -135,21 +136,21 @@ export const PEER_CONNECTIONS: readonly Mutation[] = [
     file: HOST,
     find: 'if (this.#offered === id) queue.cancel(id);',
     replace: '',
-    tests: HOST_TESTS,
+    tests: ROOM_TESTS,
   },
   {
     rule: 'room that was not taken is offered to the next in the same turn',
     file: HOST,
     find: 'for (let granted = queue.grant(); granted.length > 0; granted = queue.grant())\n      for (const id of granted) this.#offerRoom(id);',
     replace: 'for (const id of queue.grant()) this.#offerRoom(id);',
-    tests: HOST_TESTS,
+    tests: ROOM_TESTS,
   },
   {
     rule: 'a wait that has ended leaves no room taken',
     file: HOST,
     find: '      this.#links.queue.cancel(id);\n',
     replace: '',
-    tests: HOST_TESTS,
+    tests: ROOM_TESTS,
   },
   {
     rule: 'a connection to a process that has lost its index is closed',

@@ -1,4 +1,4 @@
-/** Pservers with copies of each other's units on one store, over connections that break; all at the times of one seed. */
+/** Pservers with copies of each other's units on one store, over connections that break, at the times of a seed. */
 import type { HeadProposal, UnitHead } from '../../../../src/core/replicas/events.ts';
 import { isIn } from '../../../../src/core/replicas/messages.ts';
 import { roomOfPart } from '../../../../src/core/replicas/peer-link.ts';

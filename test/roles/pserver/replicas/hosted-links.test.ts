@@ -1,6 +1,6 @@
 /**
- * Pservers that have copies of each other's units, with the real machines, links, hosts and connections: whatever breaks
- * or stops, in the end every update is committed or dropped, no update waits, and no room is taken.
+ * Pservers that have copies of each other's units, with the real machines, links, hosts and connections: whatever
+ * breaks or stops, in the end every update is committed or dropped, no update waits, and no room is taken.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

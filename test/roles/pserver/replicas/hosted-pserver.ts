@@ -1,4 +1,4 @@
-/** A pserver with copies of units, as small as can be, around the real machines, the host of its links and connections. */
+/** A pserver with copies of units, as small as can be, around the real machines, host of links and connections. */
 
 import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Cancel } from '../../../../src/base/seams.ts';
