@@ -1,6 +1,8 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { COPIES } from './copies.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
+import { JOINS } from './joins.ts';
 import { LAST_ROUNDS } from './last-rounds.ts';
 import { MOVES } from './moves.ts';
 import { MOVING } from './moving.ts';
@@ -24,11 +26,13 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PLACING,
   ...MOVES,
   ...MOVING,
+  ...JOINS,
   ...LAST_ROUNDS,
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
   ...PEER_CONNECTIONS,
+  ...COPIES,
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,

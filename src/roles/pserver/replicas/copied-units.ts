@@ -61,8 +61,8 @@ export class CopiedUnits {
   }
 
   /**
-   * One update, to these units of those that it concerns: once for all of them. Its arrays must not be in memory that
-   * moves when parameters grow. Gives the units that it does not fit; nothing of it was applied to those.
+   * One update, to these units of those that it concerns: once for all of them. Gives the units that it does not fit;
+   * nothing of it was applied to those.
    */
   apply(units: readonly number[], update: ForwardedUpdate): number[] {
     // Nearly always it fits all, and equal copies are judged as one.

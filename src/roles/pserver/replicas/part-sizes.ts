@@ -6,7 +6,7 @@ import { shardsOfUnit, unitOf } from '../../../core/units/units.ts';
 import { blockLength, blockShards } from '../../../tensor/blocks.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
-import type { ForwardedUpdate } from '../units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 
 export interface UnitParts extends ShardParts {
   /** Of the job. */

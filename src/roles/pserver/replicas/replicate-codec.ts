@@ -9,7 +9,7 @@ import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/p
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received } from '../../../protocol/messages/channel.ts';
-import type { ForwardedUpdate } from '../units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import { decodeUpdate, encodeUpdate, expectSegments, type MovedTasks } from '../units/payload-codec.ts';
 import { checkGradients } from './check-gradients.ts';
 import { packAnswers, packFrames, type UnitFrame, unpackAnswers, unpackFrames } from './frame-rows.ts';

@@ -4,7 +4,7 @@
  */
 import { assert } from '../../../base/assert.ts';
 import type { SharedPayload } from '../../../core/replicas/peer-link.ts';
-import type { ForwardedUpdate } from '../units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import { ownUpdate } from '../units/payload-codec.ts';
 import { ownParts } from '../units/unit-update.ts';
 import { applyingShards, partSizes, type UnitParts } from './part-sizes.ts';

@@ -13,8 +13,6 @@ import type { ForwardedUpdate } from './forwarded-update.ts';
 import { afterRound, whyNotNext, whyOtherTimeline } from './next-round.ts';
 import { IncomingRounds } from './rounds-pieces.ts';
 
-export type { ForwardedUpdate } from './forwarded-update.ts';
-
 export interface IncomingUnitOptions extends CopiedShardsOptions {
   /** Where the copy goes; the shards of the unit are not present there. */
   readonly parameters: Parameters;

@@ -15,7 +15,7 @@ import { firstHeads } from '../owned-heads.ts';
 
 const WIDTH = 3;
 const LAST_LENGTH = 16_384 - 100;
-const SPEC: ParameterSpec = {
+export const SPEC: ParameterSpec = {
   dense: [{ name: 'w', shape: [2 * 16_384 + LAST_LENGTH], initializer: NORMAL }],
   sparse: [{ name: 'rows', width: WIDTH, initializer: NORMAL }],
 };

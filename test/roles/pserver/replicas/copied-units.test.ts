@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import { makeParameters, SGD } from '../../../tensor/fixture.ts';
-import { anyGradients, CopiedRig, type Gradients, UNITS } from './copied-rig.ts';
+import { anyGradients, CopiedRig, type Gradients, SPEC, UNITS } from './copied-rig.ts';
 
 const ADAM: OptimizerSpec = { type: 'adam', learningRate: 0.1, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, l2: 0 };
 const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.01, lambda2: 0.01 };
@@ -167,7 +167,7 @@ describe('copies of units', () => {
     const rig = new CopiedRig(SGD);
     rig.adopt(0);
     const old = rig.backup.parameters;
-    const parameters = makeParameters({ spec: { dense: [], sparse: [] }, shards: 6, present: [0, 3] });
+    const parameters = makeParameters({ spec: SPEC, shards: 6, present: [0, 3] });
     rig.backup.restate({ parameters, ledgers: new Map(), seqs: new Map() });
     expect(rig.copies.apply([0], rig.push(0, UNITS, ONES)!)).toEqual([0]);
     rig.copies.discard(0);

@@ -16,7 +16,7 @@ import {
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 import { type DrawnUpdate, drawnUpdate, gradientsOf, PARTS, UNITS } from './updates.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockLength } from '../../../../src/tensor/blocks.ts';
 import { applyingOf, drawnUpdate, gradientsOf, PARTS, shardOfBlockIn, shardOfRowIn, unitOfRow } from './updates.ts';
 

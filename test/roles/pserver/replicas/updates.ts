@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { shardsOfUnit, unitOf } from '../../../../src/core/units/units.ts';
 import type { UnitParts } from '../../../../src/roles/pserver/replicas/part-sizes.ts';
-import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockCount, blockLength, blockShards, denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { RoundGradients } from '../../../../src/tensor/lane-fold.ts';

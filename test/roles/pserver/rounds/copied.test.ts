@@ -139,7 +139,11 @@ describe('a copy in sync mode', () => {
     ['with two mini-batches of one task', { ...noRound, batches: [batch(0), batch(0)] }],
     [
       'with gradients that the parameters refuse',
-      { ...noRound, dense: [{ parameter: 0, blocks: Uint32Array.of(0), gradients: new Uint8Array(3) }] },
+      {
+        ...noRound,
+        batches: [batch(0)],
+        dense: [{ parameter: 0, blocks: Uint32Array.of(0), gradients: new Uint8Array(3) }],
+      },
     ],
     ['that is a closure', { type: 'close', tasks: [] }],
   ])('takes nothing of an update %s', (_, update) => {

@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
-import type { MoveAnswer, MoveMessage } from '../../../../src/core/units/move-messages.ts';
+import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
 import { MoveSource, type SourceEvent } from '../../../../src/core/units/move-source.ts';
 import { MoveTarget, type TargetEvent } from '../../../../src/core/units/move-target.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import { type CopyPiece, copyShard, pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
-import { type ForwardedUpdate, IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
+import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart, SGD } from '../../../tensor/fixture.ts';
@@ -27,7 +28,8 @@ const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.01, 
 /** Unit 1 has shards 1 and 4. */
 const JOB = { spec: SPEC, shards: 6, units: 3, tasks: 4 };
 const UNIT = 1;
-const NAME = {
+const NAME: MoveName = {
+  purpose: 'lead',
   unit: UNIT,
   epoch: 1,
   source: { index: 0, token: '7' },
@@ -64,7 +66,7 @@ class Move {
     this.source = pserver([0, 1, 2], optimizer);
     this.target = pserver([], optimizer);
     this.incoming = this.#fresh();
-    const head = { epoch: 1, primary: NAME.source };
+    const head = { epoch: 1, primary: NAME.source, inSync: [NAME.source] };
     this.#tell({ type: 'seen', head, isPrimaryAlive: true });
   }
 

@@ -1,0 +1,191 @@
+/** Rules of the copies of units that a pserver holds and does not lead. */
+import type { Mutation } from './mutation.ts';
+
+const GROUPS = 'src/core/shard/ledger-groups.ts';
+const LEDGERS = 'src/core/shard/ledgers.ts';
+const SHARDS = 'src/roles/pserver/units/copied-shards.ts';
+const UNITS = 'src/roles/pserver/replicas/copied-units.ts';
+const LEDGER_TESTS = ['test/core/shard'];
+const OWNED_TESTS = ['test/roles/pserver/shards.test.ts'];
+const ASYNC_TESTS = ['test/roles/pserver/replicas/copied-units.test.ts'];
+const SYNC_TESTS = ['test/roles/pserver/rounds/copied.test.ts'];
+
+export const COPIES: readonly Mutation[] = [
+  {
+    rule: 'what some shards are told changes nothing in the others',
+    file: GROUPS,
+    find: 'this.#groups.flatMap((group) => parted(group, wanted));',
+    replace: 'this.#groups;',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'ledgers that part are independent of each other',
+    file: GROUPS,
+    find: 'ledger: group.ledger.copy(), ',
+    replace: '',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'some shards are judged by what they have themselves',
+    file: LEDGERS,
+    find: 'const meant = groups.among(only);',
+    replace: 'const meant = groups.among(undefined);',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'a task is closed in the shards that are named',
+    file: LEDGERS,
+    find: 'groups.part(only).filter(',
+    replace: 'groups.part(undefined).filter(',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'ledgers that parted are one again when all shards were told the same',
+    file: LEDGERS,
+    find: 'if (push.last || only !== undefined) groups.merge();',
+    replace: 'if (push.last) groups.merge();',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'ledgers are one only when they are equal to the last bit',
+    file: 'src/core/shard/pass-ledger.ts',
+    find: '      Buffer.compare(this.#closed.words, other.#closed.words) === 0',
+    replace: '      true',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'an update of several units raises the version once, with the last of them',
+    file: 'src/roles/pserver/shards.ts',
+    find: 'if (isLast) this.#updates += 1;',
+    replace: 'this.#updates += 1;',
+    tests: OWNED_TESTS,
+  },
+  {
+    rule: 'a unit that another pserver leads keeps its memory here',
+    file: 'src/roles/pserver/shards.ts',
+    find: '    this.#leave(unit);\n    return {',
+    replace: '    this.remove(unit);\n    return {',
+    tests: OWNED_TESTS,
+  },
+  {
+    rule: 'an update that does not fit a copy changes nothing of it',
+    file: UNITS,
+    find: 'this.#whyUnfit(units, update) === undefined ? []',
+    replace: 'units.length > 0 ? []',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'an update that does not fit one copy goes to the others',
+    file: UNITS,
+    find: '[] : this.#unfitOf(units, update);',
+    replace: '[] : [...units];',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'an update of many copies is applied once',
+    file: UNITS,
+    find: 'const why = fit.length === 0 ? undefined : this.#apply(fit, update);',
+    replace: 'const why = fit.map((unit) => this.#apply([unit], update)).find((one) => one !== undefined);',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'the shards of a copy that do not apply an update have it already',
+    file: SHARDS,
+    find: 'const isSame = wanting.length === applying.length && wanting',
+    replace: 'const isSame = wanting',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'an update goes to the shards that lack it',
+    file: SHARDS,
+    find: 'return shards.filter((shard) => named.has(shard));',
+    replace: 'return named.size === 0 ? [] : shards;',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy counts an update when its parameters have it',
+    file: SHARDS,
+    find: '    parameters.push(sparse, dense, actions, rateScale);\n    this.#ledgers.advance(push, this.#unlessAll(applying));\n',
+    replace:
+      '    this.#ledgers.advance(push, this.#unlessAll(applying));\n    parameters.push(sparse, dense, actions, rateScale);\n',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy takes no closure of a task of which it has more records',
+    file: SHARDS,
+    find: 'if (applied.every(({ good }) => good <= records)) return undefined;',
+    replace: 'if (applied.every(({ good }) => good >= 0)) return undefined;',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'copies are closed in the units that are named',
+    file: SHARDS,
+    find: 'this.#ledgers.close(pass, task, records, this.#unlessAll(shards))',
+    replace: 'this.#ledgers.close(pass, task, records)',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'what is meant for some of the copies is not meant for all',
+    file: SHARDS,
+    find: 'shards.length === this.#seqs.size ? undefined : shards;',
+    replace: 'undefined;',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy in parameters that are no more in use takes nothing',
+    file: UNITS,
+    find: 'if (copy.parameters !== owned.parameters) return',
+    replace: 'if (copy.parameters === undefined) return',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy that is discarded frees its own memory',
+    file: UNITS,
+    find: 'const { parameters, shards } = this.#copyOf(unit);',
+    replace: 'const [{ shards }, { parameters }] = [this.#copyOf(unit), this.#options.owned];',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy that is led now is followed no more',
+    file: UNITS,
+    find: '    this.#shards.remove(this.#copyOf(unit).shards);\n',
+    replace: '',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'a copy of another timeline takes no round',
+    file: 'src/roles/pserver/units/next-round.ts',
+    find: '    whyOtherTimeline(at.timeline, here) ??\n',
+    replace: '',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a round with two mini-batches of one task changes nothing of a copy',
+    file: SHARDS,
+    find: '.size < positions.length)',
+    replace: '.size < 0)',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a round that the parameters refuse changes nothing of a copy',
+    file: SHARDS,
+    find: '        const old = applyRound({ ...this.#options, parameters, applying: shards }, update);\n        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n',
+    replace:
+      '        for (const { position } of update.batches) this.#ledgers.advance(position, this.#unlessAll(shards));\n        const old = applyRound({ ...this.#options, parameters, applying: shards }, update);\n',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a unit takes the old values of its own shards along',
+    file: UNITS,
+    find: 'previous: new PreImage(of, rounds.previous).partOf(shards).old',
+    replace: 'previous: new PreImage(of, rounds.previous).old',
+    tests: SYNC_TESTS,
+  },
+  {
+    rule: 'a copy sums up the metrics of its rounds',
+    file: 'src/roles/pserver/units/next-round.ts',
+    find: 'return { timeline, version: round + 1, previous, metrics };',
+    replace: 'return { timeline, version: round + 1, previous, metrics: before };',
+    tests: SYNC_TESTS,
+  },
+];
