@@ -9,6 +9,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PEER_CONNECTIONS } from './peer-connections.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
@@ -32,6 +33,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...HEADS,
   ...PEER_LINKS,
   ...REPLICATE,
+  ...PEER_CONNECTIONS,
   ...COPIES,
   ...PLANS,
   ...PROOF_OF_DEATH,
