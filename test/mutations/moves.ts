@@ -48,7 +48,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'updates of a unit wait from its seal on',
     file: SOURCE,
-    find: "return kind === 'read' || phase !== 'sealing';",
+    find: "return kind === 'read' || phase !== 'sealing' || this.#isForCopy;",
     replace: 'return true;',
     tests: SOURCE_TESTS,
   },
@@ -188,7 +188,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a unit is not handed over while a save is running',
     file: 'src/roles/pserver/units/outgoing-move.ts',
-    find: 'const release = await this.#options.withoutSaves();',
+    find: 'const release = await this.#options.withoutSaves!();',
     replace: 'const release = (): void => {};',
     tests: ['test/roles/pserver/units'],
   },

@@ -4,6 +4,7 @@ import type { Frame } from '../../src/protocol/frames/frame.ts';
 const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
 const MOVE = {
+  purpose: 'lead',
   unit: 1,
   epoch: 3,
   source: { index: 0, token: '7' },

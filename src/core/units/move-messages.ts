@@ -10,7 +10,14 @@ export interface UnitOwner {
   readonly token: string;
 }
 
+/**
+ * `lead`: the target is to lead the unit. `copy`: it is to have a backup copy of it, and the source goes on leading.
+ * From the seal on, the target follows by the replica link (core/replicas).
+ */
+export type MovePurpose = 'lead' | 'copy';
+
 export interface MoveName {
+  readonly purpose: MovePurpose;
   readonly unit: number;
   /** Of the unit's head while `source` leads it and the move is under way. */
   readonly epoch: number;
@@ -24,7 +31,8 @@ export interface MoveName {
 export type MoveContent<P> =
   /**
    * A part of the copy of a shard. All parts of a shard follow each other, and the shards are in ascending order.
-   * `position`: the updates that the unit had seen when the shard was copied.
+   * `position`: the updates that the unit had seen when the shard was copied. For `lead` they are counted from the
+   * beginning of the move; for `copy` it is what was committed.
    */
   | {
       readonly type: 'piece';
@@ -35,7 +43,7 @@ export type MoveContent<P> =
     }
   /** The update that brings the unit to `position`. */
   | { readonly type: 'update'; readonly position: number; readonly payload: P }
-  /** There is no further update: the copy is complete at `position`. */
+  /** There is no further update in this move: the copy is complete at `position`. */
   | { readonly type: 'seal'; readonly position: number };
 
 /** Numbered from 0 within its move. A frame is repeated under the same number when a connection was cut. */
@@ -52,7 +60,10 @@ export type MoveMessage<P> =
   | { readonly type: 'frame'; readonly frame: MoveFrame<P> }
   /** The head names the target: it should look into the store now. */
   | { readonly type: 'moved'; readonly name: MoveName }
-  /** The source goes on leading the unit. Answered with `discarded`, and repeated until it is. */
+  /**
+   * The source goes on leading the unit, and the target is to have no copy by this move. Answered with `discarded`, and
+   * repeated until it is. A sealed copy for `copy` is abandoned only when it is in no head and cannot come into one.
+   */
   | { readonly type: 'abandon'; readonly name: MoveName };
 
 /** What the target answers. */
@@ -62,7 +73,10 @@ export type MoveAnswer =
   | { readonly type: 'refused'; readonly name: MoveName; readonly reason: string }
   /** The target has put in all frames below `next`. */
   | { readonly type: 'taken'; readonly name: MoveName; readonly next: number }
-  /** The copy is complete at `position` and takes no further update until the target leads the unit. */
+  /**
+   * The copy is complete at `position`. For `lead` it takes no further update until the target leads the unit. For
+   * `copy` it has become a backup copy, which is no business of the move any more.
+   */
   | { readonly type: 'sealed'; readonly name: MoveName; readonly position: number }
   /** The target has no copy for this move any more, and will not make one. */
   | { readonly type: 'discarded'; readonly name: MoveName };
@@ -70,6 +84,7 @@ export type MoveAnswer =
 export const isSameOwner = (a: UnitOwner, b: UnitOwner): boolean => a.index === b.index && a.token === b.token;
 
 export const isSameMove = (a: MoveName, b: MoveName): boolean =>
+  a.purpose === b.purpose &&
   a.unit === b.unit &&
   a.epoch === b.epoch &&
   a.attempt === b.attempt &&

@@ -6,6 +6,8 @@ export interface SourceOptions {
   readonly name: MoveName;
   /** Shards of the unit, ascending. */
   readonly shards: readonly number[];
+  /** Of a copy: the committed position of the unit when the move begins. */
+  readonly position?: number;
   /** Bytes that may be under way to the target, and bytes of updates that may wait before answers to them do. */
   readonly windowBytes: number;
   /** A target from which nothing new comes for so long is given up. */
@@ -19,16 +21,20 @@ export type SourcePhase =
   | 'offering'
   /** Shards and updates go to the target. */
   | 'copying'
-  /** Updates wait; the target is to confirm that it has everything. */
+  /** The target is to confirm that it has everything. When the unit is to be handed over, updates wait. */
   | 'sealing'
   /** The change of the head is under way. Nothing of the unit is answered. */
   | 'deciding'
+  /** The target has the copy. The replicas decide whether it comes into the head. */
+  | 'copied'
   /** This pserver leads the unit as before; the target is to let go of its copy. */
   | 'abandoning'
   /** Ended: this pserver leads the unit as before. */
   | 'kept'
   /** Ended: the target leads the unit. */
-  | 'moved';
+  | 'moved'
+  /** Ended: the target keeps its copy or not by what the store says. */
+  | 'released';
 
 /** Plain data: a machine that is made from it continues where this one is. */
 export interface SourceState<P> {
@@ -39,10 +45,11 @@ export interface SourceState<P> {
   isCapturing: boolean;
   /** The number of the frame after the last piece. */
   copiedAt: number;
-  /** Updates of the unit since the move began. */
+  /** Updates of the unit since the move began; of a copy, with those before. */
   position: number;
   isCaughtUpSaid: boolean;
   isHandOverDue: boolean;
+  isUnconfirmedSaid: boolean;
   isTargetGone: boolean;
   /** When the target last said something new, or began to owe an answer. */
   heardMs: number;
@@ -87,13 +94,25 @@ export type SourceEvent<P> =
   /** May come after `caughtUp`. No save is running, and none begins before the next `abandoned` or `moved`. */
   | { readonly type: 'handOver' }
   /**
+   * Of a copy, after `caughtUp`: it ends with what is committed now. At the same moment the machine of the unit's
+   * replicas is told `join`. Ignored when the move was abandoned before.
+   */
+  | { readonly type: 'seal'; readonly position: number }
+  /** Of a sealed copy: it is in no head, and nothing that was proposed takes it into one (core/replicas). */
+  | { readonly type: 'joinFailed' }
+  /** Of a copy: it is in the head, or this pserver leads the unit no more. */
+  | { readonly type: 'release' }
+  /**
    * What became of the proposed transaction. `failed`: it was answered, and did nothing; `primary` is in the head that
    * the same transaction read.
    */
   | ({ readonly type: 'decided' } & Decision)
   /** The store shows that the target's token is gone. */
   | { readonly type: 'targetGone' }
-  /** The unit is to stay: the job is being stopped, the plan has changed. Ignored once the change was proposed. */
+  /**
+   * The unit is to stay, or no copy to be made: the job is being stopped, the plan has changed. Ignored once the change
+   * was proposed, or the copy confirmed.
+   */
   | { readonly type: 'abandon'; readonly reason: string }
   | { readonly type: 'tick' }
   /** This process was suspended until now: the time does not count as the target's silence. */
@@ -106,13 +125,20 @@ export type SourceEffect<P> =
   | { readonly type: 'capture'; readonly shard: number }
   /** The update with this ticket may be answered. */
   | { readonly type: 'acknowledge'; readonly ticket: number }
-  /** The target has all shards: `handOver` may come. Once. */
+  /** The target has all shards: `handOver` may come, or `seal`. Once. */
   | { readonly type: 'caughtUp' }
   /**
    * Send this transaction and submit `decided`. After an unknown outcome it is proposed again: wait a moment before
    * sending it.
    */
   | { readonly type: 'propose'; readonly handOver: HandOver }
+  /** The target has the copy, exactly as it was at `seal`. */
+  | { readonly type: 'copied' }
+  /**
+   * The target does not confirm a sealed copy, or the copy is not wanted any more: the replicas are to end the join.
+   * Then `joinFailed` comes, or `release` if it was too late for that. Once.
+   */
+  | { readonly type: 'unconfirmed'; readonly reason: string }
   /** This pserver goes on leading the unit: requests that wait are judged again. */
   | { readonly type: 'abandoned'; readonly reason: string }
   /** The target leads the unit: drop it. Requests that wait go to the target. */

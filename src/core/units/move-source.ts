@@ -1,6 +1,8 @@
 /**
- * The side of a move that leads the unit (DESIGN §7): copies it to the target shard by shard, forwards every update
- * that comes after, and hands it over by one change of its head. Until then this pserver leads the unit as before.
+ * The side of a move that leads the unit (DESIGN §7): copies it to the target shard by shard and forwards every update
+ * that comes after. Then it hands the unit over by one change of its head, or leaves the copy to the replicas.
+ *
+ * To hand over (`lead`); until the end this pserver leads the unit as before:
  *
  *   offering ─accepted─> copying ─handOver─> sealing ─sealed─> deciding ─the store's answer─> moved
  *      │                    │                   │                 └─the target is dead─> abandoning ─> kept
@@ -10,11 +12,27 @@
  * it already. What the store does with the change is unknown until it has *answered* a transaction: an earlier try may
  * still take effect after a read that does not show it. So the same transaction is sent until it is answered.
  *
+ * To make a backup copy (`copy`); no request waits:
+ *
+ *   offering ─accepted─> copying ─seal─> sealing ─sealed─> copied ─release─> released
+ *      │                    │               └────────────────┴─joinFailed─> abandoning ─> kept
+ *      └────────────────────┴─────────────────────────────────────────────>
+ *
+ * From the seal on the target may be in the head at any time. So the move does not end a sealed copy by itself: it says
+ * `unconfirmed`, and the replicas, who alone know, say whether the join has failed.
+ *
  * One machine is one attempt. Pure: time is an argument. Effects are carried out in their order.
  */
 import { assert, unreachable } from '../../base/assert.ts';
 import { isSameMove, isSameOwner, type MoveAnswer, type MoveMessage } from './move-messages.ts';
-import type { HandOver, SourceEffect, SourceEvent, SourceOptions, SourceState } from './move-source-events.ts';
+import type {
+  HandOver,
+  SourceEffect,
+  SourceEvent,
+  SourceOptions,
+  SourcePhase,
+  SourceState,
+} from './move-source-events.ts';
 import { MoveWindow } from './move-window.ts';
 
 export type { SourceEffect, SourceEvent, SourceOptions, SourcePhase, SourceState } from './move-source-events.ts';
@@ -32,7 +50,7 @@ export class MoveSource<P> {
   constructor(options: SourceOptions, now: number, from?: SourceState<P>) {
     assert(options.shards.length > 0 && options.windowBytes > 0, 'there is a shard to copy, and room for it');
     this.#options = options;
-    const { window, held, ...state } = from ?? beginning<P>(now);
+    const { window, held, ...state } = from ?? beginning<P>(now, options.position);
     this.#window = new MoveWindow(options.windowBytes, window);
     this.#held = [...held];
     this.#state = { ...state };
@@ -46,17 +64,27 @@ export class MoveSource<P> {
   admits(kind: 'read' | 'update'): boolean {
     const { phase } = this.#state;
     if (phase === 'deciding' || phase === 'moved') return false;
-    return kind === 'read' || phase !== 'sealing';
+    return kind === 'read' || phase !== 'sealing' || this.#isForCopy;
+  }
+
+  get phase(): SourcePhase {
+    return this.#state.phase;
   }
 
   get isEnded(): boolean {
-    return this.#state.phase === 'kept' || this.#state.phase === 'moved';
+    const { phase } = this.#state;
+    return phase === 'kept' || phase === 'moved' || phase === 'released';
+  }
+
+  get #isForCopy(): boolean {
+    return this.#options.name.purpose === 'copy';
   }
 
   /** When to call `step` with a tick at the latest. */
   nextDeadline(): number | undefined {
     const { phase, heardMs, sealingMs } = this.#state;
     const silent = heardMs + this.#options.silenceMs;
+    if (phase === 'sealing' && this.#isForCopy) return this.#state.isUnconfirmedSaid ? undefined : silent;
     if (phase === 'sealing') return Math.min(silent, sealingMs + this.#options.handOverMs);
     if (phase === 'offering' || phase === 'abandoning') return silent;
     return phase === 'copying' && this.#window.isSending ? silent : undefined;
@@ -85,7 +113,17 @@ export class MoveSource<P> {
         this.#applied(event);
         break;
       case 'handOver':
+        assert(!this.#isForCopy, 'a copy is not handed over');
         if (this.#state.phase === 'copying') this.#state.isHandOverDue = true;
+        break;
+      case 'seal':
+        this.#sealCopy(event.position, now);
+        break;
+      case 'joinFailed':
+        if (this.#isSealedCopy) this.#giveUp('the copy was not taken into the head', now);
+        break;
+      case 'release':
+        this.#release(now);
         break;
       case 'decided':
         this.#decided(event, now);
@@ -162,6 +200,8 @@ export class MoveSource<P> {
   #applied({ payload, byteLength, ticket }: Extract<SourceEvent<P>, { type: 'applied' }>): void {
     assert(this.admits('update'), 'no update is applied while the unit is handed over');
     this.#held.push(ticket);
+    // The replica link has it.
+    if (this.#isSealedCopy) return;
     this.#state.position += 1;
     if (this.#state.phase !== 'copying' || this.#state.captured === 0) return;
     this.#window.add({ type: 'update', position: this.#state.position, payload }, byteLength);
@@ -199,7 +239,7 @@ export class MoveSource<P> {
         if (this.#window.taken(answer.next)) this.#state.heardMs = now;
         break;
       case 'sealed':
-        if (phase === 'sealing' && answer.position === position) this.#decide();
+        if (phase === 'sealing' && answer.position === position) this.#sealed();
         break;
       case 'refused':
         this.#abandon(answer.reason, now);
@@ -215,6 +255,45 @@ export class MoveSource<P> {
   #accepted(now: number): void {
     this.#state.phase = 'copying';
     this.#state.heardMs = now;
+  }
+
+  #sealed(): void {
+    if (!this.#isForCopy) this.#decide();
+    else if (!this.#state.isUnconfirmedSaid) this.#copied();
+  }
+
+  // ---- a copy
+
+  get #isSealedCopy(): boolean {
+    const { phase } = this.#state;
+    return this.#isForCopy && (phase === 'sealing' || phase === 'copied');
+  }
+
+  #sealCopy(position: number, now: number): void {
+    const { phase, isCaughtUpSaid } = this.#state;
+    if (phase !== 'copying') return;
+    assert(this.#isForCopy && isCaughtUpSaid, 'a copy is sealed when the target has all shards');
+    assert(position === this.#state.position, 'a copy has everything that is committed, and nothing else');
+    this.#seal(now);
+  }
+
+  #copied(): void {
+    this.#window.clear();
+    this.#state.phase = 'copied';
+    this.#effects.push({ type: 'copied' });
+  }
+
+  #unconfirmed(reason: string): void {
+    if (this.#state.isUnconfirmedSaid) return;
+    this.#state.isUnconfirmedSaid = true;
+    this.#effects.push({ type: 'unconfirmed', reason });
+  }
+
+  #release(now: number): void {
+    if (this.#isSealedCopy) {
+      this.#window.clear();
+      this.#state.phase = 'released';
+    } else this.#abandon('the copy is not wanted any more', now);
   }
 
   // ---- the hand-over
@@ -262,13 +341,14 @@ export class MoveSource<P> {
     // Only the answer of the store tells what became of the change.
     if (phase === 'deciding' || this.isEnded) return;
     if (phase === 'abandoning') this.#state.phase = 'kept';
-    else this.#giveUp('the target is gone', now);
+    else this.#abandon('the target is gone', now);
   }
 
   /** Ignored in `deciding`: the target may lead the unit already. */
   #abandon(reason: string, now: number): void {
     const { phase } = this.#state;
-    if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
+    if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);
+    else if (phase === 'offering' || phase === 'copying' || phase === 'sealing') this.#giveUp(reason, now);
   }
 
   /** This pserver goes on leading the unit. The target, if it lives, is told until it answers that it has no copy. */
@@ -282,14 +362,15 @@ export class MoveSource<P> {
   }
 }
 
-const beginning = <P>(now: number): SourceState<P> => ({
+const beginning = <P>(now: number, position = 0): SourceState<P> => ({
   phase: 'offering',
   captured: 0,
   isCapturing: false,
   copiedAt: 0,
-  position: 0,
+  position,
   isCaughtUpSaid: false,
   isHandOverDue: false,
+  isUnconfirmedSaid: false,
   isTargetGone: false,
   heardMs: now,
   sealingMs: now,

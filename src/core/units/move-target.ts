@@ -1,10 +1,16 @@
 /**
- * The side of a move that is to lead the unit (DESIGN §7): puts in the copy of each shard and the updates since, and
- * leads the unit once the store's head says so and its copy is sealed, that is complete and final. The source says when
- * to look into the store, but may die right after the change: so the target follows the head by itself, too.
+ * The side of a move that gets the unit (DESIGN §7): puts in the copy of each shard and the updates since.
+ *
+ * With a copy for `lead` it leads the unit once the store's head says so and its copy is sealed, that is complete and
+ * final. The source says when to look into the store, but may die right after the change: so the target follows the
+ * head by itself, too.
  *
  * A copy that is not sealed may be discarded at any time. One that is sealed is kept until the source abandons it, or
  * the store shows that the change cannot take effect any more: the source may have sent the change already.
+ *
+ * While a copy for `copy` is made, the source goes on leading and may change the head. Once it is sealed it becomes a
+ * backup copy (core/replicas). From then on only two things are done about it here: its source may abandon it, and an
+ * offer of another one ends it. Both show that it is in no head.
  *
  * One machine is all moves of one unit to this pserver, one after the other. Pure: time is an argument. Effects are
  * carried out in their order; when one cannot be, those after it are dropped and `failed` is submitted.
@@ -55,11 +61,20 @@ export interface TargetState {
   /** The newest attempt under that head that was accepted or abandoned. */
   attempt: number;
   copy: IncomingCopy | undefined;
+  /** The newest that has become a backup copy here; it may be gone again. */
+  copied: CopiedUnit | undefined;
+}
+
+export interface CopiedUnit {
+  readonly name: MoveName;
+  readonly position: number;
 }
 
 export interface SeenHead {
   readonly epoch: number;
   readonly primary: UnitOwner;
+  /** With the primary. */
+  readonly inSync: readonly UnitOwner[];
 }
 
 export type TargetEvent<P> =
@@ -93,6 +108,10 @@ export type TargetEffect<P> =
   | { readonly type: 'look' }
   /** This pserver leads the unit, with the copy, under the head of this epoch. */
   | { readonly type: 'lead'; readonly epoch: number }
+  /** The copy is a backup copy from now on: complete, with what was committed up to `position`. */
+  | ({ readonly type: 'copied' } & CopiedUnit)
+  /** The backup copy that this move has made is in no head, and of no use any more. It may be gone already. */
+  | { readonly type: 'abandoned'; readonly name: MoveName }
   /** Free the copy. */
   | { readonly type: 'discard'; readonly reason: string }
   /**
@@ -101,7 +120,13 @@ export type TargetEffect<P> =
    */
   | { readonly type: 'lost' };
 
-const NOTHING_SEEN: TargetState = { head: undefined, isPrimaryGone: false, attempt: 0, copy: undefined };
+const NOTHING_SEEN: TargetState = {
+  head: undefined,
+  isPrimaryGone: false,
+  attempt: 0,
+  copy: undefined,
+  copied: undefined,
+};
 
 export class MoveTarget<P> {
   readonly #options: TargetOptions;
@@ -150,7 +175,7 @@ export class MoveTarget<P> {
         this.#seen(event);
         break;
       case 'failed':
-        if (copy !== undefined) this.#breakOff(copy, event.reason);
+        this.#failed(event.reason);
         break;
       case 'tick':
         if (now >= (this.nextDeadline() ?? Number.POSITIVE_INFINITY)) this.#discard('the source is silent');
@@ -170,11 +195,10 @@ export class MoveTarget<P> {
   // ---- the copy begins
 
   #offered({ name, refusal }: Extract<TargetEvent<P>, { type: 'offer' }>, now: number): void {
-    const { copy } = this.#state;
-    const isKnown = copy !== undefined && isSameMove(copy.name, name);
-    const reason =
-      isKnown || this.#isNew(name) ? refusal : 'the offer is an old one, or its head is not known here yet';
-    if (!isKnown && reason !== undefined) {
+    const { copy, copied } = this.#state;
+    const isKnown = [copy, copied].some((one) => one !== undefined && isSameMove(one.name, name));
+    const reason = isKnown ? undefined : (this.#refusal(name) ?? refusal);
+    if (reason !== undefined) {
       this.#reply({ type: 'refused', name, reason });
       return;
     }
@@ -182,9 +206,17 @@ export class MoveTarget<P> {
     this.#reply({ type: 'accepted', name });
   }
 
+  #refusal(name: MoveName): string | undefined {
+    if (!this.#isNew(name)) return 'the offer is an old one, or its head is not known here yet';
+    const { head } = this.#state;
+    const isMember = head?.inSync.some((owner) => isSameOwner(owner, this.#options.me)) === true;
+    return isMember ? 'it has a copy of the unit' : undefined;
+  }
+
   #begin(name: MoveName, now: number): void {
     // The source has abandoned its attempt before.
     if (this.#state.copy !== undefined) this.#discard('the source begins again');
+    this.#forgetCopied();
     this.#state.attempt = name.attempt;
     const fresh = { next: 0, complete: 0, isPartial: false, position: 0, isSealed: false };
     this.#state.copy = { name, ...fresh, heardMs: now };
@@ -206,7 +238,7 @@ export class MoveTarget<P> {
   #framed({ name, number, content }: MoveFrame<P>, now: number): void {
     const { copy } = this.#state;
     if (copy === undefined || !isSameMove(copy.name, name)) {
-      this.#reply({ type: 'refused', name, reason: 'there is no copy for this move' });
+      this.#replyToOther(name);
       return;
     }
     // One before it was lost: the source will send both again.
@@ -222,8 +254,20 @@ export class MoveTarget<P> {
     this.#replyTaken(copy);
   }
 
-  #replyTaken({ name, next, isSealed, position }: IncomingCopy): void {
-    this.#reply(isSealed ? { type: 'sealed', name, position } : { type: 'taken', name, next });
+  /** The source may not have heard yet that its copy was sealed. */
+  #replyToOther(name: MoveName): void {
+    const { copied } = this.#state;
+    if (copied !== undefined && isSameMove(copied.name, name)) this.#replySealed(copied);
+    else this.#reply({ type: 'refused', name, reason: 'there is no copy for this move' });
+  }
+
+  #replySealed({ name, position }: CopiedUnit): void {
+    this.#reply({ type: 'sealed', name, position });
+  }
+
+  #replyTaken(copy: IncomingCopy): void {
+    if (copy.isSealed) this.#replySealed(copy);
+    else this.#reply({ type: 'taken', name: copy.name, next: copy.next });
   }
 
   /** Shards come in their order, and all that are complete are at one position. */
@@ -260,9 +304,28 @@ export class MoveTarget<P> {
       }
       case 'seal':
         copy.isSealed = true;
+        if (copy.name.purpose === 'copy') this.#leave(copy);
         return;
       default:
         unreachable(content);
+    }
+  }
+
+  /** To the replicas. */
+  #leave({ name, position }: IncomingCopy): void {
+    this.#state.copied = { name, position };
+    this.#state.copy = undefined;
+    this.#effects.push({ type: 'copied', name, position });
+  }
+
+  #failed(reason: string): void {
+    const { copy, copied } = this.#state;
+    if (copy !== undefined) this.#breakOff(copy, reason);
+    else if (copied !== undefined) {
+      // It could not become a backup copy.
+      this.#state.copied = undefined;
+      this.#discard(reason);
+      this.#reply({ type: 'refused', name: copied.name, reason });
     }
   }
 
@@ -276,10 +339,11 @@ export class MoveTarget<P> {
   // ---- the copy ends
 
   #abandoned(name: MoveName): void {
-    const { copy } = this.#state;
+    const { copy, copied } = this.#state;
     // Its offer may come late.
     if (this.#isNew(name)) this.#state.attempt = name.attempt;
     if (copy !== undefined && isSameMove(copy.name, name)) this.#discard('the source keeps the unit');
+    if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();
     this.#reply({ type: 'discarded', name });
   }
 
@@ -294,8 +358,16 @@ export class MoveTarget<P> {
     // What was read before may be told after: an index that is lost does not come back to its process.
     this.#state.isPrimaryGone ||= !isPrimaryAlive;
     this.#state.head = head;
-    if (copy === undefined) return;
-    const { epoch } = copy.name;
+    if (copy !== undefined) this.#judge(copy, head);
+  }
+
+  #judge(copy: IncomingCopy, head: SeenHead): void {
+    const { epoch, source, purpose } = copy.name;
+    if (purpose === 'copy') {
+      if (!isSameOwner(head.primary, source)) this.#discard('the unit has another leader');
+      else if (this.#state.isPrimaryGone) this.#discard('the source is gone');
+      return;
+    }
     // The change of the head is fenced by the source's token.
     if (head.epoch === epoch && this.#state.isPrimaryGone) this.#discard('the source is gone');
     if (head.epoch === epoch) return;
@@ -306,6 +378,13 @@ export class MoveTarget<P> {
   #named({ isSealed, name }: IncomingCopy): void {
     this.#effects.push(isSealed ? { type: 'lead', epoch: name.epoch + 1 } : { type: 'lost' });
     this.#state.copy = undefined;
+  }
+
+  #forgetCopied(): void {
+    const { copied } = this.#state;
+    if (copied === undefined) return;
+    this.#state.copied = undefined;
+    this.#effects.push({ type: 'abandoned', name: copied.name });
   }
 
   #discard(reason: string): void {

@@ -1,5 +1,6 @@
 /**
- * Messages from the pserver that leads a unit to the one that is to lead it (DESIGN §7, `core/units/move-messages.ts`).
+ * Messages from the pserver that leads a unit to the one that is to lead it, or to have a backup copy of it (DESIGN §7,
+ * `core/units/move-messages.ts`).
  * They carry no placement stamp: the whole name of the move is in each, and its target checks that by the store.
  */
 import * as z from 'zod';
@@ -9,6 +10,7 @@ import { count, decimal, message, metricSums, ofJob, roundRef, taskRef } from '.
 export const owner = z.strictObject({ index: count.max(LIMITS.pservers - 1), token: decimal });
 
 const moveName = z.strictObject({
+  purpose: z.enum(['lead', 'copy']),
   unit: count.max(LIMITS.units - 1),
   epoch: z.int().min(1),
   source: owner,
@@ -63,7 +65,7 @@ export const updateHeader = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** `position`: updates of the unit since the move began. */
+/** `position`: updates of the unit since the move began; for `copy`, all that are committed. */
 const content = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('piece'),
@@ -91,11 +93,11 @@ const ofMove = { ...ofJob, move: moveName };
 export const moveMessages = {
   /** First on each connection that carries a move: whether this process takes part in moves now. */
   openMove: message('openMove', ofJob, {}),
-  /** Asks the target to take the unit. */
+  /** Asks the target to take the unit, or a copy of it. */
   offerMove: message('offerMove', ofMove, answers),
   /** Frame `number` of the move, counted from 0: a part of the copy, or an update that came after it. */
   moveFrame: message('moveFrame', { ...ofMove, number: count, content }, answers),
-  /** The source keeps the unit. */
+  /** The source keeps the unit, or makes no copy of it. */
   abandonMove: message('abandonMove', ofMove, answers),
   /** The head names the target. */
   unitMoved: message('unitMoved', ofMove, answers),

@@ -115,7 +115,7 @@ export const started = (index: number, token: number): PserverState =>
     isUp: true,
     owned: undefined,
     outgoing: undefined,
-    target: { head: undefined, isPrimaryGone: false, attempt: 0, copy: undefined },
+    target: { head: undefined, isPrimaryGone: false, attempt: 0, copy: undefined, copied: undefined },
     copy: [],
   });
 
@@ -133,7 +133,8 @@ const optionsOf = (name: MoveName) => ({
 export function begin(reaction: Reaction, target: UnitOwner): void {
   const { index, token, owned } = reaction.pserver;
   const attempts = owned!.attempts + 1;
-  const name = { unit: 0, epoch: owned!.epoch, source: ownerOf(index, token), target, attempt: attempts };
+  const from = { epoch: owned!.epoch, source: ownerOf(index, token), attempt: attempts };
+  const name: MoveName = { purpose: 'lead', unit: 0, ...from, target };
   const machine = new MoveSource<Content>(optionsOf(name), 0).state();
   const outgoing = { name, machine, isCaughtUp: false, proposed: undefined };
   change(reaction, { owned: { ...owned!, attempts }, outgoing });

@@ -4,6 +4,7 @@ import { MoveSource, type SourceEffect, type SourceEvent } from '../../../src/co
 import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../src/core/units/move-target.ts';
 
 export const NAME: MoveName = {
+  purpose: 'lead',
   unit: 3,
   epoch: 5,
   source: { index: 0, token: '17' },
@@ -12,8 +13,8 @@ export const NAME: MoveName = {
 };
 
 export const SHARDS = [3, 11, 19];
-export const HEAD = { epoch: NAME.epoch, primary: NAME.source };
-export const NEXT_HEAD = { epoch: NAME.epoch + 1, primary: NAME.target };
+export const HEAD = { epoch: NAME.epoch, primary: NAME.source, inSync: [NAME.source] };
+export const NEXT_HEAD = { epoch: NAME.epoch + 1, primary: NAME.target, inSync: [NAME.target] };
 
 /** The updates that were applied to a shard, in order. */
 type Log = readonly number[];

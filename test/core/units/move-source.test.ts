@@ -37,6 +37,7 @@ function deciding(): MoveSource<Payload> {
 }
 
 const OTHERS: readonly MoveName[] = [
+  { ...NAME, purpose: 'copy' },
   { ...NAME, unit: 4 },
   { ...NAME, epoch: 6 },
   { ...NAME, attempt: 2 },

@@ -49,6 +49,7 @@ function sealed(): MoveTarget<Payload> {
 }
 
 const OTHERS: readonly MoveName[] = [
+  { ...NAME, purpose: 'copy' },
   { ...NAME, unit: 4 },
   { ...NAME, epoch: 6 },
   { ...NAME, attempt: 2 },
@@ -67,7 +68,7 @@ describe('the target of a move', () => {
     expect(offer(target)).toEqual(['refused']);
     const source = { index: 0, token: '31' };
     const epoch = HEAD.epoch + 1;
-    expect(see(target, { epoch, primary: source }, true)).toEqual([]);
+    expect(see(target, { epoch, primary: source, inSync: [source] }, true)).toEqual([]);
     expect(offer(target, { ...NAME, source, epoch })).toEqual(['accepted']);
   });
 
@@ -87,9 +88,9 @@ describe('the target of a move', () => {
       { index: 2, token: '29' },
       { ...NAME.target, token: '30' },
     ]) {
-      expect(see(sealed(), { epoch: 6, primary })).toEqual(['discard']);
+      expect(see(sealed(), { epoch: 6, primary, inSync: [primary] })).toEqual(['discard']);
     }
-    expect(see(sealed(), { epoch: 7, primary: NAME.target })).toEqual(['discard']);
+    expect(see(sealed(), { ...NEXT_HEAD, epoch: 7 })).toEqual(['discard']);
   });
 
   it('reads the head when the source says that it names it, and believes only the head', () => {
@@ -110,12 +111,13 @@ describe('the target of a move', () => {
   it('takes no offer that the head contradicts, an old one, or one for another process', () => {
     expect(offer(createTarget(), NAME, 'full')).toEqual(['refused']);
     for (const name of OTHERS) {
-      expect(offer(createTarget(), name)).toEqual(name.attempt === 2 ? ['accepted'] : ['refused']);
+      const isNew = name.attempt === 2 || name.purpose === 'copy';
+      expect(offer(createTarget(), name)).toEqual(isNew ? ['accepted'] : ['refused']);
     }
     const young = new Target<Payload>({ unit: 3, me: NAME.target, shards: SHARDS, silenceMs: 1_000 });
     expect(offer(young)).toEqual(['refused']);
     const later = createTarget();
-    see(later, { epoch: 7, primary: NAME.source });
+    see(later, { epoch: 7, primary: NAME.source, inSync: [NAME.source] });
     see(later, HEAD);
     expect(offer(later)).toEqual(['refused']);
     expect(offer(later, { ...NAME, epoch: 7 })).toEqual(['accepted']);

@@ -2,6 +2,7 @@
  * Two pservers, a store and a network. A world is plain data; what happens makes another one, or gives the same when
  * nothing has changed.
  */
+import type { UnitOwner } from '../../../src/core/units/move-messages.ts';
 import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import type { SeenHead } from '../../../src/core/units/move-target.ts';
 import {
@@ -37,10 +38,12 @@ export interface World {
   readonly abandons: number;
 }
 
+const headOf = (epoch: number, primary: UnitOwner): SeenHead => ({ epoch, primary, inSync: [primary] });
+
 export function firstWorld(): World {
   const leader = one({ ...started(0, 1), owned: { epoch: 1, logs: SHARDS.map(() => ''), attempts: 0 } });
   return {
-    head: { epoch: 1, primary: ownerOf(0, 1) },
+    head: headOf(1, ownerOf(0, 1)),
     live: [1, 1],
     late: [],
     pservers: [leader, started(1, 1)],
@@ -125,7 +128,7 @@ export function land(world: World, change: HandOver): World {
   if (isTarget && source.owned !== undefined && source.owned.logs.join() !== target.copy.join()) {
     throw new Error(`the copies differ: ${source.owned.logs.join()} and ${target.copy.join()}`);
   }
-  return { ...world, head: { epoch, primary } };
+  return { ...world, head: headOf(epoch, primary) };
 }
 
 /** The store answers the transaction of the source. */
@@ -170,6 +173,6 @@ export function load(world: World, index: number): World {
   const epoch = world.head.epoch + 1;
   const pserver = world.pservers[index]!;
   const owned = { epoch, logs: SHARDS.map(() => ''), attempts: 0 };
-  const head = { epoch, primary: ownerOf(index, pserver.token) };
+  const head = headOf(epoch, ownerOf(index, pserver.token));
   return withPserver({ ...world, head, acknowledged: '' }, { ...pserver, owned });
 }

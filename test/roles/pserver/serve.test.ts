@@ -5,7 +5,7 @@ import { PaddletError } from '../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { stampOf } from '../../../src/core/placement.ts';
 import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
-import type { MoveAnswer } from '../../../src/core/units/move-messages.ts';
+import type { MoveAnswer, MoveName } from '../../../src/core/units/move-messages.ts';
 import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import type { Session } from '../../../src/protocol/messages/channel.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
@@ -333,7 +333,7 @@ describe('a message to copies of units', () => {
 
 describe('a message of a move', () => {
   const owners = { source: { index: 1, token: '8' }, target: { index: 0, token: '7' } };
-  const move = { unit: 1, epoch: 1, ...owners, attempt: 1 };
+  const move: MoveName = { purpose: 'lead', unit: 1, epoch: 1, ...owners, attempt: 1 };
   const frame: RequestHeader = { type: 'moveFrame', ...JOB, move, number: 0, content: { type: 'seal', position: 4 } };
   const from = (header: RequestHeader, answers: readonly MoveAnswer[], seen: FromSource[] = []) => {
     const received = async (message: FromSource): Promise<readonly MoveAnswer[]> => {

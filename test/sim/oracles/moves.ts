@@ -43,6 +43,8 @@ export function moves(world: World, led: LedUnits): Oracle {
       if (answer.type === 'accepted') {
         world.count('move accepted');
         underWay.set(key, { name: request.move, sinceMs: world.nowMs() });
+      } else if (answer.type === 'sealed' && answer.move.purpose === 'copy') {
+        if (underWay.delete(key)) world.count('copy made');
       } else if (answer.type === 'refused') world.count('offer refused');
       else if (answer.type === 'discarded' && underWay.delete(key)) world.count('move abandoned');
     }

@@ -1,16 +1,17 @@
 /**
  * Carries out what the target of moves of one unit decides (`src/core/units/move-target.ts`): puts in the copy, and
- * leads the unit when the head names this pserver.
+ * leads the unit when the head names this pserver, or gives the copy to who keeps those that are not led.
  */
 import { unreachable } from '../../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
-import type { MoveAnswer, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import { MoveTarget, type TargetEffect, type TargetEvent } from '../../../core/units/move-target.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { CopyKeeper } from './backup-copies.ts';
 import type { CopyPiece } from './copy-pieces.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 import { IncomingUnit, type IncomingUnitOptions } from './incoming-unit.ts';
@@ -33,6 +34,8 @@ export interface IncomingMoveOptions extends Omit<IncomingUnitOptions, 'paramete
   readonly look: () => void;
   /** The head names this pserver, and it has no such unit: it must give up its index. */
   readonly onLost: () => void;
+  /** Undefined: no copy comes but to be led. */
+  readonly keeper?: CopyKeeper | undefined;
   /** This pserver leads the unit now. */
   readonly onLed?: (owned: OwnedHead) => void;
   /** After each step: a copy may have come or gone. */
@@ -129,6 +132,12 @@ export class IncomingMove {
       case 'lead':
         this.#lead();
         break;
+      case 'copied':
+        this.#keep(effect.name, effect.position);
+        break;
+      case 'abandoned':
+        this.#options.keeper!.abandoned(effect.name);
+        break;
       case 'discard':
         this.#options.log.info(`the copy of unit ${this.#options.unit} is discarded: ${effect.reason}`);
         this.#copy?.discard();
@@ -168,6 +177,16 @@ export class IncomingMove {
     failPoint('move.leading');
     log.info(`unit ${unit} is led by this pserver now`);
     onLed?.(this.#head!);
+  }
+
+  #keep(name: MoveName, position: number): void {
+    const { keeper, log, rounds } = this.#options;
+    const copy = this.#copy!;
+    if (rounds !== undefined && copy.rounds()?.timeline !== rounds.timeline())
+      throw new PaddletError('BadMessage', 'the copy is of another timeline');
+    keeper!.adopt(name, copy.filled(), position);
+    this.#copy = undefined;
+    log.info(`unit ${name.unit} has a backup copy here`, { source: name.source.index, position });
   }
 
   #scheduleTick(now: number): void {

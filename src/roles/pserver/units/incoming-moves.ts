@@ -9,6 +9,7 @@ import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { CopyKeeper } from './backup-copies.ts';
 import { type FromSource, IncomingMove } from './incoming-move.ts';
 import { readHead } from './read-head.ts';
 
@@ -30,6 +31,8 @@ export interface IncomingMovesOptions {
   readonly rounds?: MovedRounds | undefined;
   /** Aborts when the index is lost. */
   readonly lost: AbortSignal;
+  /** Undefined: this pserver keeps no copies but of what it is to lead. */
+  readonly keeper?: CopyKeeper | undefined;
   /** Why this pserver does not take the unit now; undefined: it does. */
   readonly refusal: (unit: number) => string | undefined;
   /** A unit has come. */
@@ -63,7 +66,7 @@ export class IncomingMoves {
     if (message.type !== 'offer') return move.received(message);
     // By what the store says now: the view may be behind, and a name proves nothing.
     await this.#look(unit, source.index);
-    return move.received({ ...message, refusal: this.#refusal(unit, move) });
+    return move.received({ ...message, refusal: this.#refusal(message.name, move) });
   }
 
   isComing(unit: number): boolean {
@@ -120,13 +123,18 @@ export class IncomingMoves {
     stepped.notify();
   }
 
-  #refusal(unit: number, move: IncomingMove): string | undefined {
-    const { owned, refusal } = this.#options;
+  #refusal({ unit, purpose }: MoveName, move: IncomingMove): string | undefined {
+    const { owned, refusal, keeper } = this.#options;
+    if (purpose === 'copy' && keeper === undefined) return 'it keeps no backup copies';
     const why = refusal(unit);
     if (why !== undefined) return why;
     if (owned.heads.of(unit) !== undefined) return 'it leads the unit';
     if (move.isComing) return undefined;
-    if (owned.shardsOf(unit).some((shard) => owned.parameters.hasShard(shard))) return 'it is loading the unit';
+    const standing = keeper?.standing(unit) ?? 'none';
+    if (standing === 'member') return 'it has a copy of the unit';
+    // One that joins makes way.
+    const isPresent = owned.shardsOf(unit).some((shard) => owned.parameters.hasShard(shard));
+    if (standing === 'none' && isPresent) return 'it is loading the unit';
     return this.#coming.size >= MOST_AT_A_TIME ? `${MOST_AT_A_TIME} units are coming to it already` : undefined;
   }
 

@@ -16,10 +16,13 @@ import type { PserverMetrics } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
+import type { BackupCopies } from './backup-copies.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
+import { MoveNames } from './move-names.ts';
 import { MovePlanner } from './move-planner.ts';
+import { OutgoingCopies } from './outgoing-copies.ts';
 import { type ConnectMove, OutgoingMoves } from './outgoing-moves.ts';
 
 export interface Moves {
@@ -68,6 +71,8 @@ export interface MovesOptions {
   /** A change of the records notifies the view. */
   readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded' | 'version'>;
   readonly connect: ConnectMove;
+  /** Undefined: no unit has a backup copy. */
+  readonly backups?: BackupCopies | undefined;
   readonly metrics: Pick<PserverMetrics, 'moved'>;
   readonly withoutSaves: () => Promise<() => void>;
   /** Nothing is applied any more: the last checkpoint is being taken or has been. */
@@ -97,6 +102,8 @@ export class PserverMoves implements Moves {
   readonly #options: MovesOptions;
   readonly #incoming: IncomingMoves;
   readonly #outgoing: OutgoingMoves;
+  /** Undefined: no unit has a backup copy. */
+  readonly copies: OutgoingCopies | undefined;
   readonly #planner: MovePlanner;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
@@ -116,14 +123,18 @@ export class PserverMoves implements Moves {
     this.#onFatal = onFatal;
     const shared = { ...options, clock, log, lost: lease.lost, silenceMs: leaseTtlMs, onFatal };
     this.#incoming = new IncomingMoves({
-      ...shared,
+      ...{ ...shared, keeper: options.backups?.keeper },
       stepped: this.#changed,
       refusal: (unit) => this.#refusal(unit),
       onLed: (unit) => this.#led(unit),
     });
+    const names = new MoveNames({ me, heads: owned.heads });
+    const outgoing = { ...shared, names, shards: job.shards, handOverMs: HAND_OVER_MS };
+    const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
+    const maker = options.backups?.maker;
+    this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });
     this.#outgoing = new OutgoingMoves({
-      ...{ ...shared, shards: job.shards, windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES },
-      handOverMs: HAND_OVER_MS,
+      ...{ ...outgoing, ...sizes },
       onSettled: (move, outcome) => {
         this.#planner.settled(move, outcome);
         options.metrics.moved(outcome);
@@ -151,7 +162,10 @@ export class PserverMoves implements Moves {
   }
 
   applied(make: () => ForwardedUpdate, by?: readonly number[]): Promise<void> | undefined {
-    return this.#outgoing.applied(make, by)?.catch(asSuspended);
+    const handedOver = this.#outgoing.applied(make, by);
+    const copied = this.copies?.applied(make, by ?? this.#options.owned.heads.units());
+    const waits = handedOver && copied ? Promise.all([handedOver, copied]).then(() => {}) : (handedOver ?? copied);
+    return waits?.catch(asSuspended);
   }
 
   isComing(unit: number): boolean {
@@ -160,6 +174,7 @@ export class PserverMoves implements Moves {
 
   keepAll(reason: string): void {
     this.#outgoing.abandon(reason);
+    this.copies?.abandon(reason);
     this.#incoming.giveUp(reason);
   }
 
@@ -198,6 +213,7 @@ export class PserverMoves implements Moves {
     this.#isStopping = true;
     this.#stopped.abort();
     this.#outgoing.close();
+    this.copies?.close();
   }
 
   #refusal(unit: number): string | undefined {
@@ -223,6 +239,7 @@ export class PserverMoves implements Moves {
       const seen = version();
       this.#incoming.lookAgain();
       this.#outgoing.lookAgain();
+      this.copies?.lookAgain();
       this.lookAgain();
       await view.changed.until(() => version() !== seen || undefined, this.#stopped.signal);
     }
@@ -231,6 +248,7 @@ export class PserverMoves implements Moves {
   #resumed(): void {
     this.#incoming.resumed();
     this.#outgoing.resumed();
+    this.copies?.resumed();
     this.lookAgain();
   }
 

@@ -1,6 +1,7 @@
 /**
  * Carries out what the source of a move decides (`src/core/units/move-source.ts`): copies shards, forwards updates, and
- * hands the unit over. Requests ask it whether they may be answered now, and when an update may be.
+ * hands the unit over, or leaves the copy to the replicas. Requests ask it whether they may be answered now, and when
+ * an update may be.
  */
 import { assert, unreachable } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -18,12 +19,27 @@ import { roundsPieces } from './rounds-pieces.ts';
 /** What frames of a move carry. */
 export type MovePayload = CopyPiece | ForwardedUpdate;
 
+/** What is told of a move that makes a backup copy, when its step is done: each of these may call the move. */
+export interface CopyProgress {
+  /** The target has all shards: `seal` may be called from now on. */
+  readonly onCaughtUp: () => void;
+  /** The target has the copy as it was at the seal, and follows from there on what is sent to it. */
+  readonly onCopied: () => void;
+  /** Of a sealed copy: the join is to be ended. Then `joinFailed` or `release` is called. */
+  readonly onUnconfirmed: (reason: string) => void;
+  /** The target has nothing of it, or what it has is no business of the move any more. */
+  readonly onEnded: () => void;
+}
+
 export interface OutgoingMoveOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly shards: OwnedShards;
   readonly spec: TrainedSpec;
   readonly name: MoveName;
+  /** Of a copy: what is committed when it begins. */
+  readonly position?: number;
+  readonly copy?: CopyProgress;
   readonly windowBytes: number;
   readonly pieceBytes: number;
   readonly silenceMs: number;
@@ -32,8 +48,8 @@ export interface OutgoingMoveOptions {
   readonly rounds?: MovedRounds | undefined;
   /** In order; what is sent without a connection is lost. */
   readonly send: (message: MoveMessage<MovePayload>) => void;
-  /** Resolves when no save is running. None begins until the given function is called. */
-  readonly withoutSaves: () => Promise<() => void>;
+  /** To hand over: resolves when no save is running. None begins until the given function is called. */
+  readonly withoutSaves?: () => Promise<() => void>;
   /** The unit stays or is gone, and requests that waited are about to be judged again. */
   readonly onSettled?: (outcome: 'kept' | 'moved') => void;
   /** The process cannot go on: it has lost its index, or there is a bug. */
@@ -46,12 +62,15 @@ export class OutgoingMove {
   /** Ticket → what is called when the update may be answered. */
   readonly #waiting = new Map<number, () => void>();
   readonly #events: SourceEvent<MovePayload>[] = [];
+  /** Called when the step is done. */
+  readonly #notices: (() => void)[] = [];
   readonly #ended: PromiseWithResolvers<'kept' | 'moved'> = Promise.withResolvers();
   /** Requests wait for it: it resolves when they are to be judged again. */
   #settled: PromiseWithResolvers<void> = Promise.withResolvers();
   #tickets = 0;
   #isStepping = false;
   #isOver = false;
+  #hasEnded = false;
   #isOffered = false;
   #isForgotten = false;
   readonly #beganMs: number;
@@ -122,6 +141,37 @@ export class OutgoingMove {
     this.#submit({ type: 'abandon', reason });
   }
 
+  /**
+   * A copy ends with what is committed now: at this moment the machine of the unit's replicas is to be told `join`.
+   * False: it was abandoned before.
+   */
+  seal(position: number): boolean {
+    assert(!this.#isStepping, 'a copy is sealed between the steps of its move');
+    this.#submit({ type: 'seal', position });
+    return this.#machine.phase === 'sealing';
+  }
+
+  /** A sealed copy is in no head, and can come into none any more. */
+  joinFailed(): void {
+    this.#submit({ type: 'joinFailed' });
+  }
+
+  /** The copy is in the head, or this pserver leads the unit no more. */
+  release(): void {
+    this.#submit({ type: 'release' });
+  }
+
+  /** Updates that are applied from now on are not forwarded by this move. */
+  get isSealed(): boolean {
+    const { phase } = this.#machine;
+    return phase === 'sealing' || phase === 'copied';
+  }
+
+  /** The target has its copy, which is in no head yet. */
+  get isCopied(): boolean {
+    return this.#machine.phase === 'copied';
+  }
+
   /** The process was suspended until now. */
   resumed(): void {
     this.#submit({ type: 'resumed' });
@@ -140,6 +190,7 @@ export class OutgoingMove {
     }
     if (this.#machine.isEnded) this.#end();
     else this.#scheduleTick(now);
+    for (let notice = this.#notices.shift(); notice !== undefined; notice = this.#notices.shift()) notice();
   }
 
   #stepAll(now: number): void {
@@ -149,7 +200,7 @@ export class OutgoingMove {
   }
 
   #carryOut(effect: SourceEffect<MovePayload>): void {
-    const { log, send, shards, name } = this.#options;
+    const { log, send, shards, name, copy } = this.#options;
     switch (effect.type) {
       case 'send':
         send(effect.message);
@@ -162,13 +213,22 @@ export class OutgoingMove {
         this.#waiting.delete(effect.ticket);
         break;
       case 'caughtUp':
-        this.#inBackground(this.#handOver());
+        if (copy === undefined) this.#inBackground(this.#handOver());
+        else this.#notices.push(copy.onCaughtUp);
+        break;
+      case 'copied':
+        log.info(`pserver ${name.target.index} has a copy of unit ${this.unit} now`, this.#figures());
+        this.#notices.push(copy!.onCopied);
+        break;
+      case 'unconfirmed':
+        this.#notices.push(() => copy!.onUnconfirmed(effect.reason));
         break;
       case 'propose':
         this.#inBackground(this.#propose(effect.handOver));
         break;
       case 'abandoned':
-        log.info(`unit ${this.unit} stays: ${effect.reason}`, { target: name.target.index });
+        if (copy === undefined) log.info(`unit ${this.unit} stays: ${effect.reason}`, { target: name.target.index });
+        else log.info(`no copy of unit ${this.unit} for pserver ${name.target.index}: ${effect.reason}`);
         this.#settle('kept');
         break;
       case 'moved':
@@ -196,7 +256,7 @@ export class OutgoingMove {
 
   async #handOver(): Promise<void> {
     failPoint('move.copied');
-    const release = await this.#options.withoutSaves();
+    const release = await this.#options.withoutSaves!();
     // Abandoned while a save was running.
     if (this.#isOver || this.#isForgotten) {
       release();
@@ -248,7 +308,10 @@ export class OutgoingMove {
   #end(): void {
     assert(this.#waiting.size === 0, 'no update waits when a move has ended');
     this.#cancelTick();
-    this.#ended.resolve(this.#machine.state().phase === 'moved' ? 'moved' : 'kept');
+    this.#ended.resolve(this.#machine.phase === 'moved' ? 'moved' : 'kept');
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    if (this.#options.copy !== undefined) this.#notices.push(this.#options.copy.onEnded);
   }
 
   #scheduleTick(now: number): void {

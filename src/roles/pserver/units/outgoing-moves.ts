@@ -2,7 +2,7 @@
 import type { Clock, Log } from '../../../base/seams.ts';
 import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
 import { orAborted } from '../../../cluster/waiting.ts';
-import type { MoveAnswer, MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { MoveAnswer } from '../../../core/units/move-messages.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
@@ -10,6 +10,7 @@ import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MoveConnection } from './move-connection.ts';
+import type { MoveNames } from './move-names.ts';
 import { OutgoingMove } from './outgoing-move.ts';
 import { updateOfUnit } from './unit-update.ts';
 
@@ -26,7 +27,7 @@ export type ConnectMove = (options: MoveLinkOptions) => MoveConnection;
 export interface OutgoingMovesOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly me: UnitOwner;
+  readonly names: MoveNames;
   readonly owned: OwnedShards;
   readonly spec: TrainedSpec;
   /** Shards of the job. */
@@ -42,6 +43,7 @@ export interface OutgoingMovesOptions {
   /** Aborts when the index is lost: then nothing is waited for. */
   readonly lost: AbortSignal;
   readonly withoutSaves: () => Promise<() => void>;
+  /** Of moves that hand over. */
   readonly onSettled: (move: PlannedTarget, outcome: 'kept' | 'moved') => void;
   readonly onFatal: (error: unknown) => void;
 }
@@ -62,8 +64,6 @@ export class OutgoingMoves {
   readonly #parts: ShardParts;
   /** By unit. Those that are settled stay until the target has nothing left of them. */
   readonly #running = new Map<number, Running>();
-  /** Attempts at a move of a unit, under the epoch of its head. */
-  readonly #attempts = new Map<number, { readonly epoch: number; readonly count: number }>();
 
   constructor(options: OutgoingMovesOptions) {
     this.#options = options;
@@ -74,7 +74,7 @@ export class OutgoingMoves {
   /** Begins to hand over a unit, whose head names no file. Settles in `onSettled`. */
   begin(unit: number, target: LivePserver): void {
     this.#forget(unit);
-    const name = this.#nameOf(unit, target);
+    const name = this.#options.names.next('lead', unit, target);
     const link = this.#options.connect({
       target,
       onConnected: () => move.connected(),
@@ -155,14 +155,5 @@ export class OutgoingMoves {
     running?.move.forget();
     running?.link.close();
     this.#running.delete(unit);
-  }
-
-  #nameOf(unit: number, { index, token }: LivePserver): MoveName {
-    const { me, owned } = this.#options;
-    const { epoch } = owned.heads.of(unit)!.head;
-    const before = this.#attempts.get(unit);
-    const attempt = before?.epoch === epoch ? before.count + 1 : 1;
-    this.#attempts.set(unit, { epoch, count: attempt });
-    return { unit, epoch, source: me, target: { index, token: token.toString() }, attempt };
   }
 }

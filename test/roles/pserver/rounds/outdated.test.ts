@@ -1,7 +1,7 @@
 /** Sync mode: a unit is handed over while all pservers go back to a cut. */
 import { beforeEach, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
-import type { MoveContent } from '../../../../src/core/units/move-messages.ts';
+import type { MoveContent, MoveName } from '../../../../src/core/units/move-messages.ts';
 import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingMove } from '../../../../src/roles/pserver/units/incoming-move.ts';
 import type { MovePayload } from '../../../../src/roles/pserver/units/outgoing-move.ts';
@@ -15,7 +15,7 @@ import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS } from './playe
 const UNIT = 1;
 const SOURCE = { index: 0, token: '7' };
 const TARGET = { index: 1, token: '9' };
-const NAME = { unit: UNIT, epoch: 1, source: SOURCE, target: TARGET, attempt: 1 };
+const NAME: MoveName = { purpose: 'lead', unit: UNIT, epoch: 1, source: SOURCE, target: TARGET, attempt: 1 };
 const [optimizer] = OPTIMIZERS;
 const SPEC = trainedSpec(ROUND_SPEC, { optimizer: optimizer! });
 const NONE: PlayedRounds = Array.from({ length: ROUNDS }, () =>

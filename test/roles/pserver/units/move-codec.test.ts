@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
-import type { MoveAnswer, MoveContent, MoveMessage } from '../../../../src/core/units/move-messages.ts';
+import type { MoveAnswer, MoveContent, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
 import { decodeFrame, encodeFrame } from '../../../../src/protocol/frames/frame.ts';
 import type { Outgoing, Received } from '../../../../src/protocol/messages/channel.ts';
 import { parseReply, parseRequest } from '../../../../src/protocol/messages/parse.ts';
@@ -22,7 +22,8 @@ import { bytesOf } from '../../../tensor/fixture.ts';
 
 const FIELDS = { job: 'job', batchPlanId: 'plan' };
 const JOB = { units: 8, tasks: 6, passes: 3 };
-const NAME = {
+const NAME: MoveName = {
+  purpose: 'lead',
   unit: 1,
   epoch: 4,
   source: { index: 0, token: '7' },
@@ -145,6 +146,7 @@ const content: fc.Arbitrary<Content> = fc.oneof(
 const owner = fc.record({ index: fc.nat(LIMITS.pservers - 1), token: fc.bigInt(0n, 2n ** 64n - 1n).map(String) });
 const numbered = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 const name = fc.record({
+  purpose: fc.constantFrom('lead' as const, 'copy' as const),
   unit: fc.nat(JOB.units - 1),
   epoch: numbered,
   source: owner,
@@ -281,6 +283,7 @@ const METRICS = { records: 1, loss: 0, correct: 0, squaredError: 0 };
 
 it.each<[string, ReturnType<typeof request>]>([
   ['a unit that the job does not have', offer({ unit: 8 })],
+  ['a purpose of no kind', offer({ purpose: 'other' })],
   ['an epoch of no head', offer({ epoch: 0 })],
   ['an attempt below the first', offer({ attempt: 0 })],
   ['a token that is no number', offer({ source: { index: 0, token: 'x' } })],

@@ -1,7 +1,7 @@
 /** Messages of a move reach their target in order; what becomes of the connection, the source is told. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../../src/base/errors.ts';
-import type { MoveAnswer, MoveMessage } from '../../../../src/core/units/move-messages.ts';
+import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { RequestHandler } from '../../../../src/protocol/messages/channel.ts';
 import { connectMove, type MoveConnection } from '../../../../src/roles/pserver/units/move-connection.ts';
@@ -14,7 +14,14 @@ import { Timeline } from '../../../sim/timeline.ts';
 
 const JOB = { job: 'job', batchPlanId: 'plan' };
 const TARGET = { index: 1, token: '8' };
-const NAME = { unit: 1, epoch: 1, source: { index: 0, token: '7' }, target: TARGET, attempt: 1 };
+const NAME: MoveName = {
+  purpose: 'lead',
+  unit: 1,
+  epoch: 1,
+  source: { index: 0, token: '7' },
+  target: TARGET,
+  attempt: 1,
+};
 const LONG_MS = 60_000;
 
 let timeline: Timeline;

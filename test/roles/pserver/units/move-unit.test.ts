@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
-import type { MoveAnswer, MoveMessage } from '../../../../src/core/units/move-messages.ts';
+import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
 import { MoveSource, type SourceEvent } from '../../../../src/core/units/move-source.ts';
 import { MoveTarget, type TargetEvent } from '../../../../src/core/units/move-target.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
@@ -28,7 +28,8 @@ const FTRL: OptimizerSpec = { type: 'ftrl', alpha: 0.1, beta: 1, lambda1: 0.01, 
 /** Unit 1 has shards 1 and 4. */
 const JOB = { spec: SPEC, shards: 6, units: 3, tasks: 4 };
 const UNIT = 1;
-const NAME = {
+const NAME: MoveName = {
+  purpose: 'lead',
   unit: UNIT,
   epoch: 1,
   source: { index: 0, token: '7' },
@@ -65,7 +66,7 @@ class Move {
     this.source = pserver([0, 1, 2], optimizer);
     this.target = pserver([], optimizer);
     this.incoming = this.#fresh();
-    const head = { epoch: 1, primary: NAME.source };
+    const head = { epoch: 1, primary: NAME.source, inSync: [NAME.source] };
     this.#tell({ type: 'seen', head, isPrimaryAlive: true });
   }
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
-import type { UnitOwner } from '../../../../src/core/units/move-messages.ts';
+import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import type { RequestHandler } from '../../../../src/protocol/messages/channel.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import { IncomingMove } from '../../../../src/roles/pserver/units/incoming-move.ts';
@@ -29,7 +29,7 @@ const [SOURCE, TARGET]: UnitOwner[] = [
   { index: 0, token: '7' },
   { index: 1, token: '8' },
 ];
-const NAME = { unit: UNIT, epoch: 1, source: SOURCE!, target: TARGET!, attempt: 1 };
+const NAME: MoveName = { purpose: 'lead', unit: UNIT, epoch: 1, source: SOURCE!, target: TARGET!, attempt: 1 };
 const IDS = Array.from({ length: 40 }, (_, id) => BigInt(id));
 /** A connection that breaks while it is made may be noticed only after five seconds: both are longer. */
 const SILENCE_MS = 30_000;

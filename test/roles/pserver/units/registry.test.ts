@@ -1,5 +1,6 @@
 /** The registry of moves: units go where the plan says while they are updated, and stay where something hinders. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MoveName } from '../../../../src/core/units/move-messages.ts';
 import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { aStore, stateOf } from '../../master/tasks/service-rig.ts';
 import { JOB, type Pserver, Pservers, TTL_MS } from './registry-rig.ts';
@@ -185,7 +186,8 @@ describe('a copy', () => {
   });
 
   it('is refused for a unit that the job does not have, and from the pserver itself', async () => {
-    const name = { unit: JOB.units, epoch: 1, source: { index: 3, token: '1' }, target: source.me, attempt: 1 };
+    const other = { index: 3, token: '1' };
+    const name: MoveName = { purpose: 'lead', unit: JOB.units, epoch: 1, source: other, target: source.me, attempt: 1 };
     await expect(source.moves.received({ type: 'abandon', name })).rejects.toMatchObject({ code: 'BadMessage' });
     const own = { ...name, unit: 0, source: source.me };
     await expect(source.moves.received({ type: 'abandon', name: own })).rejects.toMatchObject({ code: 'BadMessage' });

@@ -1,0 +1,172 @@
+/**
+ * All backup copies of units that this pserver leads and that are being made. Several of one unit may be under way, for
+ * different processes. None of them holds up a request, except for the room of an update on its way to a target.
+ *
+ * Until a target has its copy, nothing is sent to it by the link of the unit's replicas (`follows`).
+ */
+import { assert } from '../../../base/assert.ts';
+import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
+import { orAborted } from '../../../cluster/waiting.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import { createIdRouter } from '../../../tensor/id-router.ts';
+import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { CopyFor, CopyMaker } from './backup-copies.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
+import type { MoveConnection } from './move-connection.ts';
+import { OutgoingMove } from './outgoing-move.ts';
+import type { OutgoingMovesOptions } from './outgoing-moves.ts';
+import { updateOfUnit } from './unit-update.ts';
+
+export interface OutgoingCopiesOptions extends Omit<OutgoingMovesOptions, 'onSettled' | 'withoutSaves'> {
+  readonly maker: CopyMaker;
+}
+
+interface Making {
+  readonly move: OutgoingMove;
+  readonly link: MoveConnection;
+}
+
+export class OutgoingCopies {
+  readonly #options: OutgoingCopiesOptions;
+  readonly #parts: ShardParts;
+  /** By unit and target. */
+  readonly #making = new Map<string, Making>();
+
+  constructor(options: OutgoingCopiesOptions) {
+    this.#options = options;
+    const { spec, shards } = options;
+    this.#parts = { spec, shards, router: createIdRouter({ shards }) };
+  }
+
+  /**
+   * Begins a copy of a unit for a process that does not follow it. `committed`: the position of what is applied now.
+   * From now on each update of the unit is told to `applied` right after it is applied.
+   */
+  begin(unit: number, target: LivePserver, committed: number): void {
+    const { maker, names, owned, connect } = this.#options;
+    const name = names.next('copy', unit, target);
+    const copy: CopyFor = { unit, target: name.target };
+    const key = keyOf(copy);
+    assert(!this.#making.has(key), 'a copy is made for a process once at a time');
+    const link = connect({
+      target,
+      onConnected: () => move.connected(),
+      onAnswer: (answer) => move.received(answer),
+    });
+    const move = new OutgoingMove({
+      ...this.#options,
+      ...{ name, shards: owned, position: committed, send: (message) => link.send(message) },
+      copy: {
+        onCaughtUp: () => maker.caughtUp(copy),
+        onCopied: () => maker.copied(copy),
+        onUnconfirmed: (reason) => maker.unconfirmed(copy, reason),
+        onEnded: () => {
+          link.close();
+          this.#making.delete(key);
+          maker.ended(copy);
+        },
+      },
+    });
+    this.#making.set(key, { move, link });
+  }
+
+  /** Unit → indexes of the processes for which it is being copied, or that have their copy and are in no head yet. */
+  making(): Map<number, Set<number>> {
+    const making = new Map<number, Set<number>>();
+    for (const { move } of this.#making.values()) {
+      const targets = making.get(move.unit) ?? new Set();
+      making.set(move.unit, targets.add(move.target.index));
+    }
+    return making;
+  }
+
+  /**
+   * The copy ends with what is committed now; at this moment the machine of the unit's replicas is told `join`. False:
+   * it was abandoned before.
+   */
+  seal(copy: CopyFor, committed: number): boolean {
+    return this.#making.get(keyOf(copy))?.move.seal(committed) === true;
+  }
+
+  /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any more. */
+  follows(copy: CopyFor): boolean {
+    const making = this.#making.get(keyOf(copy));
+    return making === undefined || making.move.isCopied;
+  }
+
+  /** A sealed copy is in no head, and nothing that was proposed takes it into one. */
+  joinFailed(copy: CopyFor): void {
+    this.#making.get(keyOf(copy))?.move.joinFailed();
+  }
+
+  /** The copy is in the head. */
+  release(copy: CopyFor): void {
+    this.#making.get(keyOf(copy))?.move.release();
+  }
+
+  /** This pserver leads the unit no more. */
+  releaseAll(unit: number): void {
+    for (const { move } of this.#all()) if (move.unit === unit) move.release();
+  }
+
+  /**
+   * An update was applied just now, by these units: exactly those in which it has a place. To be awaited before it is
+   * answered; undefined: it may be answered at once.
+   */
+  applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined {
+    if (this.#making.size === 0) return undefined;
+    const moves = this.#all().filter(({ move }) => units.includes(move.unit) && !move.isSettled && !move.isSealed);
+    if (moves.length === 0) return undefined;
+    const made = make();
+    const parts = new Map(moves.map(({ move: { unit } }) => [unit, this.#partOf(unit, made)]));
+    const waits = moves.flatMap(({ move }) => {
+      const { update, byteLength } = parts.get(move.unit)!;
+      const wait = move.applied(update, byteLength);
+      return wait === undefined ? [] : [wait];
+    });
+    if (waits.length === 0) return undefined;
+    return orAborted(
+      Promise.all(waits).then(() => {}),
+      this.#options.lost,
+    );
+  }
+
+  /** Of all that the targets have not confirmed. */
+  abandon(reason: string): void {
+    for (const { move } of this.#all()) move.abandon(reason);
+  }
+
+  /** The view has changed: targets may be gone. */
+  lookAgain(): void {
+    const { view } = this.#options;
+    for (const { move } of this.#all()) {
+      if (!view.isLive(move.target.index, BigInt(move.target.token))) move.targetGone();
+    }
+  }
+
+  resumed(): void {
+    for (const { move } of this.#all()) move.resumed();
+  }
+
+  /** Nothing is sent any more, and what has not ended is not told to its target. */
+  close(): void {
+    for (const { move, link } of this.#all()) {
+      move.forget();
+      link.close();
+    }
+    this.#making.clear();
+  }
+
+  #all(): Making[] {
+    return [...this.#making.values()];
+  }
+
+  #partOf(unit: number, made: ForwardedUpdate) {
+    const part = updateOfUnit(this.#parts, made, this.#options.owned.shardsOf(unit));
+    assert(part !== undefined, 'an update has a place in a unit that applies it');
+    return part;
+  }
+}
+
+const keyOf = ({ unit, target: { index, token } }: { readonly unit: number; readonly target: UnitOwner }): string =>
+  `${unit}/${index}/${token}`;

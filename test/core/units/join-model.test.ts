@@ -1,0 +1,30 @@
+/**
+ * Copies that are made for processes that join, with the machines of the replicas (DESIGN §7), held against everything
+ * that can happen (join-model.ts).
+ */
+import { describe, expect, it } from 'vitest';
+import { explore, type Shape } from './join-model.ts';
+
+const TWO = { nodes: 2, updates: 1 };
+
+/** How much shapes reach does not matter, except that it is a lot. */
+const SHAPES: readonly [string, Shape, fewest: number][] = [
+  [
+    'either side dies, or the copy is not wanted any more',
+    { ...TWO, faults: { join: 1, crash: 1, abandon: 1 } },
+    5_000,
+  ],
+  ['the primary loses its index', { ...TWO, faults: { join: 1, suspend: 1, lostOutcome: 1 } }, 20_000],
+  ['the join is ended while it may have succeeded', { ...TWO, faults: { join: 1, giveUp: 1, lostOutcome: 1 } }, 5_000],
+  ['it joins again', { ...TWO, updates: 0, faults: { join: 2, silence: 1 } }, 20_000],
+  ['the head changes while a copy is made', { nodes: 3, updates: 0, faults: { join: 2 } }, 20_000],
+];
+
+describe('a copy for a process that joins: it has all that counts, no member of the head is without one, it ends', () => {
+  it.each(SHAPES)('%s', (_, shape, fewest) => {
+    const { worlds, isComplete, mostInSync } = explore(shape);
+    expect(isComplete).toBe(true);
+    expect(worlds).toBeGreaterThan(fewest);
+    expect(mostInSync).toBe(shape.nodes);
+  });
+});

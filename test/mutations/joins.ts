@@ -1,0 +1,101 @@
+/** Rules of backup copies that are made for processes that join. */
+import type { Mutation } from './mutation.ts';
+
+const SOURCE = 'src/core/units/move-source.ts';
+const TARGET = 'src/core/units/move-target.ts';
+const MODEL = ['test/core/units/join-model.test.ts'];
+const TESTS = ['test/core/units/move-copy.test.ts'];
+
+export const JOINS: readonly Mutation[] = [
+  {
+    rule: 'messages of a move name what it is for',
+    file: 'src/core/units/move-messages.ts',
+    find: '  a.purpose === b.purpose &&\n',
+    replace: '',
+    tests: TESTS,
+  },
+  {
+    rule: 'a sealed copy may be in the head: a source that gets no answer does not abandon it by itself',
+    file: SOURCE,
+    find: "if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);",
+    replace: "if (phase === 'sealing' && this.#isForCopy) this.#giveUp(reason, now);",
+    tests: MODEL,
+  },
+  {
+    rule: 'a copy that was not taken into the head is abandoned',
+    file: SOURCE,
+    find: "if (this.#isSealedCopy) this.#giveUp('the copy was not taken into the head', now);",
+    replace: 'if (this.#isSealedCopy) this.#release(now);',
+    tests: TESTS,
+  },
+  {
+    rule: 'a copy that came into the head is not abandoned',
+    file: SOURCE,
+    find: "    if (this.#isSealedCopy) {\n      this.#window.clear();\n      this.#state.phase = 'released';\n    } else",
+    replace: "    if (this.#isSealedCopy) this.#giveUp('released', now);\n    else",
+    tests: MODEL,
+  },
+  {
+    rule: 'a move forwards nothing to a copy that is sealed',
+    file: SOURCE,
+    find: '    if (this.#isSealedCopy) return;\n',
+    replace: '',
+    tests: MODEL,
+  },
+  {
+    rule: 'the updates of a copy are counted from what was committed when it began',
+    file: SOURCE,
+    find: 'from ?? beginning<P>(now, options.position)',
+    replace: 'from ?? beginning<P>(now)',
+    tests: TESTS,
+  },
+  {
+    rule: 'a target says again that it has a sealed copy',
+    file: TARGET,
+    find: 'if (copied !== undefined && isSameMove(copied.name, name)) this.#replySealed(copied);',
+    replace: 'if (copied !== undefined && copied.position < 0) this.#replySealed(copied);',
+    tests: TESTS,
+  },
+  {
+    rule: 'a copy that was abandoned after its seal is freed',
+    file: TARGET,
+    find: 'if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();',
+    replace: '',
+    tests: MODEL,
+  },
+  {
+    rule: 'only the move that made a copy abandons it',
+    file: TARGET,
+    find: 'if (copied !== undefined && isSameMove(copied.name, name)) this.#forgetCopied();',
+    replace: 'if (copied !== undefined) this.#forgetCopied();',
+    tests: TESTS,
+  },
+  {
+    rule: 'the next copy of a unit replaces the one that has not joined',
+    file: TARGET,
+    find: '    this.#forgetCopied();\n    this.#state.attempt = name.attempt;',
+    replace: '    this.#state.attempt = name.attempt;',
+    tests: MODEL,
+  },
+  {
+    rule: 'a process that is in the head takes no copy of the unit',
+    file: TARGET,
+    find: "return isMember ? 'it has a copy of the unit' : undefined;",
+    replace: 'return undefined;',
+    tests: TESTS,
+  },
+  {
+    rule: 'a copy outlives the changes of the head that its source makes',
+    file: TARGET,
+    find: "    if (purpose === 'copy') {\n",
+    replace: "    if (purpose === 'copy' && head.epoch === epoch) {\n",
+    tests: TESTS,
+  },
+  {
+    rule: 'a copy of a source that leads no more is discarded',
+    file: TARGET,
+    find: "if (!isSameOwner(head.primary, source)) this.#discard('the unit has another leader');",
+    replace: 'if (!isSameOwner(head.primary, source)) this.#state.attempt = 0;',
+    tests: TESTS,
+  },
+];
