@@ -54,6 +54,20 @@ export const OWNERSHIP: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
   },
   {
+    rule: 'recovery is not raised for units whose primary has its index, which is seen late',
+    file: 'src/roles/pserver/take-units.ts',
+    find: 'return isSame && !(head !== undefined && isLive(head.primary));',
+    replace: 'return isSame;',
+    tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
+  },
+  {
+    rule: 'what a pserver says of itself is not undone by what it said before and lands late',
+    file: 'src/roles/pserver/owned-index.ts',
+    find: 'if: [unchanged], then',
+    replace: 'if: [], then',
+    tests: ['test/roles/pserver/tell-units.test.ts'],
+  },
+  {
     rule: 'recovery is raised before the shards are taken',
     file: 'src/roles/pserver/tasks/unit-taker.ts',
     find: '    const raised = loaded.exact ? 0 : await raiseRecovery(context, fence);',

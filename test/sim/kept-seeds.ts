@@ -81,4 +81,5 @@ export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
     seed: 57613,
     why: 'a file that a pserver read through its live owner was replaced before it had read it, again and again',
   },
+  { seed: 79461, why: 'a first word of a pserver landed late, over its later ones, and no unit moved any more' },
 ];

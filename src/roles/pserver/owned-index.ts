@@ -18,7 +18,10 @@ export interface OwnedIndex {
   readonly labels: PlaceLabels;
 }
 
-/** Writes `/pservers/<index>`, as the seed has it. */
+/**
+ * Writes `/pservers/<index>`, as the seed has it. A try that was given up may land late, but not over what was written
+ * since: it compares the revision.
+ */
 export async function announce(
   owned: OwnedIndex,
   status: PserverRecord['status'],
@@ -35,6 +38,16 @@ export async function announce(
     units: [...units],
     ...owned.labels,
   };
-  const then = [{ put: context.keys.pserver(index), value: JSON.stringify(value) }];
-  await retryStore(context, () => fencedTxn(context.store, fence, { then }), signal);
+  const key = context.keys.pserver(index);
+  const write = async (): Promise<boolean> => {
+    const unchanged = { key, modRevision: lastSeen.get(fence) ?? 0n };
+    const txn = { if: [unchanged], then: [{ put: key, value: JSON.stringify(value) }], else: [{ get: key }] };
+    const { succeeded, revision, results } = await fencedTxn(context.store, fence, txn);
+    lastSeen.set(fence, succeeded ? revision : (results[0]?.modRevision ?? 0n));
+    return succeeded;
+  };
+  while (!(await retryStore(context, write, signal)));
 }
+
+/** By claim: the revision of its record as it was written or read last. */
+const lastSeen = new WeakMap<Fence, bigint>();

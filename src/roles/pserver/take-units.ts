@@ -37,9 +37,10 @@ export function formerUnits(orphans: readonly OrphanHead[]): FormerUnits[] {
 }
 
 /**
- * Those whose heads are in the store as they were seen. The view follows heads and claims one by one: it may show that
- * a pserver has gone before it shows to whom that one has handed its units over. Once an owner is known to be gone,
- * only who takes the unit changes its head.
+ * Those that have no live primary in the store, under the heads that were seen. The view follows heads and claims one
+ * by one: it may show that a pserver has gone before it shows to whom that one has handed its units over, and who leads
+ * a unit before it shows that this one has come. Once an owner is known to be gone, only who takes the unit changes its
+ * head.
  */
 export async function unchanged<T extends OrphanHead>(
   context: Pick<RoleContext, 'host' | 'store' | 'keys' | 'stop'>,
@@ -47,9 +48,15 @@ export async function unchanged<T extends OrphanHead>(
   signal?: AbortSignal,
 ): Promise<T[]> {
   const { keys, store } = context;
-  const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }), signal);
-  const revisions = new Map(entries.map(({ key, modRevision }) => [key, modRevision]));
-  return orphans.filter(({ unit, modRevision }) => (revisions.get(keys.head(unit)) ?? 0n) === modRevision);
+  const range = async (prefix: string) => (await retryStore(context, () => store.range({ prefix }), signal)).entries;
+  // Claims first: an owner that has one may hand the unit over before the heads are read.
+  const claims = new Map((await range(keys.psPrefix)).map(({ key, createRevision }) => [key, createRevision]));
+  const revisions = new Map((await range(keys.headsPrefix)).map(({ key, modRevision }) => [key, modRevision]));
+  const isLive = ({ index, token }: Owner): boolean => claims.get(keys.ps(index))?.toString() === token;
+  return orphans.filter(({ unit, modRevision, head }) => {
+    const isSame = (revisions.get(keys.head(unit)) ?? 0n) === modRevision;
+    return isSame && !(head !== undefined && isLive(head.primary));
+  });
 }
 
 export interface TakeUnits extends ShowReplicas {

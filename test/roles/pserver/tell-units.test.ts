@@ -57,3 +57,14 @@ it('is told when units come, go or grow, and not when nothing notable has change
   await later();
   expect(await failure).toMatchObject({ code: 'LeaseGone' });
 });
+
+it('is not undone by a try that was given up and lands late', async () => {
+  process.troubled.next('unknownLate');
+  keep();
+  units = [{ unit: 2, bytes: 5 }];
+  await later();
+  await later();
+  expect(told()).toEqual(units);
+  expect(process.troubled.landLate()).toEqual([false]);
+  expect(told()).toEqual(units);
+});

@@ -65,3 +65,10 @@ it('raises the recovery number for a unit of which something may be missing', as
 it('does not when the unit had been handed over to another pserver, which its view does not show yet', async () => {
   expect(await take(() => lead({ index: 0, token: '5' }))).toEqual([undefined, [], []]);
 });
+
+it('does not when the primary has its index, which its view does not show yet', async () => {
+  rig.put(rig.keys.ps(GONE.index), 'here:1');
+  const token = rig.data.get(rig.keys.ps(GONE.index))!.createRevision.toString();
+  lead({ index: GONE.index, token });
+  expect(await take(() => {})).toEqual([undefined, [], []]);
+});
