@@ -19,7 +19,7 @@ export const JOINS: readonly Mutation[] = [
     file: SOURCE,
     find: "if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);",
     replace: "if (phase === 'sealing' && this.#isForCopy) this.#giveUp(reason, now);",
-    tests: MODEL,
+    tests: TESTS,
   },
   {
     rule: 'a copy that was not taken into the head is abandoned',
@@ -40,7 +40,7 @@ export const JOINS: readonly Mutation[] = [
     file: SOURCE,
     find: '    if (this.#isSealedCopy) return;\n',
     replace: '',
-    tests: MODEL,
+    tests: TESTS,
   },
   {
     rule: 'the updates of a copy are counted from what was committed when it began',
