@@ -9,11 +9,13 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PEER_CONNECTIONS } from './peer-connections.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
+import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
@@ -30,6 +32,8 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...REPLICATE,
+  ...PEER_CONNECTIONS,
   ...COPIES,
   ...PLANS,
   ...PROOF_OF_DEATH,

@@ -160,28 +160,27 @@ export class LinkPserver {
   /** Throws when the primary does not keep to its window. */
   received(primary: UnitOwner, sent: PeerBatch<Push>): void {
     const inbox = this.inboxOf(primary);
-    const batch = this.#asReceived(sent);
+    this.#orders += 1;
+    const batch = asReceived(sent, this.#orders);
     if (!inbox.received(batch)) throw new Error(`${keyOfOwner(primary)} goes beyond its window at ${this.me.index}`);
     for (const { link, frame } of batch.frames) {
       if (this.units.has(link.unit)) this.step(link.unit, { type: 'frame', link, frame });
       else inbox.hasNone(link.unit);
     }
   }
+}
 
-  /** What comes over a wire is another object, of the parts that were sent. */
-  #asReceived(sent: PeerBatch<Push>): PeerBatch<Push> {
-    const units = sent.frames.flatMap(({ link, frame }) => (frame.type === 'stage' ? [link.unit] : []));
-    this.#orders += 1;
-    const order = this.#orders;
-    let payload: Push | undefined;
-    const frames = sent.frames.map(({ link, frame }) => {
-      if (frame.type !== 'stage') return { link, frame };
-      const { id, bytesByUnit } = frame.update.payload;
-      payload ??= { id, order, bytesByUnit: new Map(units.map((unit) => [unit, bytesByUnit.get(unit)!])) };
-      return { link, frame: { ...frame, update: { ...frame.update, payload } } };
-    });
-    return { ...sent, frames };
-  }
+/** What comes over a wire is another object, of the parts that were sent. */
+export function asReceived(sent: PeerBatch<Push>, order: number): PeerBatch<Push> {
+  const units = sent.frames.flatMap(({ link, frame }) => (frame.type === 'stage' ? [link.unit] : []));
+  let payload: Push | undefined;
+  const frames = sent.frames.map(({ link, frame }) => {
+    if (frame.type !== 'stage') return { link, frame };
+    const { id, bytesByUnit } = frame.update.payload;
+    payload ??= { id, order, bytesByUnit: new Map(units.map((unit) => [unit, bytesByUnit.get(unit)!])) };
+    return { link, frame: { ...frame, update: { ...frame.update, payload } } };
+  });
+  return { ...sent, frames };
 }
 
 export const aliveHead = (head: UnitHead, isPrimaryAlive: boolean): ReplicaEvent<Push> => ({
