@@ -85,6 +85,8 @@ export const LIMITS = {
   fileReadBytes: 4 * MiB,
   /** What the target of a move may answer to one message. */
   moveAnswers: 16,
+  /** What one update may carry to other copies: a frame has room for it beside what is said of all units. */
+  replicatedBytes: 252 * MiB,
   /** The window that a backup may give to a primary. */
   replicaWindowBytes: 256 * MiB,
   /**

@@ -1,6 +1,7 @@
 /** How the bounds relate to each other. */
 import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
+import { roomOfPart } from '../../src/core/replicas/peer-link.ts';
 import { denseBlockFloats } from '../../src/tensor/blocks.ts';
 
 it('every bound is a positive whole number', () => {
@@ -38,4 +39,13 @@ it('a piece of a shard has room for the largest row and the largest block, with 
   expect(LIMITS.movePieceBytes).toBeGreaterThanOrEqual(LIMITS.rowWidth * perValue + idAndCount);
   expect(LIMITS.movePieceBytes).toBeGreaterThanOrEqual(denseBlockFloats * perValue + idAndCount);
   expect(LIMITS.movePieceBytes).toBeLessThan(LIMITS.frameBytes);
+});
+
+it('a batch to a backup has room for the largest update, and for all that a window holds in a beginning', () => {
+  const frames = LIMITS.units * 6 * 8 + LIMITS.replicaTailRuns * 2 * 8;
+  const table = 4 * LIMITS.frameSegments;
+  const rest = LIMITS.frameHeaderBytes + table + 8 * LIMITS.frameSegments + frames;
+  expect(LIMITS.replicatedBytes + rest).toBeLessThanOrEqual(LIMITS.frameBytes);
+  // With what a former primary had staged, in a window like this one's.
+  expect(LIMITS.replicaTails * roomOfPart(0)).toBeGreaterThanOrEqual(2 * LIMITS.replicaWindowBytes);
 });

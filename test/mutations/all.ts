@@ -15,6 +15,7 @@ import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
 import { REPLICAS } from './replicas.ts';
+import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
 import { TASKS } from './tasks.ts';
 import { WIRE } from './wire.ts';
@@ -31,6 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICAS,
   ...HEADS,
   ...PEER_LINKS,
+  ...REPLICATE,
   ...PEER_CONNECTIONS,
   ...COPIES,
   ...PLANS,

@@ -89,6 +89,19 @@ describe('the id router', () => {
     );
   });
 
+  it('counts the ids of each pile', () => {
+    const SHARDS = 37;
+    const router = createIdRouter({ shards: SHARDS });
+    const ids = Array.from({ length: 500 }, (_, id) => BigInt(id) * 7919n);
+    const pileOf = Int32Array.from({ length: SHARDS }, (_, shard) => shard % 3);
+    const counts = [0, 0, 0, 0];
+    for (const id of ids.slice(0, 400)) counts[shardOfRow('rows', id, SHARDS) % 3]! += 1;
+    const bytes = bytesOfIds(ids);
+    expect([...router.tally('rows', bytes, 400, pileOf, 4)]).toEqual(counts);
+    expect([...router.tally('rows', bytes, 0, pileOf, 4)]).toEqual([0, 0, 0, 0]);
+    expect(() => router.tally('rows', bytes, 400, pileOf, 2)).toThrow('pile');
+  });
+
   it('works on the first ids only, for large batches, and again after a small one', () => {
     const router = createIdRouter({ shards: 512 });
     const ids = Array.from({ length: 100_000 }, (_, i) => BigInt(i % 70_000) * 0x1_0000_0001n);

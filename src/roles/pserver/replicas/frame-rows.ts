@@ -34,69 +34,61 @@ export interface FrameSegments {
 }
 
 export function packFrames(frames: readonly UnitFrame[]): FrameSegments {
-  const tails: number[][] = [];
-  const rows = frames.map(({ unit, epoch, frame }): number[] => {
+  const rows: number[] = [];
+  const tails: number[] = [];
+  for (const { unit, epoch, frame } of frames) {
     const { type, committed } = frame;
     switch (type) {
-      case 'begin': {
-        const runs = runsOf(frame.tail);
-        tails.push(...runs);
-        return [KIND.begin, unit, epoch, frame.base, committed, runs.length];
-      }
+      case 'begin':
+        rows.push(KIND.begin, unit, epoch, frame.base, committed, addRuns(tails, frame.tail));
+        break;
       case 'stage':
-        return [KIND.stage, unit, epoch, frame.name.position, frame.name.epoch, committed];
+        rows.push(KIND.stage, unit, epoch, frame.name.position, frame.name.epoch, committed);
+        break;
       case 'commit':
-        return [KIND.commit, unit, epoch, committed, 0, 0];
+        rows.push(KIND.commit, unit, epoch, committed, 0, 0);
+        break;
       default:
-        return unreachable(type);
+        unreachable(type);
     }
-  });
+  }
   return { frames: packRows(rows), tails: packRows(tails) };
 }
 
-/** The positions of a tail follow each other: epochs, and how many updates of each. */
-function runsOf(tail: readonly UpdateName[]): number[][] {
-  const runs: [epoch: number, updates: number][] = [];
-  for (const { epoch } of tail) {
-    const run = runs.at(-1);
-    if (run?.[0] === epoch) run[1] += 1;
-    else runs.push([epoch, 1]);
+/** The positions of a tail follow each other: epochs, and how many updates of each. Gives how many runs it has. */
+function addRuns(rows: number[], tail: readonly UpdateName[]): number {
+  let runs = 0;
+  for (let at = 0; at < tail.length; ) {
+    const { epoch } = tail[at]!;
+    const from = at;
+    while (at < tail.length && tail[at]!.epoch === epoch) at++;
+    rows.push(epoch, at - from);
+    runs += 1;
   }
   return runs;
 }
 
 /** Throws `BadMessage`. `units`: of the job. */
 export function unpackFrames(units: number, segments: FrameSegments): UnitFrame[] {
-  const tails = unpackTails(segments.tails);
+  const tails = new Tails(segments.tails);
   const seen = new Set<number>();
-  const frames = unpackRows(segments.frames, FRAME_COLUMNS, units).map((row): UnitFrame => {
-    const [kind, unit, epoch, ...rest] = row as Row;
+  const frames: UnitFrame[] = [];
+  const rows = unpackRows(segments.frames, FRAME_COLUMNS, units);
+  for (let at = 0; at < rows.length; at += FRAME_COLUMNS) {
+    const [kind, unit, epoch] = [rows[at]!, rows[at + 1]!, rows[at + 2]!];
     if (unit >= units || seen.has(unit)) throw bad(`a frame of unit ${unit}: the job has ${units}, each comes once`);
     if (epoch === 0) throw bad(`a frame of unit ${unit} is of no epoch`);
     seen.add(unit);
-    return { unit, epoch, frame: frameOf(kind, epoch, rest, tails) };
-  });
-  if (tails.length > 0) throw bad('there are tails of no beginning');
+    frames.push({ unit, epoch, frame: frameOf(kind, epoch, [rows[at + 3]!, rows[at + 4]!, rows[at + 5]!], tails) });
+  }
+  if (!tails.isEmpty) throw bad('there are tails of no beginning');
   return frames;
 }
 
-type Row = [kind: number, unit: number, epoch: number, a: number, b: number, c: number];
-type Runs = (readonly [epoch: number, updates: number])[];
-
-/** All tails together are bounded before the first is written out. */
-function unpackTails(bytes: Uint8Array): Runs {
-  const runs = unpackRows(bytes, TAIL_COLUMNS, LIMITS.replicaTailRuns) as [number, number][];
-  if (runs.some(([epoch, updates]) => epoch === 0 || updates === 0)) throw bad('a tail has a run of nothing');
-  const updates = runs.reduce((sum, [, updates]) => sum + updates, 0);
-  if (updates > LIMITS.replicaTails) throw bad(`tails have ${updates} updates, more than ${LIMITS.replicaTails}`);
-  // The next one is at the end.
-  return runs.reverse();
-}
-
-function frameOf(kind: number, epoch: number, [a, b, c]: [number, number, number], tails: Runs): FrameOfRow {
+function frameOf(kind: number, epoch: number, [a, b, c]: readonly [number, number, number], tails: Tails): FrameOfRow {
   switch (kind) {
     case KIND.begin: {
-      const tail = tailOf(a, epoch, tails.splice(-c, c).reverse(), c);
+      const tail = tails.next(a, epoch, c);
       if (b > a + tail.length) throw bad(`a beginning has committed ${b}, more than it has`);
       return { type: 'begin', base: a, tail, committed: b };
     }
@@ -111,15 +103,37 @@ function frameOf(kind: number, epoch: number, [a, b, c]: [number, number, number
   }
 }
 
-function tailOf(base: number, epoch: number, runs: Runs, count: number): UpdateName[] {
-  if (runs.length !== count) throw bad('a beginning lacks a part of its tail');
-  const tail: UpdateName[] = [];
-  for (const [placed, updates] of runs) {
-    if (placed > epoch) throw bad(`an update of epoch ${placed} cannot be in epoch ${epoch}`);
-    for (let i = 0; i < updates; i++) tail.push({ position: base + tail.length + 1, epoch: placed });
+/** All together are bounded before the first is written out. */
+class Tails {
+  readonly #runs: Float64Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#runs = unpackRows(bytes, TAIL_COLUMNS, LIMITS.replicaTailRuns);
+    let updates = 0;
+    for (let at = 0; at < this.#runs.length; at += TAIL_COLUMNS) {
+      if (this.#runs[at] === 0 || this.#runs[at + 1] === 0) throw bad('a tail has a run of nothing');
+      updates += this.#runs[at + 1]!;
+    }
+    if (updates > LIMITS.replicaTails) throw bad(`tails have ${updates} updates, more than ${LIMITS.replicaTails}`);
   }
-  if (!Number.isSafeInteger(base + tail.length)) throw bad('a tail goes beyond all positions');
-  return tail;
+
+  get isEmpty(): boolean {
+    return this.#at === this.#runs.length;
+  }
+
+  next(base: number, epoch: number, runs: number): UpdateName[] {
+    const end = this.#at + TAIL_COLUMNS * runs;
+    if (end > this.#runs.length) throw bad('a beginning lacks a part of its tail');
+    const tail: UpdateName[] = [];
+    for (; this.#at < end; this.#at += TAIL_COLUMNS) {
+      const [placed, updates] = [this.#runs[this.#at]!, this.#runs[this.#at + 1]!];
+      if (placed > epoch) throw bad(`an update of epoch ${placed} cannot be in epoch ${epoch}`);
+      for (let i = 0; i < updates; i++) tail.push({ position: base + tail.length + 1, epoch: placed });
+    }
+    if (!Number.isSafeInteger(base + tail.length)) throw bad('a tail goes beyond all positions');
+    return tail;
+  }
 }
 
 // ---- answers
@@ -128,20 +142,25 @@ const ANSWER = { none: 0, staged: 1, old: 2, unfit: 3 } as const;
 const ANSWER_COLUMNS = 3;
 
 /** For each frame: kind, then through and committed where it is staged. */
-export const packAnswers = (answers: BatchAnswer): Uint8Array =>
-  packRows(
-    answers.map((answer) => {
-      if (answer === undefined) return [ANSWER.none, 0, 0];
-      return answer.type === 'staged' ? [ANSWER.staged, answer.through, answer.committed] : [ANSWER[answer.why], 0, 0];
-    }),
-  );
+export function packAnswers(answers: BatchAnswer): Uint8Array {
+  const rows: number[] = [];
+  for (const answer of answers) {
+    if (answer === undefined) rows.push(ANSWER.none, 0, 0);
+    else if (answer.type === 'staged') rows.push(ANSWER.staged, answer.through, answer.committed);
+    else rows.push(ANSWER[answer.why], 0, 0);
+  }
+  return packRows(rows);
+}
 
 /** Throws `BadMessage`. */
-export const unpackAnswers = (bytes: Uint8Array): BatchAnswer =>
-  unpackRows(bytes, ANSWER_COLUMNS, LIMITS.units).map((row) => {
-    const [kind, through, committed] = row as [number, number, number];
-    return answerOf(kind, through, committed);
-  });
+export function unpackAnswers(bytes: Uint8Array): BatchAnswer {
+  const rows = unpackRows(bytes, ANSWER_COLUMNS, LIMITS.units);
+  const answers: (ReplicaAnswer | undefined)[] = [];
+  for (let at = 0; at < rows.length; at += ANSWER_COLUMNS) {
+    answers.push(answerOf(rows[at]!, rows[at + 1]!, rows[at + 2]!));
+  }
+  return answers;
+}
 
 function answerOf(kind: number, through: number, committed: number): ReplicaAnswer | undefined {
   if (kind === ANSWER.staged) return { type: 'staged', through, committed };

@@ -2,7 +2,9 @@
  * How large the part of each unit is in an update. It depends on nothing but that part, so a primary and its backups
  * find the same, whichever units the update has at each of them: both count the room that it takes.
  */
-import { shardsOfUnit, unitOf } from '../../../core/units/units.ts';
+import { LIMITS } from '../../../base/limits.ts';
+import { roomOfPart } from '../../../core/replicas/peer-link.ts';
+import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { blockLength, blockShards } from '../../../tensor/blocks.ts';
 import type { RoundGradients } from '../../../tensor/lane-fold.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
@@ -16,6 +18,8 @@ export interface UnitParts extends ShardParts {
 export interface PartSizes {
   /** Units ascending. */
   readonly bytesByUnit: ReadonlyMap<number, number>;
+  /** What the update carries in segments, of all its units. */
+  readonly segmentBytes: number;
   /** There are rows or blocks of other units, or of shards that do not apply the update. */
   readonly hasOthers: boolean;
 }
@@ -27,36 +31,49 @@ const BLOCK_BYTES = 4;
 const ID_BYTES = 8;
 const FLOAT_BYTES = 4;
 
-/** `applying`: the shards that apply it, by unit, ascending. */
+/** No update takes more room at a peer. `units`: of the job. */
+export function mostRoom(units: number): number {
+  const listed = LISTED_BYTES * Math.max(LIMITS.closedTasksAtOnce, LIMITS.lanes);
+  return LIMITS.replicatedBytes + units * (roomOfPart(0) + listed);
+}
+
+/** Those of the units that have shards which apply the update, ascending. */
+export function concernedUnits({ units }: UnitParts, update: ForwardedUpdate, among: readonly number[]): number[] {
+  const ascending = [...among].sort((a, b) => a - b);
+  if (update.type !== 'push') return ascending;
+  const applying = new Set(update.shards.map((shard) => unitOf(shard, units)));
+  return ascending.filter((unit) => applying.has(unit));
+}
+
+/** The shards of these units that apply the update, ascending. */
+export function applyingShards(of: UnitParts, update: ForwardedUpdate, units: readonly number[]): readonly number[] {
+  if (update.type !== 'push') return shardsOfUnits(units, of);
+  const wanted = new Set(units);
+  return update.shards.filter((shard) => wanted.has(unitOf(shard, of.units))).sort((a, b) => a - b);
+}
+
+/** `units`: that it concerns. `shards`: of these, that apply it. */
 export function partSizes(
   of: UnitParts,
   update: ForwardedUpdate,
-  applying: ReadonlyMap<number, readonly number[]>,
+  units: readonly number[],
+  shards: readonly number[],
 ): PartSizes {
   const bytes = new Float64Array(of.units + 1);
-  for (const [unit, shards] of applying) bytes[unit] = listedBytes(update, shards.length);
-  if (update.type !== 'close') addGradients(of, update, applying, bytes);
-  const bytesByUnit = new Map([...applying.keys()].map((unit) => [unit, bytes[unit]!]));
-  return { bytesByUnit, hasOthers: bytes[of.units]! > 0 };
+  if (update.type === 'push') for (const shard of shards) bytes[unitOf(shard, of.units)]! += SHARD_BYTES;
+  if (update.type !== 'close') addGradients(of, update, shards, bytes);
+  const listed = listedBytes(update);
+  return {
+    bytesByUnit: new Map(units.map((unit) => [unit, listed + bytes[unit]!])),
+    segmentBytes: units.reduce((sum, unit) => sum + bytes[unit]!, 0),
+    hasOthers: bytes[of.units]! > 0,
+  };
 }
 
-/** The shards that apply an update which is placed in these units, by unit, both ascending. */
-export function applyingShards(
-  of: UnitParts,
-  update: ForwardedUpdate,
-  units: readonly number[],
-): Map<number, readonly number[]> {
-  const ascending = [...units].sort((a, b) => a - b);
-  if (update.type !== 'push') return new Map(ascending.map((unit) => [unit, shardsOfUnit(unit, of)]));
-  const lists = new Map<number, number[]>(ascending.map((unit) => [unit, []]));
-  for (const shard of [...update.shards].sort((a, b) => a - b)) lists.get(unitOf(shard, of.units))?.push(shard);
-  return new Map([...lists].filter(([, shards]) => shards.length > 0));
-}
-
-function listedBytes(update: ForwardedUpdate, shards: number): number {
+function listedBytes(update: ForwardedUpdate): number {
   switch (update.type) {
     case 'push':
-      return SHARD_BYTES * shards;
+      return 0;
     case 'close':
       return LISTED_BYTES * update.tasks.length;
     case 'round':
@@ -64,15 +81,15 @@ function listedBytes(update: ForwardedUpdate, shards: number): number {
   }
 }
 
-/** What is of no unit here goes to the last place of `bytes`. */
+/** What is of none of the shards goes to the last place of `bytes`. */
 function addGradients(
   { spec, shards, units, router }: UnitParts,
   { dense, sparse }: RoundGradients,
-  applying: ReadonlyMap<number, readonly number[]>,
+  applying: readonly number[],
   bytes: Float64Array,
 ): void {
   const unitOfShard = new Int32Array(shards).fill(units);
-  for (const [unit, own] of applying) for (const shard of own) unitOfShard[shard] = unit;
+  for (const shard of applying) unitOfShard[shard] = unitOf(shard, units);
   for (const { parameter, blocks } of dense) {
     const one = spec.dense[parameter]!;
     const shardOf = blockShards(one, shards);
@@ -83,8 +100,6 @@ function addGradients(
   for (const { table, ids } of sparse) {
     const { name, width } = spec.sparse[table]!;
     const rows = router.tally(name, ids, ids.byteLength / ID_BYTES, unitOfShard, units + 1);
-    rows.forEach((count, unit) => {
-      bytes[unit]! += count * (ID_BYTES + FLOAT_BYTES * width);
-    });
+    for (let unit = 0; unit < rows.length; unit++) bytes[unit]! += rows[unit]! * (ID_BYTES + FLOAT_BYTES * width);
   }
 }

@@ -3,11 +3,13 @@
  * its backups, with the parts of the units that this one has copies of. It was checked before: it fits the model.
  */
 import { assert } from '../../../base/assert.ts';
+import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import type { SharedPayload } from '../../../core/replicas/peer-link.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import { ownUpdate } from '../units/payload-codec.ts';
 import { ownParts } from '../units/unit-update.ts';
-import { applyingShards, partSizes, type UnitParts } from './part-sizes.ts';
+import { applyingShards, concernedUnits, partSizes, type UnitParts } from './part-sizes.ts';
 
 export interface ReplicatedUpdateOptions {
   readonly of: UnitParts;
@@ -24,20 +26,20 @@ export class ReplicatedUpdate implements SharedPayload {
   /** That it concerns, ascending. */
   readonly units: readonly number[];
   readonly #of: UnitParts;
-  /** Of each unit those that apply it. */
-  readonly #shards: ReadonlyMap<number, readonly number[]>;
   readonly #hasOthers: boolean;
   readonly #parts = new Map<string, ForwardedUpdate>();
   #update: ForwardedUpdate;
   #isOwn = false;
 
+  /** Throws `FrameTooLarge` for what no frame can carry to a peer that has copies of all its units. */
   constructor({ of, order, update, units }: ReplicatedUpdateOptions) {
     this.order = order;
     this.#of = of;
-    this.#shards = applyingShards(of, update, units);
-    this.units = [...this.#shards.keys()];
-    this.#update = update.type === 'push' ? { ...update, shards: this.#shardsOf(this.units) } : update;
-    const { bytesByUnit, hasOthers } = partSizes(of, this.#update, this.#shards);
+    this.units = concernedUnits(of, update, units);
+    const shards = applyingShards(of, update, this.units);
+    this.#update = update.type === 'push' ? { ...update, shards } : update;
+    const { bytesByUnit, segmentBytes, hasOthers } = partSizes(of, update, this.units, shards);
+    if (segmentBytes > LIMITS.replicatedBytes) throw tooLarge(segmentBytes);
     this.bytesByUnit = bytesByUnit;
     this.#hasOthers = hasOthers;
   }
@@ -79,13 +81,15 @@ export class ReplicatedUpdate implements SharedPayload {
   #only(units: readonly number[]): ForwardedUpdate {
     const update = this.#update;
     if (update.type === 'close') return update;
-    const shards = this.#shardsOf(units);
+    const shards = applyingShards(this.#of, update, units);
     const { parts } = ownParts(this.#of, update, shards);
     return update.type === 'push' ? { ...update, ...parts, shards } : { ...update, ...parts };
   }
+}
 
-  /** Ascending. */
-  #shardsOf(units: readonly number[]): number[] {
-    return units.flatMap((unit) => this.#shards.get(unit)!).sort((a, b) => a - b);
-  }
+function tooLarge(byteLength: number): PaddletError {
+  const most = LIMITS.replicatedBytes;
+  return new PaddletError('FrameTooLarge', `the update has ${byteLength} bytes, the copies of units take ${most}`, {
+    hint: 'push smaller mini-batches, or spread the model over more pservers',
+  });
 }

@@ -33,7 +33,7 @@ interface Sent {
 
 function refused({ header = {}, frames = [], tails = [], segments = [], whole }: Sent): unknown {
   const fields = { type: 'replicate', ...FIELDS, ...ENDS, left: [], order: 0, late: false, ...header };
-  const request = arrived(fields, whole ?? [packRows(frames), packRows(tails), ...segments]);
+  const request = arrived(fields, whole ?? [packRows(frames.flat()), packRows(tails.flat()), ...segments]);
   return decodeBatch(JOB, { ...request, header: parseRequest(request.header) as ReplicateRequest });
 }
 
@@ -154,8 +154,8 @@ it.each<[string, readonly Uint8Array[]]>([
   ['two segments', [none, none]],
   ['half an answer', [new Uint8Array(16)]],
   ['more answers than there can be units', [new Uint8Array(24 * (LIMITS.units + 1))]],
-  ['an answer of no kind', [packRows([[4, 0, 0]])]],
-  ['positions of what is not staged', [packRows([[2, 1, 0]])]],
+  ['an answer of no kind', [packRows([4, 0, 0])]],
+  ['positions of what is not staged', [packRows([2, 1, 0])]],
 ])('refuses an answer with %s', (_, segments) => {
   const reply: Received<ReplicateReply> = arrived({ type: 'replicate' as const }, segments);
   expect(() => decodeAnswers(reply)).toThrow(expect.objectContaining({ code: 'BadMessage' }));

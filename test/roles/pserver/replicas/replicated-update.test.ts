@@ -1,9 +1,14 @@
 /** An update of several units: the size of each part, and what each peer gets of it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../../../src/base/limits.ts';
+import { roomOfPart } from '../../../../src/core/replicas/peer-link.ts';
+import { mostRoom, type UnitParts } from '../../../../src/roles/pserver/replicas/part-sizes.ts';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockLength } from '../../../../src/tensor/blocks.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { idBytes, table } from '../../../tensor/fixture.ts';
 import { applyingOf, drawnUpdate, gradientsOf, PARTS, shardOfBlockIn, shardOfRowIn, unitOfRow } from './updates.ts';
 
 const made = (update: ForwardedUpdate, units: readonly number[]): ReplicatedUpdate =>
@@ -142,6 +147,40 @@ const PUSH: ForwardedUpdate = {
   ...{ type: 'push', push: POSITION, rateScale: 1, shards: [0, 1, 2, 3, 4, 5, 6, 7, 8] },
   ...gradientsOf([{ parameter: 0, blocks: [0, 1, 2] }], [{ table: 0, ids: IDS }]),
 };
+
+/** A table of rows of 256 KiB. */
+const WIDE: UnitParts = {
+  ...{ shards: 2, units: 2, router: createIdRouter({ shards: 2 }) },
+  spec: table(2 ** 16),
+};
+const wide = (rows: number): ReplicatedUpdate => {
+  const ids = idBytes(Array.from({ length: rows }, (_, id) => BigInt(id)));
+  const sparse = [{ table: 0, ids, gradients: new Uint8Array(0) }];
+  const update = { type: 'push', push: POSITION, rateScale: 1, shards: [0, 1], dense: [], sparse } as const;
+  return new ReplicatedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
+};
+
+it('an update that no frame carries to a peer is refused', () => {
+  const most = Math.floor((LIMITS.replicatedBytes - 2 * 4) / (4 * 2 ** 16 + 8));
+  const { bytesByUnit } = wide(most);
+  const room = [...bytesByUnit.values()].reduce((sum, bytes) => sum + roomOfPart(bytes), 0);
+  expect(room).toBeLessThanOrEqual(mostRoom(2));
+  expect(() => wide(most + 1)).toThrow(expect.objectContaining({ code: 'FrameTooLarge' }));
+});
+
+it('a closure and a round of the largest lists take no more room than any update may', () => {
+  const metrics = { records: 1, loss: 0, correct: 0, squaredError: 0 };
+  const batches = Array.from({ length: LIMITS.lanes }, () => ({ position: POSITION, metrics }));
+  const tasks = Array.from({ length: LIMITS.closedTasksAtOnce }, () => ({ pass: 0, task: 0, records: 1 }));
+  for (const update of [
+    { type: 'close', tasks } as const,
+    { type: 'round', timeline: 0, round: 0, batches, dense: [], sparse: [] } as const,
+  ]) {
+    const { bytesByUnit } = new ReplicatedUpdate({ of: WIDE, order: 1, update, units: [0, 1] });
+    const room = [...bytesByUnit.values()].reduce((sum, bytes) => sum + roomOfPart(bytes), 0);
+    expect(room).toBeLessThanOrEqual(mostRoom(2));
+  }
+});
 
 describe('a push', () => {
   it('concerns those of the units that have shards which apply it', () => {
