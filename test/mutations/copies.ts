@@ -14,8 +14,8 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'what some shards are told changes nothing in the others',
     file: GROUPS,
-    find: 'this.#groups.flatMap((group) => parted(group, wanted));',
-    replace: 'this.#groups;',
+    find: 'this.#set(this.#groups.flatMap((group) => parted(group, wanted)));',
+    replace: '',
     tests: LEDGER_TESTS,
   },
   {
@@ -41,9 +41,16 @@ export const COPIES: readonly Mutation[] = [
   },
   {
     rule: 'ledgers that parted are one again when all shards were told the same',
-    file: LEDGERS,
-    find: 'if (push.last || only !== undefined) groups.merge();',
-    replace: 'if (push.last) groups.merge();',
+    file: GROUPS,
+    find: 'if (this.#groups.length > this.#many) this.merge();',
+    replace: 'if (this.#groups.length > 1_000) this.merge();',
+    tests: LEDGER_TESTS,
+  },
+  {
+    rule: 'ledgers that part with each update in the same way are not copied each time',
+    file: GROUPS,
+    find: 'if (this.#groups.length > this.#many) this.merge();',
+    replace: 'this.merge();',
     tests: LEDGER_TESTS,
   },
   {

@@ -29,8 +29,8 @@ export interface ShardLedgers {
   /** The lowest push wanted by any shard; CLOSED when every shard has closed the task. */
   position(pass: number, task: number): number;
   /**
-   * Of each distinct ledger in which the task is open: the next push wanted, and the good records below it. `only`: of
-   * the ledgers of these shards.
+   * Of each ledger in which the task is open, of which some may be equal: the next push wanted, and the good records
+   * below it. `only`: of the ledgers of these shards.
    */
   applied(pass: number, task: number, only?: readonly number[]): AppliedPushes[];
   /** The account of the shard that applied least. */
@@ -41,12 +41,12 @@ export interface ShardLedgers {
   watermark(): number;
   /** For each distinct ledger the closed tasks of a pass; ledgers in which the pass is complete are left out. */
   closedTasks(pass: number): string[];
-  /** Equal ledgers give the same array until one of them changes. */
+  /** Ledgers that are kept as one give the same array until one of them changes. */
   encode(shard: number): Uint8Array;
   /** Shards come, each with its encoded ledger; one without starts empty. Throws `CheckpointCorrupt`. */
   add(shards: readonly number[], saved: ReadonlyMap<number, Uint8Array>): void;
   remove(shards: readonly number[]): void;
-  /** Distinct ledgers: 1 unless a repair is under way. */
+  /** Distinct ledgers: 1 unless a repair is under way, or some shards have yet to be told what the others were. */
   groups(): number;
 }
 
@@ -84,7 +84,8 @@ export function createShardLedgers(
         group.encoded = undefined;
       }
       // Where nothing is told to some shards alone, ledgers become equal only when a task is closed.
-      if (push.last || only !== undefined) groups.merge();
+      if (push.last) groups.merge();
+      else if (only !== undefined) groups.mergeIfMany();
     },
     close(pass, task, records, only) {
       const open = groups.part(only).filter(({ ledger }) => ledger.position(pass, task) !== CLOSED);
@@ -116,16 +117,21 @@ export function createShardLedgers(
       return new Set(counted.map(({ applied, discarded }) => applied + discarded)).size === 1;
     },
     watermark: () => Math.min(...groups.all.map(({ ledger }) => ledger.watermark())),
-    closedTasks: (pass) =>
-      groups.all.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined),
+    closedTasks(pass) {
+      groups.merge();
+      return groups.all.map(({ ledger }) => ledger.closedTasks(pass)).filter((bitmap) => bitmap !== undefined);
+    },
     encode(shard) {
-      const group = groups.all.find((one) => one.shards.includes(shard));
+      const group = groups.of(shard);
       assert(group !== undefined, `shard ${shard} is one of these`);
       group.encoded ??= group.ledger.encode();
       return group.encoded;
     },
     add: (added, ledgers) => groups.add(added, ledgers),
     remove: (gone) => groups.remove(gone),
-    groups: () => groups.all.length,
+    groups() {
+      groups.merge();
+      return groups.all.length;
+    },
   };
 }
