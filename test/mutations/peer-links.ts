@@ -213,4 +213,18 @@ export const PEER_LINKS: readonly Mutation[] = [
     replace: '(units.size === 0 ? this.#late : this.#window)',
     tests: STEPS,
   },
+  {
+    rule: 'an answer about a copy that was left is not one about the next copy',
+    file: OUTBOX,
+    find: 'first.left.has(link.unit) ? [] : [',
+    replace: 'first.left.has(-1) ? [] : [',
+    tests: STEPS,
+  },
+  {
+    rule: 'what is left again is told again',
+    file: OUTBOX,
+    find: 'batch.left.filter((unit) => !left.has(unit));',
+    replace: '[...batch.left, ...left].slice(0, batch.left.length);',
+    tests: STEPS,
+  },
 ];
