@@ -7,7 +7,7 @@
  */
 import type { UnitOwner } from '../units/move-messages.ts';
 import type { ReplicaEffect } from './events.ts';
-import { keyOfOwner } from './messages.ts';
+import { isIn, keyOfOwner } from './messages.ts';
 import type { BatchAnswer, SharedPayload } from './peer-link.ts';
 import { type AnsweredFrame, PeerOutbox, type SentBatch } from './peer-outbox.ts';
 import { PeerRoom } from './peer-room.ts';
@@ -47,7 +47,7 @@ export class PeerLinks<P extends SharedPayload> {
 
   /** Its process has lost its index. Units that have it as a peer still are told so, and take it out of their heads. */
   gone(peer: UnitOwner): void {
-    this.#gone.push(peer);
+    if (!isIn(this.#gone, peer)) this.#gone.push(peer);
     this.#outboxes.get(keyOfOwner(peer))?.closed();
     this.#removeGone();
   }
@@ -63,7 +63,9 @@ export class PeerLinks<P extends SharedPayload> {
 
   /** To which processes the unit's machine sends from now on (`Replica.peers`). */
   setPeers(unit: number, peers: readonly UnitOwner[]): void {
-    for (const peer of this.queue.setPeers(unit, peers)) this.#outboxTo(peer).leave(unit);
+    const left = this.queue.setPeers(unit, peers);
+    if (left.length === 0) return;
+    for (const peer of left) this.#outboxTo(peer).leave(unit);
     this.#removeGone();
   }
 

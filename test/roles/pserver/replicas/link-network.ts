@@ -21,8 +21,6 @@ export interface Listener {
 
 const LATENCY_MS = [1, 15] as const;
 
-const lost = (): PaddletError => new PaddletError('ConnectionLost', 'the connection was lost');
-
 export class LinkNetwork {
   readonly timeline: Timeline;
   readonly dice: Dice;
@@ -50,14 +48,21 @@ export class LinkNetwork {
   }
 }
 
+/** What is asked, until it is answered or fails. */
+interface Asked<T> {
+  readonly run: (listener: Listener) => Promise<T>;
+  answered(value: T): void;
+  failed(error: PaddletError): void;
+}
+
 export class LinkChannel implements Channel {
   readonly address: string;
   readonly process: SimulatedProcess;
   readonly #network: LinkNetwork;
   readonly #pending = new Set<(error: PaddletError) => void>();
   #upMs = 0;
-  #isBroken = false;
-  isClosed = false;
+  /** How much later the peer reads what was sent before the connection broke. Undefined: it has not broken. */
+  #lateMs: number | undefined;
 
   constructor(network: LinkNetwork, process: SimulatedProcess, address: string) {
     this.#network = network;
@@ -73,53 +78,69 @@ export class LinkChannel implements Channel {
     return undefined;
   }
 
-  /** The client hears of it soon. */
+  /** No answer comes any more, which the client hears of soon. What was sent is lost, or read later. */
   break(): void {
-    this.#isBroken = true;
+    const { dice } = this.#network;
+    this.#lateMs ??= dice.chance(0.5) ? Number.POSITIVE_INFINITY : dice.between(0, 500);
     this.#network.later(1, 50, () => this.process.deliver(() => this.#fail()));
   }
 
   close(): void {
-    this.isClosed = true;
     this.#network.channels.delete(this);
     this.#fail();
   }
 
-  ask<T>({ timeoutMs }: RequestOptions, run: (listener: Listener) => Promise<T>): Promise<T> {
-    const { timeline, dice, listeners } = this.#network;
+  ask<T>({ timeoutMs }: RequestOptions, run: Asked<T>['run']): Promise<T> {
     return new Promise((resolve, reject) => {
-      const cancel = this.process.clock.after(timeoutMs, () => settle(new PaddletError('RequestTimeout', 'late')));
-      const settle = (error: PaddletError): void => {
+      const failed = (error: PaddletError): void => {
         cancel();
-        this.#pending.delete(settle);
+        this.#pending.delete(failed);
         reject(error);
       };
-      this.#pending.add(settle);
-      this.#upMs = Math.max(this.#upMs, timeline.nowMs + dice.between(...LATENCY_MS));
-      timeline.at(this.#upMs, () => {
-        const listener = listeners.get(this.address);
-        if (this.#isBroken || listener === undefined || listener.process.isDead) return this.break();
-        listener.process.deliver(() => {
-          const back = (arrive: () => void): void =>
-            this.#network.later(...LATENCY_MS, () => {
-              if (!this.#isBroken) this.process.deliver(arrive);
-            });
-          run(listener).then(
-            (value) =>
-              back(() => {
-                cancel();
-                this.#pending.delete(settle);
-                resolve(value);
-              }),
-            (error: PaddletError) => back(() => settle(error)),
-          );
-        });
+      const cancel = this.process.clock.after(timeoutMs, () => failed(new PaddletError('RequestTimeout', 'late')));
+      const answered = (value: T): void => {
+        cancel();
+        this.#pending.delete(failed);
+        resolve(value);
+      };
+      this.#pending.add(failed);
+      this.#send({ run, answered, failed });
+    });
+  }
+
+  #send<T>(asked: Asked<T>): void {
+    if (this.#lateMs !== undefined) {
+      this.break();
+      return;
+    }
+    const { timeline, dice } = this.#network;
+    this.#upMs = Math.max(this.#upMs, timeline.nowMs + dice.between(...LATENCY_MS));
+    timeline.at(this.#upMs, () => {
+      if (this.#lateMs === undefined) this.#arrive(asked);
+      else if (this.#lateMs < Number.POSITIVE_INFINITY) timeline.after(this.#lateMs, () => this.#arrive(asked));
+    });
+  }
+
+  #arrive<T>({ run, answered, failed }: Asked<T>): void {
+    const listener = this.#network.listeners.get(this.address);
+    if (listener === undefined || listener.process.isDead) {
+      this.break();
+      return;
+    }
+    const back = (answer: () => void): void =>
+      this.#network.later(...LATENCY_MS, () => {
+        if (this.#lateMs === undefined) this.process.deliver(answer);
       });
+    listener.process.deliver(() => {
+      run(listener).then(
+        (value) => back(() => answered(value)),
+        (error: PaddletError) => back(() => failed(error)),
+      );
     });
   }
 
   #fail(): void {
-    for (const settle of [...this.#pending]) settle(lost());
+    for (const failed of [...this.#pending]) failed(new PaddletError('ConnectionLost', 'the connection was lost'));
   }
 }
 

@@ -1,9 +1,8 @@
-/** What a batch between two pservers carries arrives as it was sent; what no primary would send is refused. */
+/** What a batch between two pservers carries arrives as it was sent. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
-import type { ReplicaAnswer, UpdateName } from '../../../../src/core/replicas/messages.ts';
-import type { LinkFrame, PeerBatch } from '../../../../src/core/replicas/peer-link.ts';
+import type { ReplicaAnswer } from '../../../../src/core/replicas/messages.ts';
 import type { Outgoing } from '../../../../src/protocol/messages/channel.ts';
 import { parseReply, parseRequest } from '../../../../src/protocol/messages/parse.ts';
 import {
@@ -19,11 +18,9 @@ import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replica
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
-import { type DrawnUpdate, drawnUpdate, gradientsOf, PARTS, UNITS } from './updates.ts';
+import { type Batch, drawnBatch, type Frame, payloadOf } from './batches.ts';
+import { gradientsOf, PARTS, UNITS } from './updates.ts';
 import { arrived, ENDS, FIELDS, JOB } from './wire-rig.ts';
-
-type Batch = PeerBatch<ReplicatedUpdate>;
-type Frame = LinkFrame<ReplicatedUpdate>;
 
 /** What is staged was taken into memory of its own, and the request is gone. */
 function carried({ header, segments }: Outgoing<ReplicateRequest>): DecodedBatch {
@@ -33,89 +30,6 @@ function carried({ header, segments }: Outgoing<ReplicateRequest>): DecodedBatch
   request.overwrite();
   return decoded;
 }
-
-function payloadOf({ frames }: Batch): ReplicatedUpdate | undefined {
-  const payloads = frames.flatMap(({ frame }) => (frame.type === 'stage' ? [frame.update.payload] : []));
-  expect(new Set(payloads).size).toBeLessThanOrEqual(1);
-  return payloads[0];
-}
-
-const count = fc.maxSafeNat();
-const epoch = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
-const token = fc.bigInt(0n, 2n ** 64n - 1n).map(String);
-const owner = fc.record({ index: fc.nat(LIMITS.pservers - 1), token });
-
-/** Ascending, from `base` on, each in an epoch up to this one. */
-const tailOf = (base: number, most: number): fc.Arbitrary<UpdateName[]> =>
-  fc
-    .array(fc.integer({ min: 1, max: most }), { maxLength: 12 })
-    .map((epochs) => epochs.sort((a, b) => a - b).map((one, at) => ({ position: base + at + 1, epoch: one })));
-
-const begin = (most: number) =>
-  fc.nat(2 ** 40).chain((base) =>
-    fc.record({ type: fc.constant('begin' as const), base: fc.constant(base), tail: tailOf(base, most) }).chain((one) =>
-      fc.record({
-        ...{ type: fc.constant(one.type), base: fc.constant(one.base), tail: fc.constant(one.tail) },
-        committed: fc.nat(base + one.tail.length),
-      }),
-    ),
-  );
-const commit = fc.record({ type: fc.constant('commit' as const), committed: count });
-const stage = (payload: ReplicatedUpdate, most: number) =>
-  fc
-    .record({ position: epoch, epoch: fc.integer({ min: 1, max: most }), committed: count })
-    .map(({ position, epoch: placed, committed }): Frame['frame'] => {
-      return { type: 'stage', update: { name: { position, epoch: placed }, payload }, committed };
-    });
-
-interface Ends {
-  readonly primary: { readonly index: number; readonly token: string };
-  readonly member: { readonly index: number; readonly token: string };
-}
-
-function framesOf(ends: Ends, payload: ReplicatedUpdate | undefined, staged: readonly number[]): fc.Arbitrary<Frame[]> {
-  const units = fc.shuffledSubarray(
-    Array.from({ length: UNITS }, (_, unit) => unit).filter((unit) => !staged.includes(unit)),
-  );
-  return fc.tuple(fc.shuffledSubarray([...staged], { minLength: staged.length }), units).chain(([stages, others]) =>
-    fc.tuple(
-      ...[...stages, ...others].map((unit) =>
-        epoch.chain((of) => {
-          const frame: fc.Arbitrary<Frame['frame']> = staged.includes(unit)
-            ? stage(payload!, of)
-            : fc.oneof(begin(of), commit);
-          return frame.map((one): Frame => ({ link: { unit, epoch: of, ...ends }, frame: one }));
-        }),
-      ),
-    ),
-  );
-}
-
-interface Drawn {
-  readonly ends: Ends;
-  readonly batch: Batch;
-  readonly drawn: DrawnUpdate | undefined;
-  readonly staged: readonly number[];
-}
-
-const left = fc.uniqueArray(fc.nat(UNITS - 1));
-const drawnBatch: fc.Arbitrary<Drawn> = fc
-  .record({ primary: owner, member: owner, drawn: fc.option(drawnUpdate, { nil: undefined }), left, order: epoch })
-  .chain(({ primary, member, drawn, left: units, order }) => {
-    const ends = { primary, member };
-    const payload = drawn && new ReplicatedUpdate({ of: PARTS, order, ...drawn });
-    return fc.subarray([...(payload?.units ?? [])], { minLength: payload === undefined ? 0 : 1 }).chain((staged) =>
-      fc.record({
-        ...{ ends: fc.constant(ends), drawn: fc.constant(drawn), staged: fc.constant(staged) },
-        batch: fc.record({
-          left: fc.constant(units),
-          frames: framesOf(ends, payload, staged),
-          order: fc.constant(payload === undefined ? 0 : order),
-          isLate: payload === undefined ? fc.constant(false) : fc.boolean(),
-        }),
-      }),
-    );
-  });
 
 /** Without payloads, which are compared by themselves. */
 const plain = (batch: Batch): unknown =>
@@ -127,6 +41,7 @@ const plain = (batch: Batch): unknown =>
     }),
   });
 
+const count = fc.maxSafeNat();
 const answer: fc.Arbitrary<ReplicaAnswer | undefined> = fc.oneof(
   fc.constant(undefined),
   fc.record({ type: fc.constant('staged' as const), through: count, committed: count }),
