@@ -5,6 +5,7 @@ const SOURCE = 'src/core/units/move-source.ts';
 const TARGET = 'src/core/units/move-target.ts';
 const MODEL = ['test/core/units/join-model.test.ts'];
 const TESTS = ['test/core/units/move-copy.test.ts'];
+const SHELLS = ['test/roles/pserver/units/copies.test.ts'];
 
 export const JOINS: readonly Mutation[] = [
   {
@@ -19,7 +20,7 @@ export const JOINS: readonly Mutation[] = [
     file: SOURCE,
     find: "if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);",
     replace: "if (phase === 'sealing' && this.#isForCopy) this.#giveUp(reason, now);",
-    tests: MODEL,
+    tests: TESTS,
   },
   {
     rule: 'a copy that was not taken into the head is abandoned',
@@ -40,7 +41,7 @@ export const JOINS: readonly Mutation[] = [
     file: SOURCE,
     find: '    if (this.#isSealedCopy) return;\n',
     replace: '',
-    tests: MODEL,
+    tests: TESTS,
   },
   {
     rule: 'the updates of a copy are counted from what was committed when it began',
@@ -97,5 +98,47 @@ export const JOINS: readonly Mutation[] = [
     find: "if (!isSameOwner(head.primary, source)) this.#discard('the unit has another leader');",
     replace: 'if (!isSameOwner(head.primary, source)) this.#state.attempt = 0;',
     tests: TESTS,
+  },
+  {
+    rule: 'a copy is not offered to a pserver that keeps none',
+    file: 'src/roles/pserver/units/incoming-moves.ts',
+    find: "if (purpose === 'copy' && keeper === undefined) return 'it keeps no backup copies';",
+    replace: '',
+    tests: SHELLS,
+  },
+  {
+    rule: 'a copy that has not joined makes way for the next one',
+    file: 'src/roles/pserver/units/incoming-moves.ts',
+    find: "if (standing === 'none' && isPresent)",
+    replace: 'if (isPresent)',
+    tests: SHELLS,
+  },
+  {
+    rule: 'an update is forwarded to each of the copies that are being made of a unit',
+    file: 'src/roles/pserver/units/outgoing-copies.ts',
+    find: 'const waits = moves.flatMap(',
+    replace: 'const waits = moves.slice(0, 1).flatMap(',
+    tests: SHELLS,
+  },
+  {
+    rule: 'a copy that is not sealed is given up before the last checkpoint',
+    file: 'src/roles/pserver/units/moves.ts',
+    find: '    this.copies?.abandon(reason);\n',
+    replace: '',
+    tests: SHELLS,
+  },
+  {
+    rule: 'the process for which a copy is made may be gone',
+    file: 'src/roles/pserver/units/moves.ts',
+    find: '      this.copies?.lookAgain();\n',
+    replace: '',
+    tests: SHELLS,
+  },
+  {
+    rule: 'a move says that it has made a copy when its step is done',
+    file: 'src/roles/pserver/units/outgoing-move.ts',
+    find: 'else this.#notices.push(copy.onCaughtUp);',
+    replace: 'else copy.onCaughtUp();',
+    tests: SHELLS,
   },
 ];

@@ -76,8 +76,8 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'an answer fits the batch that it is for',
     file: OUTBOX,
-    find: 'if (batch === undefined || batch.frames.length !== answers.length) return undefined;',
-    replace: 'if (batch === undefined) return undefined;',
+    find: 'if (first === undefined || first.batch.frames.length !== answers.length) return undefined;',
+    replace: 'if (first === undefined) return undefined;',
     tests: STEPS,
   },
   {
@@ -211,6 +211,20 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: BACKUP_ROOM,
     find: '(isLate || units.size === 0 ? this.#late : this.#window)',
     replace: '(units.size === 0 ? this.#late : this.#window)',
+    tests: STEPS,
+  },
+  {
+    rule: 'an answer about a copy that was left is not one about the next copy',
+    file: OUTBOX,
+    find: 'first.left.has(link.unit) ? [] : [',
+    replace: 'first.left.has(-1) ? [] : [',
+    tests: STEPS,
+  },
+  {
+    rule: 'what is left again is told again',
+    file: OUTBOX,
+    find: 'batch.left.filter((unit) => !left.has(unit));',
+    replace: '[...batch.left, ...left].slice(0, batch.left.length);',
     tests: STEPS,
   },
 ];

@@ -26,6 +26,12 @@ export interface SentBatch<P> {
   readonly batch: PeerBatch<P>;
 }
 
+interface UnderWay<P> {
+  readonly batch: PeerBatch<P>;
+  /** Since it was sent. What is answered about these units is about copies that they do not have any more. */
+  readonly left: Set<number>;
+}
+
 /** What the machine of the unit is told. Without answer: `connected`, as the copy must be begun with again. */
 export interface AnsweredFrame {
   readonly link: LinkName;
@@ -48,7 +54,7 @@ export class PeerOutbox<P extends SharedPayload> {
   readonly #left = new Set<number>();
   /** The newest epoch that was begun with the peer, by unit. */
   readonly #epochs = new Map<number, number>();
-  #underWay: PeerBatch<P>[] = [];
+  #underWay: UnderWay<P>[] = [];
 
   constructor(peer: UnitOwner, room: PeerRoom, mostUnderWay: number) {
     this.peer = peer;
@@ -96,6 +102,7 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#forget(unit);
     this.#epochs.delete(unit);
     this.#left.add(unit);
+    for (const { left } of this.#underWay) left.add(unit);
     this.room.left(unit);
   }
 
@@ -105,7 +112,7 @@ export class PeerOutbox<P extends SharedPayload> {
     while (this.#isOpen && this.#underWay.length < this.#mostUnderWay) {
       const batch = this.#next();
       if (batch === undefined) break;
-      this.#underWay.push(batch);
+      this.#underWay.push({ batch, left: new Set() });
       sent.push({ connection: this.#connection, batch });
     }
     return sent;
@@ -114,11 +121,13 @@ export class PeerOutbox<P extends SharedPayload> {
   /** Undefined: it does not fit what was sent, and the connection is to be closed. */
   answered(connection: number, answers: BatchAnswer): AnsweredFrame[] | undefined {
     if (connection !== this.#connection || !this.#isOpen) return [];
-    const batch = this.#underWay[0];
-    if (batch === undefined || batch.frames.length !== answers.length) return undefined;
+    const first = this.#underWay[0];
+    if (first === undefined || first.batch.frames.length !== answers.length) return undefined;
     this.#underWay.shift();
-    for (const unit of batch.left) this.#left.delete(unit);
-    return batch.frames.map(({ link }, at) => this.#answeredFrame(link, answers[at]));
+    for (const unit of toldBy(first)) this.#left.delete(unit);
+    return first.batch.frames.flatMap(({ link }, at) =>
+      first.left.has(link.unit) ? [] : [this.#answeredFrame(link, answers[at])],
+    );
   }
 
   #answeredFrame(link: LinkName, answer: ReplicaAnswer | undefined): AnsweredFrame {
@@ -149,7 +158,8 @@ export class PeerOutbox<P extends SharedPayload> {
   }
 
   #next(): PeerBatch<P> | undefined {
-    const left = [...this.#left].filter((unit) => !this.#underWay.some((batch) => batch.left.includes(unit)));
+    const told = new Set(this.#underWay.flatMap(toldBy));
+    const left = [...this.#left].filter((unit) => !told.has(unit));
     const update = this.#updates.shift();
     const frames: LinkFrame<P>[] = [...this.#begins.values()];
     for (const [unit, { link, frame }] of update?.stages ?? []) {
@@ -163,3 +173,6 @@ export class PeerOutbox<P extends SharedPayload> {
     return { left, frames, order: update?.payload.order ?? 0, isLate: update?.isLate ?? false };
   }
 }
+
+/** The units that the batch says are left. One that was begun with since and left again is to be told once more. */
+const toldBy = <P>({ batch, left }: UnderWay<P>): number[] => batch.left.filter((unit) => !left.has(unit));

@@ -129,6 +129,32 @@ describe('what goes to a peer', () => {
     expect(sent()).toEqual([]);
   });
 
+  it('gets no answer about a copy that was left, though the unit is begun with again in the same epoch', () => {
+    send(1, begin);
+    send(2, begin);
+    sent();
+    links.setPeers(1, []);
+    links.setPeers(1, [B]);
+    send(1, begin);
+    expect(sent()).toMatchObject([{ left: [1] }]);
+    const answers = [staged(9, 9), staged(0, 0)];
+    expect(links.answered(B, connection, answers)).toEqual([{ link: linkTo(2), answer: staged(0, 0) }]);
+    expect(links.answered(B, connection, [staged(0, 0)])).toEqual([{ link: linkTo(1), answer: staged(0, 0) }]);
+  });
+
+  it('says again what is left again', () => {
+    links.setPeers(1, []);
+    expect(sent()).toMatchObject([{ left: [1] }]);
+    links.setPeers(1, [B]);
+    links.setPeers(1, []);
+    expect(sent()).toMatchObject([{ left: [1] }]);
+    links.answered(B, connection, []);
+    links.answered(B, connection, []);
+    links.setPeers(1, [B]);
+    send(1, begin);
+    expect(sent()).toMatchObject([{ left: [], frames: [{}] }]);
+  });
+
   it('says which updates the peer has no room reserved for', () => {
     const [one, two] = [payload(1, 1), payload(2, 1)];
     links.queue.ask(1, two.bytesByUnit);

@@ -8,6 +8,7 @@ import type { UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import { OwnedHeads } from '../../../../src/roles/pserver/owned-heads.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { MovedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
+import type { BackupCopies } from '../../../../src/roles/pserver/units/backup-copies.ts';
 import { PserverMoves } from '../../../../src/roles/pserver/units/moves.ts';
 import type { ConnectMove } from '../../../../src/roles/pserver/units/outgoing-moves.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
@@ -17,10 +18,12 @@ import type { FakeClock } from '../../../store/support.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
 import { Master } from '../../master/tasks/service-rig.ts';
 
-const SPEC = table(2);
+export const SPEC = table(2);
 export const JOB = { spec: SPEC, shards: 8, units: 4, tasks: 2 };
 const IDS = Array.from({ length: 40 }, (_, id) => BigInt(id));
 export const TTL_MS = 5_000;
+
+export type MakeBackups = (pserver: Pserver) => BackupCopies;
 
 export class Pservers {
   readonly data: MemoryStoreData;
@@ -32,10 +35,10 @@ export class Pservers {
     this.data = data;
   }
 
-  async start(units: readonly number[], rounds?: MovedRounds): Promise<Pserver> {
+  async start(units: readonly number[], rounds?: MovedRounds, backups?: MakeBackups): Promise<Pserver> {
     const pserver = new Pserver(this, this.all.length);
     this.all.push(pserver);
-    await pserver.start(units, rounds);
+    await pserver.start(units, rounds, backups);
     return pserver;
   }
 
@@ -84,7 +87,7 @@ export class Pserver {
   }
 
   /** `rounds`: in sync mode. */
-  async start(units: readonly number[], rounds?: MovedRounds): Promise<void> {
+  async start(units: readonly number[], rounds?: MovedRounds, backups?: MakeBackups): Promise<void> {
     const { context } = this.actor;
     const { keys } = context;
     const { data, clock } = this.#world;
@@ -131,6 +134,7 @@ export class Pserver {
       },
       onRecovery: (number) => this.recoveries.push(number),
       ...(rounds === undefined ? {} : { rounds }),
+      backups: backups?.(this),
     });
   }
 
