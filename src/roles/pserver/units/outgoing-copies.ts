@@ -110,8 +110,8 @@ export class OutgoingCopies {
   }
 
   /**
-   * An update was applied just now, by some of these units or all. It raises the position of those. To be awaited before
-   * it is answered; undefined: it may be answered at once.
+   * An update was applied just now, by some of these units or all: it raises the position of those. To be awaited
+   * before it is answered; undefined: it may be answered at once.
    */
   applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined {
     if (this.#making.size === 0) return undefined;
