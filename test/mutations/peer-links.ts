@@ -76,8 +76,8 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'an answer fits the batch that it is for',
     file: OUTBOX,
-    find: 'if (batch === undefined || batch.frames.length !== answers.length) return undefined;',
-    replace: 'if (batch === undefined) return undefined;',
+    find: 'if (first === undefined || first.batch.frames.length !== answers.length) return undefined;',
+    replace: 'if (first === undefined) return undefined;',
     tests: STEPS,
   },
   {

@@ -60,6 +60,13 @@ export const REPLICATE: readonly Mutation[] = [
     tests: CODEC_TESTS,
   },
   {
+    rule: 'what is received has a place among the updates of the process that receives it',
+    file: CODEC,
+    find: 'order: ownOrder, update',
+    replace: 'order, update',
+    tests: CODEC_TESTS,
+  },
+  {
     rule: 'what is staged outlives the request that it came in',
     file: UPDATE,
     find: 'this.#update = this.#hasOthers ? this.#only(this.units) : ownUpdate(this.#update);',

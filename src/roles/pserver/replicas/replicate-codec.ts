@@ -72,15 +72,18 @@ function stagedPart({ frames }: PeerBatch<ReplicatedUpdate>): ForwardedUpdate | 
   return staged[0]?.payload.partOf(staged.map(({ unit }) => unit).sort((a, b) => a - b));
 }
 
-/** Throws `BadMessage`. */
-export function decodeBatch(job: ReplicatedJob, request: Received<ReplicateRequest>): DecodedBatch {
+/**
+ * Throws `BadMessage`. `ownOrder`: what is staged has come into being here with it. The batch keeps the number that the
+ * primary counts by: the two processes count for themselves, and a backup that takes over sends updates to others.
+ */
+export function decodeBatch(job: ReplicatedJob, request: Received<ReplicateRequest>, ownOrder: number): DecodedBatch {
   const { primary, member, left, order, late } = request.header;
   if (left.some((unit) => unit >= job.units)) throw bad(`a unit is left: the job has ${job.units}`);
   const [frames, tails, ...arrived] = Array.from({ length: request.segmentCount }, (_, at) => request.segment(at));
   if (frames === undefined || tails === undefined) throw bad(`fewer than ${OWN_SEGMENTS} segments`);
   const decoded = unpackFrames(job.units, { frames, tails });
   const staged = decoded.flatMap(({ unit, frame }) => (frame.type === 'stage' ? [unit] : []));
-  const payload = decodePayload(job, request.header, staged, arrived);
+  const payload = decodePayload(job, request.header, staged, arrived, ownOrder);
   const ends = { primary, member };
   return {
     ...ends,
@@ -104,6 +107,7 @@ function decodePayload(
   { update: header, order, late }: ReplicateRequest,
   staged: readonly number[],
   arrived: readonly Uint8Array[],
+  ownOrder: number,
 ): ReplicatedUpdate | undefined {
   if (header === undefined || staged.length === 0) {
     if (header !== undefined || staged.length > 0) throw bad('an update and its stages come together');
@@ -115,7 +119,7 @@ function decodePayload(
   const update = decodeUpdate(job, header, arrived);
   if (update.type !== 'close') checkGradients(job.spec, update);
   if (update.type === 'push') checkShards(job, update.shards);
-  const payload = new ReplicatedUpdate({ of: job, order, update, units: staged });
+  const payload = new ReplicatedUpdate({ of: job, order: ownOrder, update, units: staged });
   checkConcerned(payload, update, staged);
   return payload;
 }

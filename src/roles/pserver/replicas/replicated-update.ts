@@ -49,7 +49,7 @@ export class ReplicatedUpdate implements SharedPayload {
     return this.#hasOthers;
   }
 
-  /** Of all its units. */
+  /** Of all its units. Until `own` there may be rows and blocks of others. */
   get update(): ForwardedUpdate {
     return this.#update;
   }

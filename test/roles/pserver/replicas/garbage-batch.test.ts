@@ -11,7 +11,7 @@ import {
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { drawnBatch, payloadOf } from './batches.ts';
-import { arrived, FIELDS, JOB } from './wire-rig.ts';
+import { arrived, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 
 type Segments = readonly Uint8Array[];
 
@@ -39,7 +39,7 @@ type Fields = Partial<Pick<ReplicateRequest, 'order' | 'late' | 'left' | 'update
 
 function decoded(header: ReplicateRequest, segments: Segments): DecodedBatch | undefined {
   try {
-    return decodeBatch(JOB, arrived(header, segments));
+    return decodeBatch(JOB, arrived(header, segments), OWN_ORDER);
   } catch (error) {
     if (!isPaddletError(error, 'BadMessage')) throw error;
     return undefined;
@@ -60,7 +60,7 @@ function expectWhole(came: DecodedBatch, header: ReplicateRequest, segments: Seg
   }
   payload?.own();
   const again = encodeBatch(FIELDS, ends, batch);
-  expect(decodeBatch(JOB, arrived(again.header, again.segments)).batch.frames).toHaveLength(units.length);
+  expect(decodeBatch(JOB, arrived(again.header, again.segments), OWN_ORDER).batch.frames).toHaveLength(units.length);
 }
 
 it('a damaged batch is refused as one, or is one', () => {

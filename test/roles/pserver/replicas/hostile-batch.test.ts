@@ -12,7 +12,7 @@ import {
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { bytesOf, idBytes } from '../../../tensor/fixture.ts';
 import { PARTS, TASKS, UNITS } from './updates.ts';
-import { arrived, ENDS, FIELDS, JOB } from './wire-rig.ts';
+import { arrived, ENDS, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 
 const POSITION = { pass: 0, task: 0, push: 0, last: false, good: 1 };
 const BEGIN = 1;
@@ -34,7 +34,7 @@ interface Sent {
 function refused({ header = {}, frames = [], tails = [], segments = [], whole }: Sent): unknown {
   const fields = { type: 'replicate', ...FIELDS, ...ENDS, left: [], order: 0, late: false, ...header };
   const request = arrived(fields, whole ?? [packRows(frames.flat()), packRows(tails.flat()), ...segments]);
-  return decodeBatch(JOB, { ...request, header: parseRequest(request.header) as ReplicateRequest });
+  return decodeBatch(JOB, { ...request, header: parseRequest(request.header) as ReplicateRequest }, OWN_ORDER);
 }
 
 const PUSH_HEADER = { type: 'push', ...POSITION, rateScale: 1, dense: [], sparse: [] };

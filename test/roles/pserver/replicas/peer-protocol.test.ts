@@ -13,7 +13,7 @@ import {
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import { rig } from '../../../protocol/rig.ts';
 import { gradientsOf, PARTS } from './updates.ts';
-import { ENDS, FIELDS, JOB } from './wire-rig.ts';
+import { ENDS, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 
 const WINDOW_BYTES = 1000;
 const TIMES = { timeoutMs: 10_000 };
@@ -31,7 +31,7 @@ async function backup(answering: Answering): Promise<{ channel: Channel; opening
         openings.push(request.header);
         return { header: { type: 'openReplicas', windowBytes: WINDOW_BYTES } };
       }
-      const { primary, member, batch } = decodeBatch(JOB, request as Received<ReplicateRequest>);
+      const { primary, member, batch } = decodeBatch(JOB, request as Received<ReplicateRequest>, OWN_ORDER);
       expect({ primary, member }).toEqual(ENDS);
       return answering(batch);
     },

@@ -20,12 +20,12 @@ import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 import { type Batch, drawnBatch, type Frame, payloadOf } from './batches.ts';
 import { gradientsOf, PARTS, UNITS } from './updates.ts';
-import { arrived, ENDS, FIELDS, JOB } from './wire-rig.ts';
+import { arrived, ENDS, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 
 /** What is staged was taken into memory of its own, and the request is gone. */
 function carried({ header, segments }: Outgoing<ReplicateRequest>): DecodedBatch {
   const request = arrived(header, segments);
-  const decoded = decodeBatch(JOB, { ...request, header: parseRequest(request.header) as ReplicateRequest });
+  const decoded = decodeBatch(JOB, { ...request, header: parseRequest(request.header) as ReplicateRequest }, OWN_ORDER);
   payloadOf(decoded.batch)?.own();
   request.overwrite();
   return decoded;
@@ -56,7 +56,8 @@ describe('a batch on the wire', () => {
         expect([came.primary, came.member]).toEqual([ends.primary, ends.member]);
         expect(plain(came.batch)).toEqual(plain(batch));
         const [sent, received] = [payloadOf(batch), payloadOf(came.batch)];
-        expect(received?.order).toBe(sent?.order);
+        // Each process counts for itself.
+        expect([came.batch.order, received?.order]).toEqual([sent?.order ?? 0, sent && OWN_ORDER]);
         expect(structuredClone(received?.update)).toEqual(structuredClone(sent?.partOf(staged)));
         for (const unit of staged) expect(received?.bytesByUnit.get(unit)).toBe(sent?.bytesByUnit.get(unit));
       }),
@@ -172,6 +173,9 @@ it('takes no memory for an update before there is room', () => {
   const payload = new ReplicatedUpdate({ of: PARTS, order: 1, update: PUSH, units: [1] });
   const { header, segments } = encodeBatch(FIELDS, ENDS, batchOf(payload, [1]));
   const request = arrived(header, segments);
-  const update = payloadOf(decodeBatch(JOB, request).batch)?.update as Extract<ForwardedUpdate, { type: 'push' }>;
+  const update = payloadOf(decodeBatch(JOB, request, OWN_ORDER).batch)?.update as Extract<
+    ForwardedUpdate,
+    { type: 'push' }
+  >;
   expect(update.sparse[0]!.gradients.buffer).toBe(request.segment(0).buffer);
 });

@@ -12,7 +12,7 @@ import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { SGD } from '../../../tensor/fixture.ts';
 import { payloadOf } from './batches.ts';
 import { anyGradients, CopiedRig, SPEC, UNITS } from './copied-rig.ts';
-import { arrived, ENDS, FIELDS } from './wire-rig.ts';
+import { arrived, ENDS, FIELDS, OWN_ORDER } from './wire-rig.ts';
 
 const SHARDS = 6;
 const OF = { spec: SPEC, shards: SHARDS, units: UNITS.length, router: createIdRouter({ shards: SHARDS }) };
@@ -35,7 +35,7 @@ function received(update: ForwardedUpdate, placed: readonly number[], held: read
   });
   const { header, segments } = encodeBatch(FIELDS, ENDS, { left: [], frames, order: 1, isLate: false });
   const request = arrived<ReplicateRequest>(header, segments);
-  const came = payloadOf(decodeBatch(JOB, request).batch)!;
+  const came = payloadOf(decodeBatch(JOB, request, OWN_ORDER).batch)!;
   came.own();
   request.overwrite();
   return came;

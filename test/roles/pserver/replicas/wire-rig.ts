@@ -8,6 +8,8 @@ export const JOB = { ...PARTS, tasks: TASKS, passes: PASSES };
 export const ENDS = { primary: { index: 0, token: '7' }, member: { index: 2, token: '18446744073709551615' } };
 
 const REQUEST_ID = 1;
+/** What the receiver has counted up to. */
+export const OWN_ORDER = 77;
 
 /** As it arrives: after the frame, with segments in the memory of the frame. */
 export function arrived<H>(header: H, segments: readonly Uint8Array[] = []): Received<H> & { overwrite: () => void } {
