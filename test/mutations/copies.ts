@@ -98,23 +98,30 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'the shards of a copy that do not apply an update have it already',
     file: SHARDS,
-    find: 'const isSame = wanting.length === applying.length && wanting',
-    replace: 'const isSame = wanting',
+    find: 'if (some.length !== others.length) return false;',
+    replace: 'if (some.length < others.length) return false;',
+    tests: ASYNC_TESTS,
+  },
+  {
+    rule: 'the shards of a copy that apply an update are those that lack it',
+    file: SHARDS,
+    find: 'return others.every((shard) => set.has(shard));',
+    replace: 'return set.size > 0;',
     tests: ASYNC_TESTS,
   },
   {
     rule: 'an update goes to the shards that lack it',
     file: SHARDS,
-    find: 'return shards.filter((shard) => named.has(shard));',
-    replace: 'return named.size === 0 ? [] : shards;',
+    find: 'return shards.filter((shard) => actions[shard] === SHARD_ACTION.apply);',
+    replace: 'return applied.length === 0 ? [] : shards;',
     tests: ASYNC_TESTS,
   },
   {
     rule: 'a copy counts an update when its parameters have it',
     file: SHARDS,
-    find: '    parameters.push(sparse, dense, actions, rateScale);\n    this.#ledgers.advance(push, this.#unlessAll(applying));\n',
+    find: '    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);\n    this.#ledgers.advance(push, this.#unlessAll(applying));\n',
     replace:
-      '    this.#ledgers.advance(push, this.#unlessAll(applying));\n    parameters.push(sparse, dense, actions, rateScale);\n',
+      '    this.#ledgers.advance(push, this.#unlessAll(applying));\n    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);\n',
     tests: ASYNC_TESTS,
   },
   {
@@ -134,7 +141,7 @@ export const COPIES: readonly Mutation[] = [
   {
     rule: 'what is meant for some of the copies is not meant for all',
     file: SHARDS,
-    find: 'shards.length === this.#seqs.size ? undefined : shards;',
+    find: 'shards.length === this.#held.size ? undefined : shards;',
     replace: 'undefined;',
     tests: ASYNC_TESTS,
   },

@@ -202,7 +202,7 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'what an update does to a copy, its source has decided: the ledgers that came with it must agree',
     file: 'src/roles/pserver/units/copied-shards.ts',
-    find: 'return this.#whyUnwanted(shards, applyingOf(shards, update), update.push);',
+    find: 'return this.#whyUnwanted(shards, this.#applyingOf(shards, update), update.push);',
     replace: 'return undefined;',
     tests: ['test/roles/pserver/units'],
   },

@@ -67,8 +67,7 @@ export class CopiedUnits {
   apply(units: readonly number[], update: ForwardedUpdate): number[] {
     // Nearly always it fits all, and equal copies are judged as one.
     const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, update);
-    const others = new Set(unfit);
-    const fit = units.filter((unit) => !others.has(unit));
+    const fit = unfit.length === 0 ? units : units.filter((unit) => !unfit.includes(unit));
     const why = fit.length === 0 ? undefined : this.#apply(fit, update);
     if (why === undefined) return unfit;
     this.#warn(fit, update, why);

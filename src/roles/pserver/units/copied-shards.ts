@@ -29,28 +29,34 @@ type Push = Extract<ForwardedUpdate, { type: 'push' }>;
 export class CopiedShards {
   readonly #options: CopiedShardsOptions;
   readonly #ledgers: ShardLedgers;
-  readonly #seqs = new Map<number, number>();
+  readonly #held = new Set<number>();
+  /** Updates applied, by shard number. */
+  readonly #seqs: Float64Array;
 
   constructor(options: CopiedShardsOptions) {
     this.#options = options;
     this.#ledgers = createShardLedgers(options.tasks, [], new Map());
+    this.#seqs = new Float64Array(options.shards);
   }
 
   /** Throws `CheckpointCorrupt` for a ledger that cannot be read. */
   add(shards: readonly number[], { ledgers, seqs }: ShardPositions): void {
     this.#ledgers.add(shards, ledgers);
-    for (const shard of shards) this.#seqs.set(shard, seqs.get(shard) ?? 0);
+    for (const shard of shards) {
+      this.#held.add(shard);
+      this.#seqs[shard] = seqs.get(shard) ?? 0;
+    }
   }
 
   remove(shards: readonly number[]): void {
     this.#ledgers.remove(shards);
-    for (const shard of shards) this.#seqs.delete(shard);
+    for (const shard of shards) this.#held.delete(shard);
   }
 
-  positions(shards: readonly number[] = [...this.#seqs.keys()]): ShardPositions {
+  positions(shards: readonly number[] = [...this.#held]): ShardPositions {
     return {
       ledgers: new Map(shards.map((shard) => [shard, this.#ledgers.encode(shard)])),
-      seqs: new Map(shards.map((shard) => [shard, this.#seqs.get(shard)!])),
+      seqs: new Map(shards.map((shard) => [shard, this.#seqs[shard]!])),
     };
   }
 
@@ -59,7 +65,7 @@ export class CopiedShards {
     switch (update.type) {
       case 'push':
         if (update.rateScale !== 1 && !this.#hasRate()) return 'a rate is scaled that the optimizer does not have';
-        return this.#whyUnwanted(shards, applyingOf(shards, update), update.push);
+        return this.#whyUnwanted(shards, this.#applyingOf(shards, update), update.push);
       case 'close':
         return update.tasks.map((task) => this.#whyNotClosed(shards, task)).find((why) => why !== undefined);
       case 'round':
@@ -79,7 +85,7 @@ export class CopiedShards {
   apply(parameters: Parameters, shards: readonly number[], update: ForwardedUpdate): OldValues | undefined {
     switch (update.type) {
       case 'push':
-        this.#push(parameters, applyingOf(shards, update), update);
+        this.#push(parameters, this.#applyingOf(shards, update), update);
         return undefined;
       case 'close':
         for (const { pass, task, records } of update.tasks)
@@ -98,23 +104,31 @@ export class CopiedShards {
 
   #push(parameters: Parameters, applying: readonly number[], { push, sparse, dense, rateScale }: Push): void {
     if (applying.length === 0) return;
-    const actions = new Uint8Array(this.#options.shards).fill(SHARD_ACTION.skip);
-    for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
-    parameters.push(sparse, dense, actions, rateScale);
+    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);
     this.#ledgers.advance(push, this.#unlessAll(applying));
     this.#count(applying);
   }
 
   #count(applied: readonly number[]): void {
-    for (const shard of applied) this.#seqs.set(shard, this.#seqs.get(shard)! + 1);
+    for (const shard of applied) this.#seqs[shard]! += 1;
   }
 
+  #applyingOf(shards: readonly number[], { shards: applied }: Push): readonly number[] {
+    const actions = this.#actionsOf(applied);
+    return shards.filter((shard) => actions[shard] === SHARD_ACTION.apply);
+  }
+
+  #actionsOf(applying: readonly number[]): Uint8Array {
+    const actions = new Uint8Array(this.#options.shards).fill(SHARD_ACTION.skip);
+    for (const shard of applying) actions[shard] = SHARD_ACTION.apply;
+    return actions;
+  }
+
+  /** `applying` are some of the shards. */
   #whyUnwanted(shards: readonly number[], applying: readonly number[], push: PushPosition): string | undefined {
     const verdict = this.#ledgers.judge(push, this.#unlessAll(shards));
     const wanting = verdict.outcome === 'apply' ? (verdict.shards ?? shards) : [];
-    const named = new Set(applying);
-    const isSame = wanting.length === applying.length && wanting.every((shard) => named.has(shard));
-    if (verdict.outcome !== 'early' && isSame) return undefined;
+    if (verdict.outcome !== 'early' && isSameSet(wanting, applying, shards)) return undefined;
     return `push ${push.push} of task ${push.task} in pass ${push.pass} does not fit the copy of the unit`;
   }
 
@@ -136,7 +150,7 @@ export class CopiedShards {
 
   /** What is meant for all shards costs less. */
   #unlessAll(shards: readonly number[]): readonly number[] | undefined {
-    return shards.length === this.#seqs.size ? undefined : shards;
+    return shards.length === this.#held.size ? undefined : shards;
   }
 
   #hasRate(): boolean {
@@ -145,7 +159,10 @@ export class CopiedShards {
   }
 }
 
-function applyingOf(shards: readonly number[], { shards: applied }: Push): readonly number[] {
-  const named = new Set(applied);
-  return shards.filter((shard) => named.has(shard));
+/** Both are of `all`, each shard once. */
+function isSameSet(some: readonly number[], others: readonly number[], all: readonly number[]): boolean {
+  if (some.length !== others.length) return false;
+  if (some.length === 0 || some.length === all.length) return true;
+  const set = new Set(some);
+  return others.every((shard) => set.has(shard));
 }

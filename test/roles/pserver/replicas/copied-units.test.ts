@@ -107,6 +107,26 @@ describe('copies of units', () => {
     expect(rig.log.lines.join()).toContain('does not fit');
   });
 
+  it('take an update with exactly those shards that lack it', () => {
+    const rig = new CopiedRig(SGD);
+    const { positions, rounds } = rig.filled(1).filled();
+    const first = rig.push(0, UNITS, ONES)!;
+    const second = rig.push(0, UNITS, ONES)!;
+    const ahead = rig.primary.momentOf(1).ledger;
+    // As from checkpoints: shard 1 has both of them.
+    rig.copies.adopt(1, { positions: { ...positions, ledgers: new Map([...positions.ledgers, [1, ahead]]) }, rounds });
+    for (const shards of [[1], [1, 4], []]) expect(rig.copies.apply([1], { ...first, shards })).toEqual([1]);
+    expect(rig.copies.apply([1], { ...first, shards: [4, 9] })).toEqual([]);
+    expect(rig.copies.apply([1], { ...second, shards: [0, 4] })).toEqual([]);
+    expect(rig.copies.positions(1)).toEqual({
+      ledgers: new Map([1, 4].map((shard) => [shard, ahead])),
+      seqs: new Map([
+        [1, 0],
+        [4, 2],
+      ]),
+    });
+  });
+
   it('take no closure of a task with fewer records than they have', () => {
     const rig = new CopiedRig(SGD);
     for (const unit of UNITS) rig.adopt(unit);
