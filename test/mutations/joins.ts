@@ -141,4 +141,11 @@ export const JOINS: readonly Mutation[] = [
     replace: 'else copy.onCaughtUp();',
     tests: SHELLS,
   },
+  {
+    rule: 'a backup copy from before a rise of the timeline is not kept',
+    file: 'src/roles/pserver/units/incoming-move.ts',
+    find: 'if (rounds !== undefined && copy.rounds()?.timeline !== rounds.timeline())',
+    replace: 'if (rounds !== undefined && copy.rounds() === undefined)',
+    tests: ['test/roles/pserver/rounds/outdated.test.ts'],
+  },
 ];

@@ -15,7 +15,7 @@ import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove } from './outgoing-move.ts';
 import type { OutgoingMovesOptions } from './outgoing-moves.ts';
-import { updateOfUnit } from './unit-update.ts';
+import { type UnitUpdate, updateOfUnit } from './unit-update.ts';
 
 export interface OutgoingCopiesOptions extends Omit<OutgoingMovesOptions, 'onSettled' | 'withoutSaves'> {
   readonly maker: CopyMaker;
@@ -104,14 +104,14 @@ export class OutgoingCopies {
     this.#making.get(keyOf(copy))?.move.release();
   }
 
-  /** This pserver leads the unit no more. */
+  /** This pserver leads the unit no more. To be called before its shards are removed. */
   releaseAll(unit: number): void {
     for (const { move } of this.#all()) if (move.unit === unit) move.release();
   }
 
   /**
-   * An update was applied just now, by these units: exactly those in which it has a place. To be awaited before it is
-   * answered; undefined: it may be answered at once.
+   * An update was applied just now, by some of these units or all: it raises the position of those. To be awaited
+   * before it is answered; undefined: it may be answered at once.
    */
   applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined {
     if (this.#making.size === 0) return undefined;
@@ -120,8 +120,8 @@ export class OutgoingCopies {
     const made = make();
     const parts = new Map(moves.map(({ move: { unit } }) => [unit, this.#partOf(unit, made)]));
     const waits = moves.flatMap(({ move }) => {
-      const { update, byteLength } = parts.get(move.unit)!;
-      const wait = move.applied(update, byteLength);
+      const part = parts.get(move.unit);
+      const wait = part && move.applied(part.update, part.byteLength);
       return wait === undefined ? [] : [wait];
     });
     if (waits.length === 0) return undefined;
@@ -161,10 +161,8 @@ export class OutgoingCopies {
     return [...this.#making.values()];
   }
 
-  #partOf(unit: number, made: ForwardedUpdate) {
-    const part = updateOfUnit(this.#parts, made, this.#options.owned.shardsOf(unit));
-    assert(part !== undefined, 'an update has a place in a unit that applies it');
-    return part;
+  #partOf(unit: number, made: ForwardedUpdate): UnitUpdate | undefined {
+    return updateOfUnit(this.#parts, made, this.#options.owned.shardsOf(unit));
   }
 }
 

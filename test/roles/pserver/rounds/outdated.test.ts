@@ -29,15 +29,27 @@ let incoming: IncomingMove;
 let timeline: number | undefined;
 let outdated: number[];
 let frames: number;
+let name: MoveName;
+
+/** A move for `copy` is kept, not led. */
+let kept: number[];
 
 beforeEach(() => {
-  [timeline, outdated, frames] = [0, [], 0];
+  [timeline, outdated, frames, kept] = [0, [], 0, []];
   from = new PlayedPserver(optimizer!, NONE, [0, 1], 2);
   to = new PlayedPserver(optimizer!, NONE, [], 2);
   const { clock, shards } = to.rig;
   incoming = new IncomingMove({
     ...{ clock, log: new RecordingLog(), unit: UNIT, me: TARGET, owned: shards, spec: SPEC, shards: SHARDS },
     ...{ tasks: LANES, silenceMs: 1_000, look: () => {}, onLost: () => {} },
+    keeper: {
+      standing: () => 'none',
+      adopt: ({ unit }, { rounds }) => {
+        expect(rounds).toMatchObject({ timeline: 0, version: 1 });
+        kept.push(unit);
+      },
+      abandoned: () => {},
+    },
     rounds: {
       timeline: () => timeline,
       stateOf: (unit, of) => to.rounds.stateOf(unit, of),
@@ -48,14 +60,24 @@ beforeEach(() => {
     },
   });
   incoming.seen({ unit: UNIT, head: takenBy(SOURCE, undefined), modRevision: 1n }, true);
-  incoming.received({ type: 'offer', name: NAME, refusal: undefined });
+  offer(NAME);
 });
 
+function offer(one: MoveName): void {
+  [name, frames] = [one, 0];
+  incoming.received({ type: 'offer', name, refusal: undefined });
+}
+
 const send = (content: MoveContent<MovePayload>): unknown[] =>
-  incoming.received({ type: 'frame', frame: { name: NAME, number: frames++, content } });
+  incoming.received({ type: 'frame', frame: { name, number: frames++, content } });
 
 /** The whole copy, and its seal. */
 function copyAll(): unknown[] {
+  copyShards();
+  return send({ type: 'seal', position: 0 });
+}
+
+function copyShards(): void {
   const { shards } = from.rig;
   for (const shard of shards.shardsOf(UNIT)) {
     const ofRounds = roundsPieces(ROUND_SPEC, from.rounds.stateOf(UNIT, [shard]), 1_000);
@@ -64,7 +86,6 @@ function copyAll(): unknown[] {
       send({ type: 'piece', shard, isLast: at === pieces.length - 1, position: 0, payload });
     }
   }
-  return send({ type: 'seal', position: 0 });
 }
 
 const handOver = (): void => {
@@ -84,6 +105,21 @@ it.each([1, undefined])('a copy from before a rise of the timeline to %s is not 
   timeline = now;
   handOver();
   expect([outdated, to.held, to.parameters.shards()]).toEqual([[UNIT], [], []]);
+});
+
+it('a backup copy is kept at the version that it had', () => {
+  from.pushMissing();
+  offer({ ...NAME, purpose: 'copy', attempt: 2 });
+  expect(copyAll()).toEqual([expect.objectContaining({ type: 'sealed' })]);
+  expect([kept, to.parameters.shards()]).toEqual([[UNIT], [1, 3]]);
+});
+
+it.each([1, undefined])('a backup copy is not kept when the timeline has risen to %s', (now) => {
+  offer({ ...NAME, purpose: 'copy', attempt: 2 });
+  copyShards();
+  timeline = now;
+  expect(send({ type: 'seal', position: 0 })).toEqual([expect.objectContaining({ type: 'refused' })]);
+  expect([kept, to.parameters.shards()]).toEqual([[], []]);
 });
 
 it('a copy of another timeline is refused before it is sealed', () => {
