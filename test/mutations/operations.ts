@@ -126,7 +126,7 @@ export const OPERATIONS: readonly Mutation[] = [
     file: 'src/roles/master/master.ts',
     find: "if (watch.end() === undefined || !isPaddletError(error, 'Interrupted')) throw error;",
     replace: 'throw error;',
-    tests: ['test/sim/kept.test.ts'],
+    tests: ['test/roles/master/master.test.ts'],
   },
   {
     rule: 'SIGINT after SIGTERM ends the handing over, not the process',

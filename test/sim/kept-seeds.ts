@@ -31,13 +31,11 @@ export const KEPT_DRAWN_SEEDS: typeof KEPT_SEEDS = [
 /** Of jobs that get more passes when they have ended, while pservers come and go. */
 export const KEPT_CONTINUED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 35929, why: 'the heads named a last checkpoint that lacked a unit which had come after it was taken' },
-  { seed: 75939, why: 'units were left to a pserver that had left before its record said that it would' },
 ];
 
 /** The same in sync mode. */
 export const KEPT_CONTINUED_SYNC_SEEDS: typeof KEPT_SEEDS = [
   { seed: 55966, why: 'a pserver left while it led a unit that it had yet to load from the cut' },
-  { seed: 76874, why: 'a master that slept until another one had ended the job said that it was asked to stop' },
 ];
 
 /** In sync mode, with shapes that are drawn. */
