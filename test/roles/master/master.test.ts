@@ -1,4 +1,5 @@
 /** How a master ends when another one has ended the job. */
+import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, it } from 'vitest';
 import type { RoleContext } from '../../../src/cluster/context.ts';
 import { factsOf, loadJobData } from '../../../src/roles/master/dataset.ts';
@@ -30,8 +31,7 @@ beforeEach(async () => {
   rig = new Master(store.clock, data);
   const disk = createSimulatedDisk();
   disk.place(`${FOLDER}/train.libsvm`, Buffer.from('1 1:1\n0 2:1\n1 3:1\n'));
-  let ids = 0;
-  const random = { uuid: () => `6f8d2c1a-0000-4000-8000-${String((ids += 1)).padStart(12, '0')}`, fraction: () => 0.5 };
+  const random = { uuid: randomUUID, fraction: () => 0.5 };
   context = {
     ...rig.context,
     host: { ...rig.context.host, disk, random },
