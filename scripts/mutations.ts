@@ -14,17 +14,20 @@ import { MUTATIONS } from '../test/mutations/all.ts';
 import { mutate } from '../test/mutations/apply.ts';
 import type { Mutation } from '../test/mutations/mutation.ts';
 
+/** Without its rule, a test or a schedule may never end: that is noticed, too. */
+const LIMIT_MS = 15 * 60_000;
 const COPIED = ['src', 'test', 'scripts', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 
 interface Outcome {
   readonly code: number | null;
   readonly output: string;
+  readonly isEndless: boolean;
 }
 
 interface Verdict {
   readonly mutation: Mutation;
   /** By what; undefined: not at all. */
-  readonly schedule: { readonly seed: number; readonly violation: string } | undefined;
+  readonly schedule: string | undefined;
   readonly tests: readonly string[];
 }
 
@@ -32,7 +35,13 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 function run(folder: string, args: readonly string[]): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    // A group of its own, which ends with all that the tests have started.
+    const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    let isEndless = false;
+    const limit = setTimeout(() => {
+      isEndless = true;
+      process.kill(-child.pid!, 'SIGKILL');
+    }, LIMIT_MS);
     let output = '';
     const add = (bytes: Buffer): void => {
       output += bytes.toString();
@@ -40,7 +49,10 @@ function run(folder: string, args: readonly string[]): Promise<Outcome> {
     child.stdout.on('data', add);
     child.stderr.on('data', add);
     child.once('error', reject);
-    child.once('close', (code) => resolve({ code, output }));
+    child.once('close', (code) => {
+      clearTimeout(limit);
+      resolve({ code, output, isEndless });
+    });
   });
 }
 
@@ -61,7 +73,8 @@ const simulation = ({ schedules }: Mutation, from: number, to: number): string[]
 /** The first schedule that notices. It must be sound with the rule in place. */
 async function noticedBySchedule(copy: string, mutation: Mutation, schedules: number): Promise<Verdict['schedule']> {
   if (mutation.schedules === undefined) return undefined;
-  const { code, output } = await run(copy, simulation(mutation, 0, mutation.schedules.count ?? schedules));
+  const { code, output, isEndless } = await run(copy, simulation(mutation, 0, mutation.schedules.count ?? schedules));
+  if (isEndless) return 'a schedule never ended';
   const found = /^seed (\d+): (.*)$/m.exec(output);
   if (found === null) {
     if (code === 0) return undefined;
@@ -70,14 +83,14 @@ async function noticedBySchedule(copy: string, mutation: Mutation, schedules: nu
   const seed = Number(found[1]);
   const sound = await run('.', simulation(mutation, seed, seed + 1));
   if (sound.code !== 0) throw new Error(`seed ${seed} is not sound with all rules in place:\n${sound.output}`);
-  return { seed, violation: found[2]! };
+  return `schedule ${seed}: ${found[2]!.slice(0, 140)}`;
 }
 
 async function noticedByTests(copy: string, { tests = [] }: Mutation): Promise<string[]> {
   const noticed: string[] = [];
   for (const path of tests) {
-    const { code } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', path]);
-    if (code !== 0) noticed.push(path);
+    const { code, isEndless } = await run(copy, ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', path]);
+    if (code !== 0) noticed.push(isEndless ? `${path}, which never ended` : path);
   }
   return noticed;
 }
@@ -100,10 +113,7 @@ async function judge(mutation: Mutation, { schedules, isTestedAnyway }: Effort):
 }
 
 function describe({ mutation, schedule, tests }: Verdict): string {
-  const by = [
-    ...(schedule === undefined ? [] : [`schedule ${schedule.seed}: ${schedule.violation.slice(0, 140)}`]),
-    ...tests,
-  ];
+  const by = schedule === undefined ? tests : [schedule, ...tests];
   return `${by.length === 0 ? 'SURVIVED' : 'noticed '}  ${mutation.rule}\n            ${by.join('\n            ')}`;
 }
 

@@ -49,13 +49,20 @@ export function logWaiting(clock: Clock, log: Log, what: () => string, firstMs =
 export interface Signal {
   /** Wakes all who wait, to look again. */
   notify(): void;
+  /** Calls `wake` once, at the next `notify`, unless it was cancelled before. */
+  onNext(wake: () => void): Cancel;
   /** Resolves with the first defined answer of `look`, asked now and after each `notify`. */
   until<T>(look: () => T | undefined, signal: AbortSignal): Promise<T>;
 }
 
 export function createSignal(): Signal {
   const waiters = new Set<() => void>();
+  const onNext = (wake: () => void): Cancel => {
+    waiters.add(wake);
+    return () => void waiters.delete(wake);
+  };
   return {
+    onNext,
     notify() {
       const woken = [...waiters];
       waiters.clear();
@@ -67,9 +74,9 @@ export function createSignal(): Signal {
         const found = look();
         if (found !== undefined) return found;
         const { promise, resolve } = Promise.withResolvers<void>();
-        waiters.add(resolve);
+        const forget = onNext(resolve);
         // One that gave up waiting is not kept until the next change, which may never come.
-        await orAborted(promise, signal).finally(() => waiters.delete(resolve));
+        await orAborted(promise, signal).finally(forget);
       }
     },
   };

@@ -28,7 +28,7 @@ const BANS: readonly Ban[] = [
   {
     what: 'clocks, timers and randomness outside src/host (src/base/seams.ts)',
     pattern:
-      /\bDate\.now\b|\bnew Date\b|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b|\bMath\.random\b|\brandom(?:UUID|Bytes)\b/,
+      /\bDate\.now\b|\bnew Date\b|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b|\bMath\.random\b|\brandom(?:UUID|Bytes|FillSync|Int)\b/,
     within: outsideHost,
     allowed: {
       'src/commands/base/waiting.ts': 'a progress bar on a terminal follows the real clock',

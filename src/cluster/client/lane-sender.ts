@@ -26,18 +26,25 @@ export interface LanePush {
   readonly gradients: Gradients | undefined;
 }
 
+/** One pserver has been sent the lane. */
 interface LaneAcknowledgement {
-  /** The epoch with which the primary that got the lane began to lead the unit. */
-  readonly led: number;
+  /** Those that it led then, each with the epoch with which it began to lead it. */
+  units: PlacedPserver['units'];
   readonly answered: Promise<void>;
 }
 
 /** A lane that is being sent to every pserver, or was. */
-export interface LaneDelivery {
+export class LaneDelivery {
   readonly push: LanePush;
-  /** By unit. Failed ones are removed. */
-  readonly acknowledged: Map<number, LaneAcknowledgement>;
+  /** Failed ones are removed. */
+  acknowledged: readonly LaneAcknowledgement[] = [];
+  /** In that placement, no unit lacks the lane once these are fulfilled. */
+  sent: { readonly placement: number; readonly answered: readonly Promise<void>[] } | undefined;
   sliced: { readonly placement: number; readonly slices: readonly PserverSlice[] } | undefined;
+
+  constructor(push: LanePush) {
+    this.push = push;
+  }
 }
 
 export class LaneSender {
@@ -52,27 +59,40 @@ export class LaneSender {
   }
 
   /** Sends the lane to the primaries of all units that lack it and to which it is not on its way. */
-  send(delivery: LaneDelivery, placement: Placement): Promise<void>[] {
-    const { acknowledged } = delivery;
-    return placement.pservers.flatMap((pserver, position) => {
-      const lacking = pserver.units.filter(({ unit, led }) => acknowledged.get(unit)?.led !== led);
-      if (lacking.length > 0) {
-        const answered = this.#sendTo(pserver, delivery, this.#slicesOf(delivery, placement)[position]);
-        for (const { unit, led } of lacking) acknowledged.set(unit, { led, answered });
-        // The caller sees the failure when it awaits the promise, perhaps later.
-        answered.catch(() => {
-          for (const { unit } of lacking) if (acknowledged.get(unit)?.answered === answered) acknowledged.delete(unit);
-        });
-      }
-      return [...new Set(pserver.units.map(({ unit }) => acknowledged.get(unit)!.answered))];
+  send(delivery: LaneDelivery, placement: Placement): readonly Promise<void>[] {
+    // Usually the placement is what it was: nothing is looked at by unit then.
+    if (delivery.sent?.placement === placement.version) return delivery.sent.answered;
+    const isFirst = delivery.acknowledged.length === 0;
+    const answered = placement.pservers.flatMap((pserver, position) => {
+      if (isFirst) return this.#begin(delivery, placement, position);
+      const known = pserver.units.map((unit) => acknowledgementOf(delivery, unit)?.answered);
+      const sending = known.includes(undefined) ? this.#begin(delivery, placement, position) : undefined;
+      return [...new Set(known.map((answer) => answer ?? sending!))];
     });
+    delivery.sent = { placement: placement.version, answered };
+    return answered;
   }
 
   /** The pserver lacks the lane though it had acknowledged it. */
   lost(delivery: LaneDelivery, { units }: PlacedPserver): void {
-    for (const { unit } of units) delivery.acknowledged.delete(unit);
+    const isLost = (unit: number): boolean => units.some((lost) => lost.unit === unit);
+    for (const entry of delivery.acknowledged) entry.units = entry.units.filter(({ unit }) => !isLost(unit));
+    delivery.sent = undefined;
     // The memory of slices that were sent is used again.
     delivery.sliced = undefined;
+  }
+
+  #begin(delivery: LaneDelivery, placement: Placement, position: number): Promise<void> {
+    const pserver = placement.pservers[position]!;
+    const answered = this.#sendTo(pserver, delivery, this.#slicesOf(delivery, placement)[position]);
+    const begun: LaneAcknowledgement = { units: pserver.units, answered };
+    delivery.acknowledged = [...delivery.acknowledged, begun];
+    // The caller sees the failure when it awaits the promise, perhaps later.
+    answered.catch(() => {
+      delivery.acknowledged = delivery.acknowledged.filter((entry) => entry !== begun);
+      delivery.sent = undefined;
+    });
+    return answered;
   }
 
   #slicesOf(delivery: LaneDelivery, placement: Placement): readonly PserverSlice[] {
@@ -101,6 +121,13 @@ export class LaneSender {
     failPoint('trainer.lane-acknowledged');
   }
 }
+
+/** The newest one of the unit, under the primary that it has. */
+const acknowledgementOf = (
+  { acknowledged }: LaneDelivery,
+  { unit, led }: PlacedPserver['units'][number],
+): LaneAcknowledgement | undefined =>
+  acknowledged.findLast(({ units }) => units.some((known) => known.unit === unit && known.led === led));
 
 /** Of a request without segments. */
 export const NO_FIELDS: PserverSlice['fields'] = { dense: [], sparse: [] };

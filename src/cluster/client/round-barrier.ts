@@ -16,10 +16,11 @@ export class RoundBarrier {
 
   /** An answer says so of all units that the pserver led when it was asked: it refuses requests that mean others. */
   observe({ units }: Pick<PlacedPserver, 'units'>, { timeline, version }: TimelineVersion): void {
+    const confirmed = { timeline, version };
     for (const { unit } of units) {
       const known = this.#byUnit.get(unit);
       if (known?.timeline === timeline && known.version >= version) continue;
-      this.#byUnit.set(unit, { timeline, version });
+      this.#byUnit.set(unit, confirmed);
     }
   }
 

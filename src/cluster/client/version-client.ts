@@ -11,7 +11,7 @@ import type { IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { orAborted, throwIfAborted } from '../waiting.ts';
-import { type LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
+import { LaneDelivery, type LanePush, LaneSender, NO_FIELDS } from './lane-sender.ts';
 import { allSettledOrThrow, type PserverGroup } from './pserver-group.ts';
 import { RoundBarrier, type TimelineVersion } from './round-barrier.ts';
 import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
@@ -103,7 +103,7 @@ class SyncClient implements VersionClient {
   }
 
   begin(push: LanePush): LaneDelivery {
-    const delivery: LaneDelivery = { push, acknowledged: new Map(), sliced: undefined };
+    const delivery = new LaneDelivery(push);
     const placement = this.#group.current();
     if (placement !== undefined) this.#lanes.send(delivery, placement);
     return delivery;

@@ -72,7 +72,12 @@ export interface GatesOptions<Kept> {
 export function createRoundGates<Kept>({ timeline, lanes, mergeKept }: GatesOptions<Kept>): RoundGates<Kept> {
   let groups: readonly GateGroup<Kept>[] = [];
   const versions = (): number[] => groups.map(({ gate }) => gate.version());
-  const version = (): number => (groups.length === 0 ? 0 : Math.min(...versions()));
+  function version(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    // Asked for with every lane.
+    for (const { gate } of groups) lowest = Math.min(lowest, gate.version());
+    return groups.length === 0 ? 0 : lowest;
+  }
   function groupOf(unit: number): GateGroup<Kept> {
     const group = groups.find(({ units }) => units.includes(unit));
     assert(group !== undefined, `unit ${unit} is one of these`);

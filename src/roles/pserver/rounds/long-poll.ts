@@ -1,7 +1,10 @@
-/** Waits of requests for a change, limited in time. */
-import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
+/**
+ * Waits of requests for a change, limited in time. Every pull of sync mode waits here, so it is made of callbacks:
+ * abort signals that are joined cost more than all else of such a pull.
+ */
+import type { PaddletError } from '../../../base/errors.ts';
 import type { Clock } from '../../../base/seams.ts';
-import { type Signal, untilOrLate } from '../../../cluster/waiting.ts';
+import type { Signal } from '../../../cluster/waiting.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 
 export interface LongPollOptions {
@@ -20,15 +23,28 @@ export async function longPoll<T>(look: () => T | undefined, options: LongPollOp
   const { clock, changed, session, maxWaitMs, done } = options;
   const found = look();
   if (found !== undefined || maxWaitMs === 0) return found;
-  const closed = new AbortController();
-  const cancel = session.onClosed(() => closed.abort());
+  let isOver = done.aborted;
+  let wake = (): void => {};
+  const end = (): void => {
+    isOver = true;
+    wake();
+  };
+  const cancels = [clock.after(maxWaitMs, end), session.onClosed(end)];
+  done.addEventListener('abort', end, { once: true });
   try {
-    return await untilOrLate(changed, look, { clock, maxWaitMs, signal: AbortSignal.any([closed.signal, done]) });
-  } catch (error) {
-    if (!isPaddletError(error, 'Interrupted')) throw error;
+    while (!isOver) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      const forget = changed.onNext(resolve);
+      await promise;
+      forget();
+      const late = isOver ? undefined : look();
+      if (late !== undefined) return late;
+    }
     if (done.aborted) throw options.doneError();
     return undefined;
   } finally {
-    cancel();
+    for (const cancel of cancels) cancel();
+    done.removeEventListener('abort', end);
   }
 }
