@@ -32,6 +32,9 @@ const BANS: readonly Ban[] = [
     within: outsideHost,
     allowed: {
       'src/commands/base/waiting.ts': 'a progress bar on a terminal follows the real clock',
+      'src/protocol/join/proof.ts': 'nonces are secrets: only the real generator makes them',
+      'src/protocol/websocket/handshake.ts': 'masks of frames; the simulation has no sockets',
+      'src/protocol/websocket/socket-link.ts': 'masks of frames; the simulation has no sockets',
       'src/protocol/websocket/wire-options.ts': 'part of the real network; the simulation brings its own',
       'src/store/sqlite/file.ts': 'names the database once, when it is made; a real file in any case',
       'src/tensor/random-multiplier.ts': 'where hash tables of ids put their entries: no answer depends on it',
