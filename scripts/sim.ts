@@ -3,14 +3,14 @@
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
  * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
- * has ended.
+ * has ended; `--replicas` gives each unit copies.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/batch.ts';
-import { type FaultMix, onlyFaults, usualDiskMix, usualMix } from '../test/sim/fault-kinds.ts';
+import { copiedMix, type FaultMix, onlyFaults, usualDiskMix, usualMix } from '../test/sim/fault-kinds.ts';
 import type { Mode } from '../test/sim/mode.ts';
 import { runSchedule } from '../test/sim/schedule.ts';
 
@@ -27,6 +27,7 @@ interface Kind {
   readonly mode: Mode;
   readonly mix: FaultMix;
   readonly isContinued: boolean;
+  readonly isCopied: boolean;
 }
 
 interface Work extends Share, Kind {}
@@ -122,15 +123,17 @@ if (isMainThread) {
       mode: { type: 'string', default: 'async' },
       disks: { type: 'boolean', default: false },
       continued: { type: 'boolean', default: false },
+      replicas: { type: 'boolean', default: false },
       faults: { type: 'string' },
       'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
   const mode = parseMode(values.mode);
-  const usual = values.disks ? usualDiskMix(mode) : usualMix(mode);
+  const isCopied = values.replicas;
+  const usual = isCopied ? copiedMix(values.disks) : values.disks ? usualDiskMix(mode) : usualMix(mode);
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
-  const kind = { mode, mix, isContinued: values.continued };
+  const kind = { mode, mix, isContinued: values.continued, isCopied };
   const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'] };
   process.exitCode =
     values.story === undefined

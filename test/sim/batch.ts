@@ -1,5 +1,5 @@
 /** Many schedules one after the other, with one account of all that happened in them. */
-import { type FaultMix, kindsIn, usualMix } from './fault-kinds.ts';
+import { COPIED_MIX, type FaultMix, kindsIn, usualMix } from './fault-kinds.ts';
 import type { Mode } from './mode.ts';
 import { runSchedule } from './schedule.ts';
 
@@ -73,20 +73,23 @@ export const MUST_HAPPEN_IN_SYNC: readonly string[] = [
   'refused StaleTimeline',
 ];
 
+/** Where units have copies. */
+const COPIES: readonly string[] = ['unit promoted', 'copy joined', 'copy taken out', 'refused ReplicaFailed'];
+
 export interface BatchOptions {
   readonly mode?: Mode;
   readonly seeds: Iterable<number>;
   readonly mix?: FaultMix;
   readonly isContinued?: boolean;
+  readonly isCopied?: boolean;
   readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
 }
 
-export async function runBatch({ seeds, mode, mix, isContinued, onSchedule }: BatchOptions): Promise<BatchReport> {
+export async function runBatch({ seeds, onSchedule, ...kind }: BatchOptions): Promise<BatchReport> {
   const counts = new Map<string, number>();
   const failures: { seed: number; violations: readonly string[] }[] = [];
   let schedules = 0;
   for (const seed of seeds) {
-    const kind = { ...(mode && { mode }), ...(mix && { mix }), ...(isContinued && { isContinued }) };
     const report = await runSchedule({ seed, ...kind });
     schedules += 1;
     addCounts(counts, report.counts);
@@ -117,6 +120,7 @@ export function missingIn(
   const wanted = [
     ...kindsIn(mix).map((kind) => `fault: ${kind}`),
     ...(mix === usualMix(mode) ? ALWAYS[mode] : []),
+    ...(mix === COPIED_MIX ? COPIES : []),
     ...(mix['corrupt checkpoint'] > 0 ? ['corrupt checkpoint refused'] : []),
     ...(mix['full disk'] > 0 ? ['checkpoint not written'] : []),
   ];

@@ -113,6 +113,9 @@ export const RESIZED_MIX: FaultMix = {
   'trouble in a hand-over': 3,
 };
 
+/** Where units have copies: pservers die more often. */
+export const COPIED_MIX: FaultMix = { ...RESIZED_MIX, 'kill pserver': 8, 'stop pserver': 4, 'pserver partition': 5 };
+
 const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: RESIZED_MIX };
 
 /** The same, and disks that fail. */
@@ -130,6 +133,8 @@ const USUAL_WITH_DISKS: Readonly<Record<Mode, FaultMix>> = {
   sync: withDisks(USUAL.sync),
 };
 
+const COPIED_WITH_DISKS = withDisks(COPIED_MIX);
+export const copiedMix = (hasDisks: boolean): FaultMix => (hasDisks ? COPIED_WITH_DISKS : COPIED_MIX);
 export const usualMix = (mode: Mode): FaultMix => USUAL[mode];
 export const usualDiskMix = (mode: Mode): FaultMix => USUAL_WITH_DISKS[mode];
 

@@ -12,11 +12,12 @@ const SLOWER = [20, 150] as const;
 
 const isStaying = ({ isLeaving }: Supervisor): boolean => !isLeaving;
 
-/** Another one stays that the job wants. */
+/** So many others stay that the job wants as it needs at least. */
 function mayLeave(cluster: Cluster, target: Supervisor): boolean {
   const { desired = 0 } = cluster;
   const others = membersOf(cluster, 'pserver').filter((one) => one !== target && isStaying(one));
-  return isStaying(target) && others.some(({ member }) => member.index! < desired);
+  const wanted = others.filter(({ member }) => member.index! < desired);
+  return isStaying(target) && wanted.length >= cluster.shape.minInSync;
 }
 
 function setDesired({ store }: Cluster, desired: number): void {
@@ -27,7 +28,7 @@ function setDesired({ store }: Cluster, desired: number): void {
 export function resize(cluster: Cluster, fault: PlannedFault): boolean {
   const { dice } = fault;
   const before = cluster.desired;
-  const desired = dice.whole(1, cluster.shape.mostPservers);
+  const desired = dice.whole(cluster.shape.minInSync, cluster.shape.mostPservers);
   if (before === undefined || desired === before) return false;
   cluster.witness.tell('FAULT', `the job is to have ${desired} pservers, not ${before}`);
   setDesired(cluster, desired);

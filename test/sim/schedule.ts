@@ -6,7 +6,7 @@ import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster } from './cluster.ts';
 import { createDice } from './dice.ts';
 import type { PlannedFault } from './fault.ts';
-import { type FaultMix, isResized, usualMix } from './fault-kinds.ts';
+import { COPIED_MIX, type FaultMix, isResized, usualMix } from './fault-kinds.ts';
 import { planFaults, unleash } from './faults.ts';
 import { KEYS } from './job-keys.ts';
 import type { Mode } from './mode.ts';
@@ -15,7 +15,7 @@ import type { World } from './oracles/oracle.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
 import type { SimulatedProcess } from './process.ts';
 import { createRoundWorkload } from './round-workload.ts';
-import { type ClusterShape, drawFixedShape, drawShape } from './shape.ts';
+import { type ClusterShape, drawCopiedShape, drawFixedShape, drawShape } from './shape.ts';
 import { movesLeft } from './spread.ts';
 import { Timeline, turn } from './timeline.ts';
 import { Witness } from './witness.ts';
@@ -33,6 +33,8 @@ export interface ScheduleOptions {
    * both parts.
    */
   readonly isContinued?: boolean;
+  /** Each unit has copies. */
+  readonly isCopied?: boolean;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -54,8 +56,8 @@ const SLOW_LIVENESS_MS = 960_000;
 
 export async function runSchedule(options: ScheduleOptions): Promise<ScheduleReport> {
   const { seed, story, mode = 'async' } = options;
-  const { mix = usualMix(mode) } = options;
-  const { shape = shapeOf(seed, mix) } = options;
+  const { mix = options.isCopied ? COPIED_MIX : usualMix(mode) } = options;
+  const { shape = options.isCopied ? drawCopiedShape(seed) : shapeOf(seed, mix) } = options;
   const timeline = new Timeline();
   const tell = (who: string, what: string): void => story?.(line(timeline.nowMs, who, what));
   const witness = new Witness(KEYS, tell);
@@ -153,7 +155,13 @@ function worldOf(cluster: Cluster, { mode, shape, workload }: WorldFacts): World
   return {
     mode,
     keys: KEYS,
-    ...{ pservers: shape.pservers, shards: shape.shards, units: shape.units, keep: workload.job.checkpoint.keep },
+    ...{
+      pservers: shape.pservers,
+      shards: shape.shards,
+      units: shape.units,
+      replicas: shape.replicas,
+      keep: workload.job.checkpoint.keep,
+    },
     get: (key) => store.data.get(key),
     keyNames: () => store.data.range({ prefix: KEYS.chroot }).entries.map(({ key }) => key),
     filesOf: (index) => machineOf(index).disk.names(`${CHECKPOINTS_DIR}/${index}`),

@@ -10,6 +10,10 @@ export interface ClusterShape {
   readonly shards: number;
   /** Groups that the shards move in. */
   readonly units: number;
+  /** Copies of each unit. */
+  readonly replicas: number;
+  /** With fewer, updates wait. */
+  readonly minInSync: number;
   /** How long a pserver that is stopped alone hands over its units. */
   readonly leaveLimitMs: number;
   /** Trainers take so many times longer, so that the job does. */
@@ -29,6 +33,8 @@ export const SMALL: ClusterShape = {
   trainers: 3,
   shards: 6,
   units: 4,
+  replicas: 1,
+  minInSync: 1,
   leaveLimitMs: 20_000,
   trainerSlowness: 1,
   diskSlowness: 1,
@@ -52,6 +58,7 @@ export function drawFixedShape(seed: number): ClusterShape {
     trainers,
     shards,
     units: createDice(seed, 'units').whole(pservers, shards),
+    ...{ replicas: 1, minInSync: 1 },
     leaveLimitMs: SMALL.leaveLimitMs,
     trainerSlowness: 1,
     diskSlowness: dice.pick([1, 1, 8, 40]),
@@ -75,4 +82,19 @@ export function drawShape(seed: number): ClusterShape {
   const units = Math.max(fixed.units, mostPservers * dice.pick(UNITS_A_PSERVER));
   const times = { trainerSlowness: dice.pick(TRAINER_SLOWNESS), leaveLimitMs: dice.pick(LEAVE_LIMITS_MS) };
   return { ...fixed, mostPservers, units, shards: Math.max(fixed.shards, units), ...times };
+}
+
+const REPLICAS = [2, 2, 3] as const;
+/** Units are copied a few at a time: the more there are, the longer it takes after each fault. */
+const MOST_COPIED_UNITS = 12;
+
+/** The same, with copies of each unit. */
+export function drawCopiedShape(seed: number): ClusterShape {
+  const drawn = drawShape(seed);
+  const dice = createDice(seed, 'copies');
+  const replicas = Math.min(dice.pick(REPLICAS), drawn.mostPservers);
+  const minInSync = dice.chance(0.2) ? 2 : 1;
+  const pservers = Math.max(drawn.pservers, dice.whole(minInSync, drawn.mostPservers));
+  const units = Math.max(drawn.mostPservers, Math.min(drawn.units, MOST_COPIED_UNITS));
+  return { ...drawn, pservers, replicas, minInSync, units };
 }

@@ -1,6 +1,8 @@
 /** Whether the units are where the plan wants them. */
+import type { Owner } from '../../src/cluster/placement/heads.ts';
 import { parsePserverRecord } from '../../src/cluster/placement/pserver-record.ts';
-import { movesOf, type PlannedPserver, type PlannedUnit, planUnits } from '../../src/core/units/plan.ts';
+import { movesOf, type PlannedPserver, planUnits } from '../../src/core/units/plan.ts';
+import { type CopiedUnit, planCopies } from '../../src/core/units/plan-copies.ts';
 import type { Cluster } from './cluster.ts';
 import { KEYS } from './job-keys.ts';
 
@@ -8,7 +10,8 @@ import { KEYS } from './job-keys.ts';
 export function movesLeft(cluster: Cluster): string[] {
   const pservers = livePservers(cluster);
   const units = ledUnits(cluster);
-  const plan = planUnits({ units, pservers });
+  if (cluster.shape.replicas > 1) return copiesLeft(cluster, units, pservers);
+  const plan = planUnits({ units: units.map(({ inSync: _, ...unit }) => unit), pservers });
   const moves = pservers.flatMap(({ index }) => {
     const led = units.filter(({ leader }) => leader === index).map(({ unit }) => unit);
     return movesOf(plan, index, led).map(({ unit, to }) => `unit ${unit} from pserver ${index} to ${to}`);
@@ -19,6 +22,18 @@ export function movesLeft(cluster: Cluster): string[] {
   return [...orphans, ...moves];
 }
 
+/** Units that have other copies than the plan wants. */
+function copiesLeft({ shape }: Cluster, units: readonly CopiedUnit[], live: readonly PlannedPserver[]): string[] {
+  const pservers = live.map((one) => ({ ...one, host: undefined, zone: undefined }));
+  const plan = planCopies({ units, pservers, replicas: shape.replicas });
+  return units.flatMap(({ unit, leader, inSync }) => {
+    const { primary, backups = [] } = plan.get(unit) ?? {};
+    const wanted = primary === undefined ? [] : [primary, ...backups];
+    const isRight = leader === primary && [...inSync].sort().join() === [...wanted].sort().join();
+    return isRight ? [] : [`unit ${unit} from pservers ${inSync.join(' ')} to ${wanted.join(' ')}`];
+  });
+}
+
 function livePservers({ store }: Cluster): PlannedPserver[] {
   const { entries } = store.data.range({ prefix: KEYS.psPrefix });
   return entries.map(({ key }) => {
@@ -27,13 +42,16 @@ function livePservers({ store }: Cluster): PlannedPserver[] {
   });
 }
 
-function ledUnits(cluster: Cluster): PlannedUnit[] {
+function ledUnits(cluster: Cluster): CopiedUnit[] {
   const { store, heads } = cluster;
-  return heads.map(({ unit, head: { primary } }) => {
-    const isLive = store.data.get(KEYS.ps(primary.index))?.createRevision.toString() === primary.token;
+  const isOwner = ({ index, token }: Owner): boolean =>
+    store.data.get(KEYS.ps(index))?.createRevision.toString() === token;
+  return heads.map(({ unit, head: { primary, inSync } }) => {
+    const isLive = isOwner(primary);
+    const copies = inSync.filter(isOwner).map(({ index }) => index);
     const record = recordOf(store.data.get(KEYS.pserver(primary.index)));
     const bytes = record?.units.find((one) => one.unit === unit)?.bytes ?? 0;
-    return { unit, bytes, leader: isLive ? primary.index : undefined, last: primary.index };
+    return { unit, bytes, leader: isLive ? primary.index : undefined, last: primary.index, inSync: copies };
   });
 }
 

@@ -88,8 +88,9 @@ export function createWorkload(dice: Dice, cluster: ClusterShape): Workload {
 }
 
 /** The part of the job file that says how large the cluster is. */
-export function sizesOf({ pservers, mostPservers, trainers, shards, units }: ClusterShape) {
-  return { pservers, maxPservers: mostPservers, trainers, shards, units };
+export function sizesOf({ pservers, mostPservers, trainers, shards, units, replicas, minInSync }: ClusterShape) {
+  const copies = { replicas, minInSync, minPservers: minInSync };
+  return { pservers, maxPservers: mostPservers, trainers, shards, units, ...copies };
 }
 
 export function filesOf(records: readonly boolean[], dice: Dice): Map<string, Uint8Array> {

@@ -11,10 +11,13 @@ export function leading(world: World, led: LedUnits): Oracle {
     wrote(written) {
       const change = led.changed(written);
       if (change?.before === undefined) return;
-      const { unit, head, before, isMove } = change;
+      const { unit, head, before, isMove, isPromotion } = change;
       const { process } = written;
       if (!isMove) {
-        if (head.primary.index !== before.primary.index) world.count('unit taken over');
+        if (isPromotion) world.count('unit promoted');
+        else if (led.hasCopy(before))
+          world.violated(`${process.name} took unit ${unit} from files although a live process has a copy of it`);
+        else if (head.primary.index !== before.primary.index) world.count('unit taken over');
         return;
       }
       world.count('unit moved');

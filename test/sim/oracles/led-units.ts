@@ -12,6 +12,8 @@ export interface ChangedPrimary {
   readonly before: Head | undefined;
   /** The process that led the unit has its index still: it handed the unit over. */
   readonly isMove: boolean;
+  /** It had lost its index, and a process with a copy of the unit has taken its place. */
+  readonly isPromotion: boolean;
 }
 
 export class LedUnits implements Oracle {
@@ -74,7 +76,15 @@ export class LedUnits implements Oracle {
     if (last?.primary.token === head.primary.token) return undefined;
     const unit = Number(key.slice(keys.headsPrefix.length));
     if (last !== undefined) this.#stamp(last.primary.token);
-    return { unit, head, before: last, isMove: last !== undefined && this.isLive(last.primary) };
+    const isMove = last !== undefined && this.isLive(last.primary);
+    const isMember =
+      last?.rest === undefined && last?.inSync.some(({ token }) => token === head.primary.token) === true;
+    return { unit, head, before: last, isMove, isPromotion: !isMove && isMember };
+  }
+
+  /** A live process has everything that was acknowledged, whether it leads the unit yet or not. */
+  hasCopy({ primary, inSync, rest }: Head): boolean {
+    return this.isLive(primary) || (rest === undefined && inSync.some((member) => this.isLive(member)));
   }
 
   #stamp(token: string): void {

@@ -14,6 +14,8 @@ export interface World {
   readonly pservers: number;
   readonly shards: number;
   readonly units: number;
+  /** Copies of each unit. */
+  readonly replicas: number;
   /** Entries kept beside the newest. */
   readonly keep: number;
   get(key: string): KeyValue | undefined;

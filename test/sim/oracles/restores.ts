@@ -95,7 +95,7 @@ export function restores(world: World, led: LedUnits): Oracle {
     const head = led.head(unit);
     if (head === undefined) return false;
     if ((taken.get(unit) ?? 0) > at) return true;
-    if (led.isLive(head.primary)) return false;
+    if (led.hasCopy(head)) return false;
     const file = saved.get(unit);
     const isOfUse =
       file !== undefined && file.at <= at && (world.mode === 'async' || file.timeline === timelineNow() - 1);
@@ -112,7 +112,7 @@ export function restores(world: World, led: LedUnits): Oracle {
   function changedHead(written: Written): void {
     const change = led.changed(written);
     if (change?.before === undefined) rested(written);
-    else if (change.isMove) gave(written.process, change);
+    else if (change.isMove || change.isPromotion) gave(written.process, change);
     else {
       took(written.process, change.unit, { head: change.head, last: change.before });
       taken.set(change.unit, now);
@@ -194,10 +194,13 @@ export function restores(world: World, led: LedUnits): Oracle {
     // One that has lost its index may not know what it got at that very moment.
     const got = code === EXIT.interrupted ? given.get(claim.token) : undefined;
     const isHeld = (unit: number): boolean => told.get(process)?.has(unit) === true || got?.has(unit) === true;
-    const left = led.ledBy(claim.token).filter((unit) => isHeld(unit) && !saved.has(unit));
+    const isOnlyHere = (unit: number): boolean => led.head(unit)!.inSync.every((one) => !isOther(one, claim.token));
+    const left = led.ledBy(claim.token).filter((unit) => isHeld(unit) && !saved.has(unit) && isOnlyHere(unit));
     if (left.length === 0 || world.refusedWrites(indexOf(process))) return;
     world.violated(`${process.name} ended and left no file with the last state of its units ${left.join(', ')}`);
   }
+
+  const isOther = (owner: Head['primary'], token: string): boolean => owner.token !== token && led.isLive(owner);
 
   function entryOf(index: number): CheckpointEntry | undefined {
     const found = world.get(keys.checkpoint(index));
