@@ -88,6 +88,11 @@ export class OutgoingCopies {
     return this.#making.get(keyOf(copy))?.move.seal(committed) === true;
   }
 
+  /** A copy is being made, or is made and in no head yet. */
+  isMaking(copy: CopyFor): boolean {
+    return this.#making.has(keyOf(copy));
+  }
+
   /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any more. */
   follows(copy: CopyFor): boolean {
     const making = this.#making.get(keyOf(copy));
