@@ -83,6 +83,8 @@ export const CODES = {
   /** Acknowledgements from before a pserver was restored: ask for positions again. */
   StaleRecovery: fact('refresh', EXIT.jobFailed),
   PushOutOfOrder: fact('refresh', EXIT.jobFailed),
+  /** Not all copies of a unit could take the update, and it was dropped there: send it again. */
+  ReplicaFailed: fact('retry', EXIT.jobFailed),
   /** A request that only the master may make, with another secret than that of the master in the store. */
   NotMaster: fact('refresh', EXIT.jobFailed),
   /** Counts of records that contradict the batch plan or one another, or an account that does not add up. */

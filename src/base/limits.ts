@@ -114,6 +114,8 @@ export const LIMITS = {
   /** Groups of shards that move together; each has a key in the store. */
   units: 4096,
   pservers: 1024,
+  /** Copies of a unit. */
+  replicas: 5,
   passes: 1_000_000,
   trainers: 4096,
   lanes: 4096,

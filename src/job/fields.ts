@@ -224,6 +224,12 @@ export const clusterCounts = {
   units: countOf(1, LIMITS.units)
     .optional()
     .describe('Groups of shards that live and move together. Default: 64, or 4 times `maxPservers` if that is more.'),
+  replicas: countOf(1, LIMITS.replicas)
+    .default(1)
+    .describe('Copies of each unit, on different pservers. With 2 or more, a pserver that dies costs no update.'),
+  minInSync: countOf(1, LIMITS.replicas)
+    .default(1)
+    .describe('Copies that must have an update before it counts; with fewer live copies, updates wait.'),
 };
 export const leaseTtl = duration(1000, HOUR_MS)
   .default('5s')

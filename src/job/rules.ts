@@ -15,6 +15,7 @@ export interface RuleBroken {
 export function brokenRules(file: JobFile): RuleBroken[] {
   return [
     ...clusterRules(file),
+    ...replicaRules(file),
     ...labelRules(file),
     ...modelRules(file),
     ...parameterRules(file),
@@ -48,6 +49,17 @@ function unitRules({ units, shards }: JobFile['cluster'], maxPservers: number): 
   if (maxPservers <= (units ?? shards)) return [];
   const most = units === undefined ? `shards (${shards})` : `units (${units})`;
   return [{ path: ['cluster', 'maxPservers'], message: `expected at most ${most}` }];
+}
+
+function replicaRules({ cluster, training }: JobFile): RuleBroken[] {
+  const { replicas, minInSync, minPservers, maxPservers = replicas } = cluster;
+  const broken: RuleBroken[] = [];
+  const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
+  if (replicas > maxPservers) refuse('replicas', `expected at most maxPservers (${maxPservers})`);
+  if (replicas > 1 && training.mode === 'sync') refuse('replicas', 'only for async mode, so far: expected 1');
+  if (minInSync > replicas) refuse('minInSync', `expected at most replicas (${replicas})`);
+  else if (minInSync > minPservers) refuse('minInSync', `expected at most minPservers (${minPservers})`);
+  return broken;
 }
 
 const countOf = (paths: string | string[] | undefined): number =>

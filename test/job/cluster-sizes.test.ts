@@ -11,8 +11,25 @@ test.each([
   ['{ shards: 4, units: 5 }', 'job.yaml:4:30: cluster.units: expected at most shards (4)'],
   ['{ units: 4, maxPservers: 5 }', 'job.yaml:4:35: cluster.maxPservers: expected at most units (4)'],
   ['{ shards: 4, maxPservers: 5 }', 'job.yaml:4:36: cluster.maxPservers: expected at most shards (4)'],
+  ['{ pservers: 2, maxPservers: 2, replicas: 3 }', 'cluster.replicas: expected at most maxPservers (2)'],
+  ['{ replicas: 6 }', 'cluster.replicas: '],
+  ['{ replicas: 2, minInSync: 3 }', 'cluster.minInSync: expected at most replicas (2)'],
+  ['{ pservers: 2, replicas: 2, minInSync: 2 }', 'cluster.minInSync: expected at most minPservers (1)'],
 ])('%s is refused', (cluster, message) => {
   expect(() => load(cluster)).toThrow(message);
+});
+
+test('a job has one copy of each unit unless it says otherwise', () => {
+  expect(load('{}').cluster).toMatchObject({ replicas: 1, minInSync: 1 });
+  const cluster = { pservers: 3, minPservers: 2, replicas: 3, minInSync: 2 };
+  expect(load(JSON.stringify(cluster)).cluster).toMatchObject(cluster);
+});
+
+test('a job in sync mode has one copy of each unit', () => {
+  const file = 'name: x\ndata: { train: a, format: libsvm }\nmodel: { type: lr }\ntraining: { mode: sync }\n';
+  expect(() => parseJobFile('job.yaml', `${file}cluster: { replicas: 2 }\n`)).toThrow(
+    'cluster.replicas: only for async mode, so far: expected 1',
+  );
 });
 
 test('without bounds a job may have any number of pservers for which it has units', () => {

@@ -53,7 +53,16 @@ describe('a valid job', () => {
       blocks: {},
       training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
       cluster: {
-        ...{ pservers: 1, minPservers: 1, trainers: 1, minTrainers: 1, maxTrainers: 4096, shards: 512 },
+        ...{
+          pservers: 1,
+          minPservers: 1,
+          replicas: 1,
+          minInSync: 1,
+          trainers: 1,
+          minTrainers: 1,
+          maxTrainers: 4096,
+          shards: 512,
+        },
         leaseTtlMs: 5000,
       },
       tasks: { maxFailures: 3, maxDiscarded: 0, timeoutMs: 'auto', timeoutFloorMs: 30_000 },

@@ -11,7 +11,18 @@ import type { KeyValue, Store } from '../../store/store.ts';
 import type { StoreContext } from '../context.ts';
 import { createSignal, type Signal } from '../waiting.ts';
 import { parseDesired } from './ps-desired.ts';
-import { byKey, type Entries, indexAfter, type OrphanUnit, placesIn, type UnitPlace } from './unit-places.ts';
+import {
+  byKey,
+  type Entries,
+  indexAfter,
+  type LivePserver,
+  livePserver,
+  type OrphanUnit,
+  placesIn,
+  type UnitPlace,
+} from './unit-places.ts';
+
+export type { LivePserver };
 
 export interface PlacedPserver {
   readonly index: number;
@@ -50,17 +61,11 @@ export interface PlacementView {
   units(): readonly UnitPlace[];
   /** The number of pservers that the job should have; undefined until the store has answered. */
   desired(): number | undefined;
-  /** Units without a live primary; none until the store has answered. */
+  /** Units without a live primary or copy to take its place; none until the store has answered. */
   orphans(): OrphanUnit[];
   /** Whether this very owner still has its index; true until the store has answered. */
   isLive(index: number, token: bigint): boolean;
   cancel(): void;
-}
-
-export interface LivePserver {
-  readonly index: number;
-  readonly address: string;
-  readonly token: bigint;
 }
 
 interface Mirror {
@@ -142,13 +147,15 @@ export function followPlacement(
     live: () => liveIn(keys, owners.entries),
     units,
     desired: () => desired,
-    orphans: () => units().flatMap(({ unit, head, owner }) => (owner === undefined ? [{ unit, head }] : [])),
+    orphans: () => units().flatMap((place) => (place.owner !== undefined || place.hasCopy ? [] : [orphanOf(place)])),
     isLive: (index, token) => !owners.loaded || owners.entries.get(keys.ps(index))?.createRevision === token,
     cancel: () => {
       for (const cancel of cancels) cancel();
     },
   };
 }
+
+const orphanOf = ({ unit, head }: UnitPlace): OrphanUnit => ({ unit, head });
 
 interface Built {
   readonly placement: Placement | undefined;
@@ -214,7 +221,5 @@ function missingIn(job: Wanted, live: readonly LivePserver[], orphans: number): 
 /** By ascending index. */
 const liveIn = (keys: Keys, owners: Entries): LivePserver[] =>
   [...owners.values()]
-    .map((entry) => {
-      return { index: indexAfter(keys.psPrefix, entry), address: entry.value, token: entry.createRevision };
-    })
+    .map((entry) => livePserver(indexAfter(keys.psPrefix, entry), entry))
     .sort((a, b) => a.index - b.index);

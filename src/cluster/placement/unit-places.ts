@@ -2,7 +2,8 @@
 import type { Grouping } from '../../core/units/units.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
-import { type Head, parseHead } from './heads.ts';
+import { type Head, type Owner, parseHead } from './heads.ts';
+import type { StoredHead } from './propose-heads.ts';
 
 /** By key. */
 export type Entries = ReadonlyMap<string, KeyValue>;
@@ -11,6 +12,13 @@ export const byKey = (entries: readonly KeyValue[]): Entries => new Map(entries.
 
 export const indexAfter = (prefix: string, { key }: { readonly key: string }): number =>
   Number(key.slice(prefix.length));
+
+/** With its claim. */
+export interface LivePserver {
+  readonly index: number;
+  readonly address: string;
+  readonly token: bigint;
+}
 
 export interface OrphanUnit {
   readonly unit: number;
@@ -25,6 +33,14 @@ export interface UnitPlace extends OrphanUnit {
   readonly led: number;
   /** The claim of its primary, if that is alive. */
   readonly owner: KeyValue | undefined;
+  readonly stored: StoredHead | undefined;
+  /** Live members of its in-sync set, its primary included. */
+  readonly copies: readonly LivePserver[];
+  /**
+   * Its primary is gone, and a live member has everything that was acknowledged: that one will lead it. A unit that was
+   * left by a clean stop has its last state in a file: then no copy takes over.
+   */
+  readonly hasCopy: boolean;
 }
 
 /** Heads stay as they are while others change. */
@@ -36,17 +52,41 @@ function headIn(entry: KeyValue): Head {
   return head;
 }
 
+export interface PlacedEntries {
+  readonly owners: Entries;
+  readonly heads: Entries;
+}
+
 /** All units, ascending. Throws like `parseHead`. */
-export const placesIn = (
-  keys: Keys,
-  { units }: Pick<Grouping, 'units'>,
-  { owners, heads }: { readonly owners: Entries; readonly heads: Entries },
-): UnitPlace[] =>
-  Array.from({ length: units }, (_, unit) => {
-    const entry = heads.get(keys.head(unit));
-    if (entry === undefined) return { unit, head: undefined, last: undefined, led: 0, owner: undefined };
-    const { primary, led } = headIn(entry);
-    const claim = owners.get(keys.ps(primary.index));
-    const owner = claim?.createRevision.toString() === primary.token ? claim : undefined;
-    return { unit, head: entry, last: primary.index, led, owner };
+export const placesIn = (keys: Keys, { units }: Pick<Grouping, 'units'>, entries: PlacedEntries): UnitPlace[] =>
+  Array.from({ length: units }, (_, unit) => placeIn(keys, unit, entries));
+
+function placeIn(keys: Keys, unit: number, { owners, heads }: PlacedEntries): UnitPlace {
+  const entry = heads.get(keys.head(unit));
+  if (entry === undefined) return { unit, ...WITHOUT_HEAD };
+  const head = headIn(entry);
+  const { primary, led, inSync, rest } = head;
+  const claimOf = ({ index, token }: Owner): KeyValue | undefined => {
+    const claim = owners.get(keys.ps(index));
+    return claim?.createRevision.toString() === token ? claim : undefined;
+  };
+  const owner = claimOf(primary);
+  const copies = inSync.flatMap((member) => {
+    const claim = claimOf(member);
+    return claim === undefined ? [] : [livePserver(member.index, claim)];
   });
+  return {
+    ...{ unit, head: entry, last: primary.index, led, owner },
+    stored: { unit, head, modRevision: entry.modRevision },
+    ...{ copies, hasCopy: owner === undefined && rest === undefined && copies.length > 0 },
+  };
+}
+
+const WITHOUT_HEAD = {
+  ...{ head: undefined, last: undefined, led: 0, owner: undefined, stored: undefined },
+  ...{ copies: [], hasCopy: false },
+};
+
+export const livePserver = (index: number, claim: KeyValue): LivePserver => {
+  return { index, address: claim.value, token: claim.createRevision };
+};

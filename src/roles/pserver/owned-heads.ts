@@ -5,17 +5,28 @@
 import { assert } from '../../base/assert.ts';
 import { type ChangeHeads, changeHeads } from '../../cluster/placement/change-heads.ts';
 import { type Head, type Rest, takenBy } from '../../cluster/placement/heads.ts';
+import { type DecidedHead, proposeHeads, type StoredHead } from '../../cluster/placement/propose-heads.ts';
+import type { HeadProposal } from '../../core/replicas/events.ts';
 import type { Decision, HandOver } from '../../core/units/move-source-events.ts';
 
-export interface OwnedHead {
+/** `modRevision`: of the head in the store. */
+export type OwnedHead = StoredHead;
+
+/** What a copy of a unit proposes about its head. */
+export interface UnitProposal {
   readonly unit: number;
-  readonly head: Head;
-  /** Of the head in the store. */
-  readonly modRevision: bigint;
+  readonly proposal: HeadProposal;
+  /** The newest head that is known here. That of a unit that is owned when its turn comes counts instead. */
+  readonly known: StoredHead;
+}
+
+export interface OwnedHeadsOptions extends ChangeHeads {
+  /** Only a change of the set of copies, or of who leads, begins an epoch: the copies go by that. */
+  readonly areCopied?: boolean;
 }
 
 export class OwnedHeads {
-  readonly #by: ChangeHeads;
+  readonly #by: OwnedHeadsOptions;
   readonly #heads: Map<number, OwnedHead>;
   /** Heads that name a file as the last state. */
   #resting = new Set<number>();
@@ -24,7 +35,7 @@ export class OwnedHeads {
   /** The newest change; those before it have ended when it begins. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(by: ChangeHeads, heads: Iterable<OwnedHead>) {
+  constructor(by: OwnedHeadsOptions, heads: Iterable<OwnedHead>) {
     this.#by = by;
     this.#heads = new Map();
     for (const owned of heads) this.#put(owned);
@@ -90,6 +101,36 @@ export class OwnedHeads {
   }
 
   /**
+   * What copies of units here propose, of units that are owned or are to be. Each is decided once, as soon as that is
+   * possible: at once, when it was made of another head than that of now. Throws like `rest`; then what was not told is
+   * unknown.
+   */
+  propose(proposals: readonly UnitProposal[], onDecided: (decided: DecidedHead) => void): Promise<void> {
+    return this.#inTurn(async () => {
+      const made = proposals.map(({ unit, proposal, known }) => ({ from: this.#newestOf(unit, known), proposal }));
+      const isOfNow = ({ from, proposal }: (typeof made)[number]): boolean => from.head.epoch === proposal.from;
+      for (const { from, proposal } of made.filter((one) => !isOfNow(one)))
+        onDecided({ from: proposal.from, outcome: { outcome: 'failed', head: from.head }, now: from });
+      const decided = (one: DecidedHead): void => {
+        this.#decided(one.now);
+        onDecided(one);
+      };
+      await proposeHeads({ ...this.#by, onDecided: decided }, made.filter(isOfNow));
+    });
+  }
+
+  #newestOf(unit: number, known: StoredHead): StoredHead {
+    const owned = this.#heads.get(unit);
+    return owned === undefined || known.head.epoch > owned.head.epoch ? known : owned;
+  }
+
+  #decided(now: StoredHead): void {
+    if (!this.#heads.has(now.unit)) return;
+    if (now.head.primary.token === this.#by.fence.token.toString()) this.#put(now);
+    else this.#handedOver.add(now.unit);
+  }
+
+  /**
    * Changes every head for which `make` gives another one; its epoch rises. Throws `LeaseGone` when the index is
    * another's by now, `Interrupted` when given up while the store is unreachable.
    */
@@ -97,7 +138,8 @@ export class OwnedHeads {
     return this.#inTurn(async () => {
       const changes = [...this.#heads.values()].flatMap(({ unit, head, modRevision }) => {
         const made = this.#handedOver.has(unit) ? undefined : make(head, unit);
-        return made === undefined ? [] : [{ unit, modRevision, head: { ...made, epoch: head.epoch + 1 } }];
+        const epoch = head.epoch + (this.#by.areCopied === true ? 0 : 1);
+        return made === undefined ? [] : [{ unit, modRevision, head: { ...made, epoch } }];
       });
       if (changes.length === 0) return;
       for (const { unit, head, modRevision, isMade } of await changeHeads(this.#by, changes)) {

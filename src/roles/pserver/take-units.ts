@@ -1,8 +1,8 @@
 /**
  * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before (DESIGN
  * §7). A unit that never had an owner starts from its initial values. A unit that had an owner is taken over with that
- * owner's last state, by a transaction that finds the head unchanged, this pserver's token alive and that of the owner
- * gone, and no parting snapshot of the owner that came since.
+ * owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that of the owner and
+ * of each process with a copy gone, and no parting snapshot of the owner that came since.
  */
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext } from '../../cluster/context.ts';
@@ -55,7 +55,7 @@ export async function unchanged<T extends OrphanHead>(
   const isLive = ({ index, token }: Owner): boolean => claims.get(keys.ps(index))?.toString() === token;
   return orphans.filter(({ unit, modRevision, head }) => {
     const isSame = (revisions.get(keys.head(unit)) ?? 0n) === modRevision;
-    return isSame && !(head !== undefined && isLive(head.primary));
+    return isSame && !(head !== undefined && whoMayLead(head).some(isLive));
   });
 }
 
@@ -72,10 +72,9 @@ export interface TakeUnits extends ShowReplicas {
 /** Makes this pserver the primary of these units; of those that another has taken, or may save still, it does not. */
 export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): Promise<OwnedHead[]> {
   const taken: OwnedHead[] = [];
-  const byOwner = Map.groupBy(orphans, ({ head }) => head && `${head.primary.index}/${head.primary.token}`);
-  for (const alike of byOwner.values()) {
-    const also = await whatShowsItGone(by, alike[0]!.head?.primary);
-    if (also === undefined) continue;
+  const byOwners = Map.groupBy(orphans, ({ head }) => head && JSON.stringify(whoMayLead(head)));
+  for (const alike of byOwners.values()) {
+    const also = whatShowsItGone(by, alike[0]!.head);
     const changes = alike.map(({ unit, modRevision, head }) => {
       return { unit, modRevision, head: takenBy(by.me, head, by.rests.get(unit)) };
     });
@@ -88,21 +87,20 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
   return taken;
 }
 
+/** Its owner, and the processes that take its place when it dies: none does when it has left by a clean stop. */
+function whoMayLead({ primary, inSync, rest }: Head): Owner[] {
+  return rest === undefined ? [primary, ...inSync.filter((member) => !sameOwner(member, primary))] : [primary];
+}
+
 /**
- * Its index is free, or another process has it; and it has parted with nothing that was not looked at. Undefined while
- * its claim is there. A process that leaves does not take what the one before it led: the others do.
+ * Each process that may lead has lost its index, even if another one has that now; and the owner has parted with
+ * nothing that was not looked at. A token is never given again.
  */
-async function whatShowsItGone(
-  { context, me, partings, signal }: TakeUnits,
-  owner: Owner | undefined,
-): Promise<Compare[] | undefined> {
-  if (owner === undefined) return [];
-  const { keys, store } = context;
-  const modRevision = partings.get(owner.token);
-  const parting = modRevision === undefined ? [] : [{ key: keys.parting(BigInt(owner.token)), modRevision }];
-  if (owner.index === me.index) return parting;
-  const key = keys.ps(owner.index);
-  const claim = await retryStore(context, () => store.get(key), signal);
-  const createRevision = claim?.createRevision ?? 0n;
-  return createRevision.toString() === owner.token ? undefined : [{ key, createRevision }, ...parting];
+function whatShowsItGone({ context: { keys }, partings }: TakeUnits, head: Head | undefined): Compare[] {
+  if (head === undefined) return [];
+  const { token } = head.primary;
+  const modRevision = partings.get(token);
+  const parting = modRevision === undefined ? [] : [{ key: keys.parting(BigInt(token)), modRevision }];
+  const gone = whoMayLead(head).map((one) => ({ key: keys.ps(one.index), notCreateRevision: BigInt(one.token) }));
+  return [...gone, ...parting];
 }

@@ -118,3 +118,34 @@ describe('a placement', () => {
     );
   });
 });
+
+describe('a unit whose primary is gone', () => {
+  const DEAD = { index: 7, token: '5' };
+  const headOf = (unit: number) => master.context.keys.head(unit);
+
+  it('is no orphan while a live process has a copy of it', async () => {
+    await begin();
+    const token = await claim(1);
+    const inSync = [DEAD, { index: 1, token: token.toString() }];
+    const head = { ...takenBy(DEAD, undefined), inSync };
+    const modRevision = await put(headOf(0), JSON.stringify(head));
+    const [first, second] = view.units();
+    expect(first).toMatchObject({ last: 7, owner: undefined, hasCopy: true, stored: { unit: 0, head, modRevision } });
+    expect(first!.copies).toEqual([{ index: 1, address: 'host:1', token }]);
+    expect(second).toMatchObject({ hasCopy: false, copies: [], stored: undefined });
+    expect(view.orphans().map(({ unit }) => unit)).toEqual([1, 2]);
+    expect(view.current()).toBeUndefined();
+    data.txn({ if: [], then: [{ delete: master.context.keys.ps(1) }] });
+    await settle();
+    expect(view.orphans().map(({ unit }) => unit)).toEqual([0, 1, 2]);
+  });
+
+  it('is one when it was left by a clean stop, even if a live process has a copy', async () => {
+    await begin();
+    const token = (await claim(1)).toString();
+    const rest = { index: 7, uuid: '504ec9a6-7a47-4c17-9e1b-7a364a8cfbe0' };
+    await put(headOf(0), JSON.stringify({ ...takenBy(DEAD, undefined, rest), inSync: [DEAD, { index: 1, token }] }));
+    expect(view.units()[0]!.hasCopy).toBe(false);
+    expect(view.orphans().map(({ unit }) => unit)).toEqual([0, 1, 2]);
+  });
+});

@@ -2,9 +2,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changeHeads } from '../../../src/cluster/placement/change-heads.ts';
 import { type Head, parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
+import type { DecidedHead, StoredHead } from '../../../src/cluster/placement/propose-heads.ts';
 import type { HandOver } from '../../../src/core/units/move-source-events.ts';
 import { beforeUpdates } from '../../../src/roles/pserver/files/first-update.ts';
-import { OwnedHeads } from '../../../src/roles/pserver/owned-heads.ts';
+import { OwnedHeads, type UnitProposal } from '../../../src/roles/pserver/owned-heads.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { failureOf } from '../../store/support.ts';
 import { aStore, Master, settled } from '../master/tasks/service-rig.ts';
@@ -122,6 +123,81 @@ describe('a hand-over', () => {
     expect(await done).toEqual({ outcome: 'succeeded' });
     expect(actor.troubled.landLate()).toEqual([false]);
     expect(headOf(3)).toMatchObject({ epoch: 2, primary: { index } });
+  });
+});
+
+describe('what copies propose', () => {
+  const JOINER = { index: 4, token: '' };
+  let decided: DecidedHead[];
+  const onDecided = (one: DecidedHead): void => void decided.push(one);
+  const ofUnit = (unit: number): StoredHead => heads.of(unit)!;
+
+  beforeEach(() => {
+    decided = [];
+    const { keys } = actor.context;
+    data.txn({ if: [], then: [{ put: keys.ps(JOINER.index), value: 'localhost:1' }] });
+    JOINER.token = String(data.get(keys.ps(JOINER.index))!.createRevision);
+    const { context, fence } = actor;
+    const me = { index: 0, token: fence.token.toString() };
+    for (const unit of UNITS) {
+      const head = takenBy(me, undefined, REST);
+      const { revision } = data.txn({ if: [], then: [{ put: keys.head(unit), value: JSON.stringify(head) }] });
+      heads.remove(unit);
+      heads.add({ unit, head, modRevision: revision });
+    }
+    heads = new OwnedHeads({ context, fence, areCopied: true }, [...heads.all()]);
+  });
+
+  const adding = (unit: number): UnitProposal => {
+    const { epoch, primary } = ofUnit(unit).head;
+    const head = { epoch: epoch + 1, primary, inSync: [primary, JOINER] };
+    return { unit, proposal: { kind: 'add', from: epoch, head, alive: [JOINER], gone: [] }, known: ofUnit(unit) };
+  };
+
+  it('is made in turn with what else changes, which begins no epoch', async () => {
+    const waking = heads.wake();
+    await heads.propose([adding(0), adding(3)], onDecided);
+    await waking;
+    expect(decided.map(({ outcome }) => outcome.outcome)).toEqual(['succeeded', 'succeeded']);
+    for (const unit of UNITS) {
+      expect(headOf(unit)).toMatchObject({ epoch: 2, led: 1, inSync: [{ index: 0 }, JOINER] });
+      expect(headOf(unit).rest).toBeUndefined();
+      expect(heads.of(unit)!.head).toEqual(headOf(unit));
+    }
+    await heads.rest(REST);
+    expect(headOf(0)).toMatchObject({ epoch: 2, rest: REST });
+    expect(heads.areResting).toBe(true);
+  });
+
+  it('fails without a transaction when it was made of an older head', async () => {
+    const late = adding(0);
+    await heads.propose([adding(0)], onDecided);
+    const revision = data.get(actor.context.keys.head(0))!.modRevision;
+    await heads.propose([late], onDecided);
+    expect(decided[1]).toMatchObject({ from: 1, outcome: { outcome: 'failed', head: { epoch: 2 } } });
+    expect(data.get(actor.context.keys.head(0))!.modRevision).toBe(revision);
+  });
+
+  it('leaves a unit alone that was handed over, until it is removed', async () => {
+    await heads.propose([adding(0)], onDecided);
+    const { epoch, inSync } = ofUnit(0).head;
+    const head = { epoch: epoch + 1, primary: JOINER, inSync };
+    const proposal = { kind: 'handOver', from: epoch, head, alive: [JOINER], gone: [] } as const;
+    await heads.propose([{ unit: 0, proposal, known: ofUnit(0) }], onDecided);
+    expect(headOf(0)).toMatchObject({ epoch: 3, led: 3, primary: JOINER });
+    await heads.wake();
+    expect(headOf(0)).toMatchObject({ epoch: 3, primary: JOINER });
+    expect(headOf(3).rest).toBeUndefined();
+  });
+
+  it('may be of a unit that is not owned yet', async () => {
+    const known = ofUnit(3);
+    const proposed = adding(3);
+    heads.remove(3);
+    await heads.propose([proposed], onDecided);
+    expect(decided).toMatchObject([{ outcome: { outcome: 'succeeded' }, now: { unit: 3, head: { epoch: 2 } } }]);
+    expect(known.head.epoch).toBe(1);
+    expect(heads.units()).toEqual([0]);
   });
 });
 

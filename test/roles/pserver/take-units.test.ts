@@ -1,7 +1,13 @@
 /** Units without a live primary are taken as they were seen: by one, and never while their owner lives. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Head, parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
-import { formerUnits, type OrphanHead, type TakeUnits, takeUnits } from '../../../src/roles/pserver/take-units.ts';
+import {
+  formerUnits,
+  type OrphanHead,
+  type TakeUnits,
+  takeUnits,
+  unchanged,
+} from '../../../src/roles/pserver/take-units.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { aStore, Master } from '../master/tasks/service-rig.ts';
 
@@ -77,6 +83,28 @@ describe('units of an owner', () => {
     expect(await take([orphan])).toEqual([]);
     const again = await take([orphan], { partings: new Map([[DEAD.token, parted]]) });
     expect(again.map(({ unit }) => unit)).toEqual([1]);
+  });
+
+  it('of which a live process has a copy are not taken, unless the owner has left by a clean stop', async () => {
+    const { keys } = actor.context;
+    const token = String(put(keys.ps(4), 'there:1'));
+    const copied = { inSync: [DEAD, { index: 4, token }] };
+    const [lost, rests] = [
+      { ...takenBy(DEAD, undefined), ...copied },
+      { ...takenBy(DEAD, undefined, REST), ...copied },
+    ];
+    const orphans = [orphanOf(1, lost), orphanOf(2, rests)];
+    expect((await unchanged(actor.context, orphans)).map(({ unit }) => unit)).toEqual([2]);
+    expect((await take(orphans)).map(({ unit }) => unit)).toEqual([2]);
+    data.txn({ if: [], then: [{ delete: keys.ps(4) }] });
+    expect((await unchanged(actor.context, orphans)).map(({ unit }) => unit)).toEqual([1]);
+    expect((await take([orphans[0]!])).map(({ unit }) => unit)).toEqual([1]);
+  });
+
+  it('of which this process has a copy are not taken from files', async () => {
+    const me = { index: ME.index, token: String(put(actor.context.keys.ps(ME.index), 'here:1')) };
+    const orphan = orphanOf(1, { ...takenBy(DEAD, undefined), inSync: [DEAD, me] });
+    expect(await take([orphan])).toEqual([]);
   });
 
   it('do not hold up those of others', async () => {
