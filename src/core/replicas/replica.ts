@@ -82,6 +82,11 @@ export class Replica<P> {
     return this.#role.state().isJoining ? 'joining' : 'member';
   }
 
+  /** It wants to lead, and the store has not answered. */
+  get isPromoting(): boolean {
+    return this.#role instanceof Backup && this.#role.state().proposal !== undefined;
+  }
+
   /** By whom the unit is to be led, as soon as that is possible. */
   get handOverTo(): UnitOwner | undefined {
     return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;

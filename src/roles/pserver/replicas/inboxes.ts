@@ -3,8 +3,8 @@
  * for their answers. Only the newest connection of a primary is answered.
  */
 import { PaddletError } from '../../../base/errors.ts';
-import { keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
 import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
+import { keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
 import { PeerInbox } from '../../../core/replicas/peer-inbox.ts';
 import type { BatchAnswer, LinkFrame, PeerBatch } from '../../../core/replicas/peer-link.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';

@@ -35,6 +35,14 @@ export class Joins implements CopyMaker {
     this.#options.machines.takeTurn();
   }
 
+  /** Unit → indexes, with those that are about to be begun. */
+  making(): Map<number, Set<number>> {
+    const making = this.#options.copies().making();
+    for (const { unit, target } of this.#beginning)
+      making.set(unit, (making.get(unit) ?? new Set<number>()).add(target.index));
+    return making;
+  }
+
   caughtUp(copy: CopyFor): void {
     this.#sealing.push(copy);
     this.#options.machines.takeTurn();

@@ -3,35 +3,21 @@
  * a while, so that pservers which come together are planned for together. Where only sizes have changed, it waits for
  * longer (growth.ts).
  */
-import { type Backoff, backoffMs } from '../../../base/backoff.ts';
-import type { Clock } from '../../../base/seams.ts';
-import type { LivePserver, PlacementView } from '../../../cluster/placement/placement-view.ts';
-import type { PserverRecords } from '../../../cluster/placement/pserver-records.ts';
-import { type Signal, untilOrLate } from '../../../cluster/waiting.ts';
-import { dueMoves, hasTaker, type MovesView, type SeenPserver, type SeenUnit } from '../../../core/units/due-moves.ts';
+import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
+import { dueMoves, hasTaker, type MovesView } from '../../../core/units/due-moves.ts';
 import { Growth } from '../../../core/units/growth.ts';
 import type { PlannedMove } from '../../../core/units/plan.ts';
 import type { OwnedHeads } from '../owned-heads.ts';
+import { type PlanLoop, runPlan } from './plan-loop.ts';
+import { Refusals } from './refusals.ts';
+import { SeenCluster, type SeenClusterOptions } from './seen-cluster.ts';
 
 /** Units that are handed over at a time. */
 const MOST_AT_A_TIME = 2;
-/** For so long the same pservers are there, in the same state, before anything is evened out. */
-const SETTLE_MS = 1_000;
-/** Before the same pserver is asked again, after it has not taken a unit. */
-const ASK_AGAIN: Backoff = { firstMs: 500, capMs: 15_000 };
-/** Longer than a timer is set for, there is always a change. */
-const NEVER_MS = 2 ** 31 - 1;
 
-export interface MovePlannerOptions {
-  readonly clock: Clock;
+export interface MovePlannerOptions extends PlanLoop, SeenClusterOptions {
   readonly me: number;
-  readonly view: Pick<PlacementView, 'units' | 'live' | 'isLoaded'>;
-  readonly records: Pick<PserverRecords, 'of' | 'bytesOf' | 'isLoaded'>;
   readonly heads: Pick<OwnedHeads, 'units' | 'areResting' | 'wake'>;
-  /** Notified when any of this may have changed. */
-  readonly changed: Signal;
-  /** Changes with each notification. */
-  readonly version: () => number;
   readonly isLeaving: () => boolean;
   /** This pserver serves, and its units may change. */
   readonly mayMove: () => boolean;
@@ -42,48 +28,38 @@ export interface MovePlannerOptions {
 
 export class MovePlanner {
   readonly #options: MovePlannerOptions;
-  /** Bytes of units as they were told last: a record has a unit only after a while. */
-  readonly #bytes = new Map<number, number>();
-  readonly #refused = new Map<number, { readonly times: number; readonly untilMs: number }>();
-  #cluster = '';
-  #sinceMs = 0;
+  readonly #cluster: SeenCluster;
+  readonly #refusals: Refusals;
   readonly #growth = new Growth();
 
   constructor(options: MovePlannerOptions) {
     this.#options = options;
+    this.#cluster = new SeenCluster(options);
+    this.#refusals = new Refusals(options.clock);
   }
 
   /** Throws `Interrupted`, and like `OwnedHeads.wake`. */
-  async run(signal: AbortSignal): Promise<never> {
-    const { clock, changed, version } = this.#options;
-    for (;;) {
-      const seen = version();
-      const againAtMs = await this.#beginDue();
-      const maxWaitMs = againAtMs === undefined ? NEVER_MS : Math.max(1, againAtMs - clock.monotonicMs());
-      await untilOrLate(changed, () => version() !== seen || undefined, { clock, maxWaitMs, signal });
-    }
+  run(signal: AbortSignal): Promise<never> {
+    return runPlan(this.#options, () => this.#beginDue(), signal);
   }
 
   /** A pserver that has refused a unit is left alone for a while. */
   settled({ to }: { readonly to: number }, outcome: 'kept' | 'moved'): void {
-    if (outcome === 'moved') {
-      this.#refused.delete(to);
-      return;
-    }
-    const times = this.#refused.get(to)?.times ?? 0;
-    const untilMs = this.#options.clock.monotonicMs() + backoffMs(times, ASK_AGAIN);
-    this.#refused.set(to, { times: times + 1, untilMs });
+    if (outcome === 'moved') this.#refusals.taken(to);
+    else this.#refusals.refused(to);
   }
 
   /** Whether there is a pserver that could take units of this one. */
   hasTaker(): boolean {
-    return hasTaker(this.#options.me, this.#pservers());
+    return hasTaker(this.#options.me, this.#cluster.pservers());
   }
 
   /** Gives the time at which to look again even if nothing changes. */
   async #beginDue(): Promise<number | undefined> {
     const { clock, heads, mayMove, isLeaving, moving, view, begin } = this.#options;
-    const settledAtMs = this.#observe();
+    const settledAtMs = this.#cluster.settledAtMs(() => {
+      this.#growth.clusterChanged();
+    });
     if (!mayMove()) return undefined;
     const due = this.#due();
     if (due === undefined) return undefined;
@@ -101,8 +77,8 @@ export class MovePlanner {
     let againAtMs: number | undefined;
     for (const { unit, to } of due) {
       if (moving().size >= MOST_AT_A_TIME) break;
-      const untilMs = this.#refused.get(to)?.untilMs ?? Number.NEGATIVE_INFINITY;
-      if (untilMs > clock.monotonicMs()) againAtMs = Math.min(againAtMs ?? untilMs, untilMs);
+      const untilMs = this.#refusals.notBeforeMs(to);
+      if (untilMs !== undefined) againAtMs = Math.min(againAtMs ?? untilMs, untilMs);
       else begin(unit, targets.get(to)!);
     }
     return againAtMs;
@@ -110,43 +86,12 @@ export class MovePlanner {
 
   /** Undefined while that cannot be said. */
   #due(): readonly PlannedMove[] | undefined {
-    const { me, view, records, heads, moving, isLeaving } = this.#options;
-    if (!view.isLoaded() || !records.isLoaded()) return undefined;
+    const { me, heads, moving, isLeaving } = this.#options;
+    if (!this.#cluster.isLoaded()) return undefined;
     const seen: MovesView = {
-      ...{ me, isLeaving: isLeaving(), units: this.#units(), pservers: this.#pservers() },
+      ...{ me, isLeaving: isLeaving(), units: this.#cluster.units(), pservers: this.#cluster.pservers() },
       ...{ led: new Set(heads.units()), moving: moving() },
     };
     return dueMoves(seen);
   }
-
-  #units(): SeenUnit[] {
-    const { view, records } = this.#options;
-    return view.units().map(({ unit, last, owner }) => {
-      const told = records.bytesOf(unit, last);
-      if (told !== undefined) this.#bytes.set(unit, told);
-      return { unit, leader: owner === undefined ? undefined : last, bytes: this.#bytes.get(unit) };
-    });
-  }
-
-  #pservers(): SeenPserver[] {
-    const { view, records } = this.#options;
-    return view.live().map(({ index }) => ({ index, status: statusIn(records.of(index)?.status) }));
-  }
-
-  /** When the pservers will have been the same for long enough. */
-  #observe(): number {
-    const { clock, view } = this.#options;
-    const cluster = JSON.stringify([this.#pservers(), view.live().map(({ token }) => token.toString())]);
-    if (cluster !== this.#cluster) {
-      this.#sinceMs = clock.monotonicMs();
-      this.#growth.clusterChanged();
-    }
-    this.#cluster = cluster;
-    return this.#sinceMs + SETTLE_MS;
-  }
-}
-
-function statusIn(told: 'up' | 'loading' | 'draining' | 'down' | undefined): SeenPserver['status'] {
-  if (told === 'up') return 'up';
-  return told === 'draining' ? 'leaving' : 'unknown';
 }
