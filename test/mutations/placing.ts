@@ -18,4 +18,25 @@ export const PLACING: readonly Mutation[] = [
     replace: '',
     tests: ['test/roles/pserver/units/registry.test.ts'],
   },
+  {
+    rule: 'a copy of a dead process counts for nothing, even if another process has its index',
+    file: 'src/roles/pserver/units/copy-duties.ts',
+    find: '.filter(({ index, token }) => live.get(index) === token)',
+    replace: '.filter(({ index }) => live.has(index))',
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
+  {
+    rule: 'few copies are made at a time',
+    file: 'src/roles/pserver/units/copy-duties.ts',
+    find: 'if (this.#joins() >= MOST_AT_A_TIME) break;',
+    replace: '',
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
+  {
+    rule: 'a process that has failed to get a copy is left alone for a while',
+    file: 'src/roles/pserver/units/copy-duties.ts',
+    find: 'else this.#refusals.refused(to);',
+    replace: '',
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
 ];

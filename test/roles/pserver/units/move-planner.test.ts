@@ -39,7 +39,7 @@ function plan({ areResting }: { areResting: boolean }): void {
   const planner = new MovePlanner({
     ...{ clock, me: ME, heads, changed: createSignal(), version: () => 0 },
     view: {
-      units: () => UNITS.map((unit) => ({ unit, last: ME, owner: {} })),
+      units: () => UNITS.map((unit) => ({ unit, last: ME, owner: {}, copies: [] })),
       live: () => [{ index: ME, address: 'localhost:0', token: 7n }, OTHER],
       isLoaded: () => true,
     },
