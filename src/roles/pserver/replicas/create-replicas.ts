@@ -50,6 +50,6 @@ export const copiesOf = (
   replicas: PserverReplicas,
   wanted: number,
 ): Required<Pick<MovesOptions, 'backups' | 'duties'>> => ({
-  backups: { maker: replicas.joins, keeper: replicas.keeper },
+  backups: { maker: replicas.joins, keeper: replicas.keeper, attach: (copies) => replicas.attach(copies) },
   duties: { replicas: wanted, actions: replicas, hasMembers: () => replicas.hasMembers() },
 });

@@ -164,10 +164,14 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#handOvers = new HandOvers({ machines, withoutSaves, onEnded: onChanged, onFatal });
   }
 
-  /** `copies`: that are made for others. From now on the view is followed. */
-  start(copies: OutgoingCopies): void {
-    const { owned, lease } = this.#options;
+  /** That are made for others. */
+  attach(copies: OutgoingCopies): void {
     this.#copies = copies;
+  }
+
+  /** From now on the view is followed. */
+  start(): void {
+    const { owned, lease } = this.#options;
     for (const one of owned.heads.all()) this.taken(one);
     lease.onResume(() => this.machines.stepAll({ type: 'resumed' }));
     this.#follow().catch((error: unknown) => {

@@ -83,7 +83,7 @@ class TaskService implements ShardService {
     });
     if (cluster.replicas > 1) this.#replicas = this.#createReplicas();
     this.#moves = this.#startMoves(isFrozen);
-    this.#replicas?.start(this.#moves.copies!);
+    this.#replicas?.start();
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, recovery },
       checkMaster: options.master.check,

@@ -1,6 +1,7 @@
 /** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` none is made. */
 import type { MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
 import type { FilledCopy } from './incoming-unit.ts';
+import type { OutgoingCopies } from './outgoing-copies.ts';
 
 /** A copy of a unit that another process is to have. */
 export interface CopyFor {
@@ -39,4 +40,6 @@ export interface CopyKeeper {
 export interface BackupCopies {
   readonly maker: CopyMaker;
   readonly keeper: CopyKeeper;
+  /** Called first, with the copies that are made for others. */
+  readonly attach?: (copies: OutgoingCopies) => void;
 }

@@ -144,6 +144,7 @@ export class PserverMoves implements Moves {
     const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
     const maker = options.backups?.maker;
     this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });
+    if (this.copies !== undefined) options.backups?.attach?.(this.copies);
     this.#outgoing = new OutgoingMoves({
       ...{ ...outgoing, ...sizes },
       onSettled: (move, outcome) => {
