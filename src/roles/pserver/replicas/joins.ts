@@ -1,19 +1,18 @@
 /**
  * Copies that this pserver has made for others, of units that it leads, on their way into the head: between the moves
- * that make them (`OutgoingCopies`), the machines of the units, and the links.
+ * that make them (`MadeCopies`), the machines of the units, and the links.
  */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import { isIn } from '../../../core/replicas/messages.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
-import type { CopyFor, CopyMaker } from '../units/backup-copies.ts';
-import type { OutgoingCopies } from '../units/outgoing-copies.ts';
+import type { CopyFor, CopyMaker, MadeCopies } from '../units/backup-copies.ts';
 import type { UnitMachines } from './machines.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface JoinsOptions {
   readonly machines: UnitMachines<ReplicatedUpdate>;
   /** They begin later than this. */
-  readonly copies: () => OutgoingCopies;
+  readonly copies: () => MadeCopies;
   /** There is another copy in the head, or one less on its way. */
   readonly onEnded: (copy: CopyFor, isMember: boolean) => void;
 }

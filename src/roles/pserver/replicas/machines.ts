@@ -23,7 +23,7 @@ export interface UnitMachinesOptions<P> {
   readonly me: UnitOwner;
   readonly silenceMs: number;
   readonly minInSync: number;
-  /** In the order in which they were taken. Machines may be told of something meanwhile: that is the next turn. */
+  /** In the order in which they were taken. What machines are told in it belongs to the next turn. */
   readonly onTurn: (steps: readonly MachineStep<P>[]) => void;
   /** A bug. */
   readonly onFatal: (error: unknown) => void;

@@ -1,9 +1,9 @@
 /**
- * All copies of units of a pserver: of those that it leads and of those that others lead (DESIGN §7). The machines of the
- * units decide; here is carried out what they say.
+ * All copies of units of a pserver: of those that it leads and of those that others lead (DESIGN §7). The machines of
+ * the units decide; here is carried out what they say.
  */
 import { unreachable } from '../../../base/assert.ts';
-import { isPaddletError, PaddletError } from '../../../base/errors.ts';
+import { isPaddletError } from '../../../base/errors.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
 import type { HeldLease } from '../../../cluster/ownership.ts';
@@ -18,8 +18,8 @@ import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopyActions } from '../units/copy-duties.ts';
-import type { OutgoingCopies } from '../units/outgoing-copies.ts';
 import { CommittedUpdates } from './committed-updates.ts';
 import { CopiedUnits } from './copied-units.ts';
 import { HandOvers } from './hand-overs.ts';
@@ -28,6 +28,7 @@ import { Inboxes } from './inboxes.ts';
 import { Joins } from './joins.ts';
 import { KeptCopies } from './kept-copies.ts';
 import { KnownHeads, unitHeadOf } from './known-heads.ts';
+import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
 import { type MachineStep, UnitMachines } from './machines.ts';
 import { mostRoom } from './part-sizes.ts';
@@ -91,10 +92,11 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #proposals: HeadProposals;
   readonly #seen: SeenHeads;
   readonly #handOvers: HandOvers;
+  readonly #leading: Leading;
   readonly #stopped = new AbortController();
   /** Nothing is waited for any more. */
   readonly #ending: AbortSignal;
-  #copies: OutgoingCopies | undefined;
+  #copies: MadeCopies | undefined;
 
   constructor(options: PserverReplicasOptions) {
     this.#options = options;
@@ -138,7 +140,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
       ...{ of: job, owned, copied },
       onApplied: (payload, units) => this.#applied(payload, units),
       onUnfit: (units) => {
-        for (const unit of units) this.#unfit(unit);
+        for (const unit of units) this.#leading.unfit(unit);
       },
     });
     this.#proposals = new HeadProposals({
@@ -158,14 +160,18 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.keeper = new KeptCopies({
       ...{ machines, copied },
       onKept: (unit) => this.#seen.begun(unit),
-      discard: (unit) => this.#discard(unit),
+      discard: (unit) => this.#leading.discard(unit),
     });
     const { withoutSaves, onChanged } = options;
     this.#handOvers = new HandOvers({ machines, withoutSaves, onEnded: onChanged, onFatal });
+    this.#leading = new Leading({
+      ...{ ...options, machines, copied, known: this.#known, host: this.#host, inboxes: this.inboxes },
+      ...{ placed: this.placing.updates, handOvers: this.#handOvers, copies: () => this.#copies! },
+    });
   }
 
   /** That are made for others. */
-  attach(copies: OutgoingCopies): void {
+  attach(copies: MadeCopies): void {
     this.#copies = copies;
   }
 
@@ -250,7 +256,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
 
   /** The unit is to be loaded from a file: a copy that is here is of no use. */
   free(unit: number): void {
-    if (this.machines.of(unit) !== undefined) this.#discard(unit);
+    if (this.machines.of(unit) !== undefined) this.#leading.discard(unit);
   }
 
   /** Nothing is sent, answered or applied any more. */
@@ -283,7 +289,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
           .map(({ payload }) => payload) ?? [],
       );
     this.inboxes.giveAnswers();
-    for (const unit of served) this.#serve(unit);
+    for (const unit of served) this.#leading.serve(unit);
     this.joins.goOn();
     this.#handOvers.settle();
     this.#proposals.send();
@@ -314,11 +320,11 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
           break;
         case 'stepDown':
           this.#committed.apply();
-          this.#stepDown(unit);
+          this.#leading.stepDown(unit);
           break;
         case 'discard':
           this.#committed.apply();
-          this.#discard(unit);
+          this.#leading.discard(unit);
           break;
         case 'joinFailed':
           this.joins.joinFailed(unit, effect.joiner);
@@ -342,49 +348,6 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   #applied(payload: ReplicatedUpdate, units: readonly number[]): void {
     const wait = this.#copies!.applied(() => payload.partOf(units), units);
     this.placing.updates.applied(payload, units, wait?.catch(asSuspended));
-  }
-
-  /** With the copy that was here, and everything that is committed. */
-  #serve(unit: number): void {
-    const { owned, me, onLed, context } = this.#options;
-    const stored = this.#known.of(unit);
-    if (this.machines.of(unit)?.standing !== 'leading' || owned.heads.of(unit) !== undefined) return;
-    if (stored === undefined || stored.head.primary.token !== me.token) return;
-    owned.add(stored, this.copied.positions(unit), true);
-    this.copied.release(unit);
-    context.host.log.info(`unit ${unit} is led by this pserver now, with the copy that it had`);
-    onLed(stored);
-  }
-
-  #stepDown(unit: number): void {
-    const { owned, context, onChanged } = this.#options;
-    this.placing.updates.lost(unit);
-    if (owned.heads.of(unit) === undefined) return;
-    if (!this.#handOvers.isBegun(unit)) {
-      this.#options.onFatal(
-        new PaddletError('LeaseGone', `${context.keys.head(unit)} names another process as the primary`),
-      );
-      return;
-    }
-    this.#copies!.releaseAll(unit);
-    this.copied.adopt(unit, { positions: owned.release(unit), rounds: undefined });
-    context.host.log.info(`unit ${unit} is led by another pserver now, and has a copy here`);
-    onChanged();
-  }
-
-  /** Its primary hears of it with the next answer. One that leads is what is left: another process has to see that. */
-  #unfit(unit: number): void {
-    const isLeading = this.machines.of(unit)?.standing === 'leading';
-    this.#discard(unit);
-    if (isLeading) this.#lost(unit);
-  }
-
-  #discard(unit: number): void {
-    this.machines.remove(unit);
-    this.#host.stepped(unit, [], []);
-    if (this.copied.units().includes(unit)) this.copied.discard(unit);
-    this.inboxes.hasNone(unit);
-    this.#options.onChanged();
   }
 
   // ---- the store
@@ -416,12 +379,6 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   #checkCopy({ unit, head }: StoredHead, isPrimaryAlive: boolean): void {
     const { me } = this.#options;
     if (isPrimaryAlive || this.machines.of(unit) !== undefined || !isIn(head.inSync, me)) return;
-    this.#lost(unit);
-  }
-
-  #lost(unit: number): void {
-    const { context, onFatal } = this.#options;
-    const key = context.keys.head(unit);
-    onFatal(new PaddletError('LeaseGone', `${key} names this process, which has no copy of the unit that counts`));
+    this.#leading.lost(unit);
   }
 }

@@ -4,10 +4,14 @@ import type { OwnedShards } from '../shards.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { Inboxes } from './inboxes.ts';
 import type { Placing } from './placing.ts';
-import type { PserverReplicas } from './pserver-replicas.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
 
-export interface ServedReplicas extends Pick<PserverReplicas, 'wait'> {
+export interface ServedReplicas {
+  /**
+   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
+   * for an update.
+   */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined;
   readonly me: UnitOwner;
   readonly job: ReplicatedJob;
   readonly owned: Pick<OwnedShards, 'stamp' | 'heads'>;

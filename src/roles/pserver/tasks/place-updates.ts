@@ -1,6 +1,6 @@
 /**
- * Async mode, where units have copies: an update is judged, placed in all units that it concerns, and answered when each
- * of them has committed it. What was judged before a wait is judged again after it.
+ * Async mode, where units have copies: an update is judged, placed in all units that it concerns, and answered when
+ * each of them has committed it. What was judged before a wait is judged again after it.
  */
 import { PaddletError } from '../../../base/errors.ts';
 import { answerAfter } from '../checks.ts';
