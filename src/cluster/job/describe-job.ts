@@ -6,6 +6,7 @@ import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
 import type { RoleInfo } from '../info.ts';
+import { lackingText } from '../placement/lacking-copies.ts';
 import { type Spread, spreadOf } from '../placement/spread.ts';
 import { trainerAddress } from '../trainer-entry.ts';
 import { askInfoAt, type InfoAnswer } from './ask-info.ts';
@@ -68,7 +69,7 @@ export async function describeJob(store: Store, keys: Keys, network: Network): P
     record,
     end: result && parseJobEnd(result.key, result.value),
     written: cluster && parseClusterStatus(cluster.key, cluster.value),
-    health: healthOf(record.job.cluster, processes),
+    health: healthOf({ ...record.job.cluster, copies: lackingText(spread.lacking, record.job.cluster) }, processes),
     command: command && parseStartCommand(command.key, command.value),
     stopRequested: stop !== undefined,
     wanted: {
@@ -90,7 +91,7 @@ async function readSpread(store: Store, keys: Keys, record: JobRecord): Promise<
   const { units, job } = record;
   return spreadOf(
     keys,
-    { units, desired: job.cluster.pservers },
+    { units, desired: job.cluster.pservers, copies: job.cluster },
     { owners: owners!, heads: heads!, records: records! },
   );
 }

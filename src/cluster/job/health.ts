@@ -23,7 +23,7 @@ const NOT_LISTENING = '127.0.0.1:1';
 const isSilent = ({ answer, address }: SeenProcess): boolean => answer.kind === 'none' && address !== NOT_LISTENING;
 
 export interface Waiting {
-  readonly kind: 'master' | 'pservers' | 'trainers' | 'lease' | TroubleKind;
+  readonly kind: 'master' | 'pservers' | 'trainers' | 'copies' | 'lease' | TroubleKind;
   /** Follows "waiting for". */
   readonly text: string;
   /** Of a lease: it ends within this time, unless its owner lives and is only silent. */
@@ -43,6 +43,8 @@ export interface JobNeeds {
   readonly pservers: number;
   readonly minTrainers: number;
   readonly leaseTtlMs: number;
+  /** Of units, that the job asks for. Follows "waiting for"; undefined when none is missing. */
+  readonly copies?: string | undefined;
 }
 
 export function healthOf(needs: JobNeeds, processes: readonly SeenProcess[]): JobHealth {
@@ -57,6 +59,7 @@ export function healthOf(needs: JobNeeds, processes: readonly SeenProcess[]): Jo
     ...master(processes),
     ...pservers(needs, processes),
     ...trainers(needs, processes),
+    ...(needs.copies === undefined ? [] : [{ kind: 'copies' as const, text: needs.copies }]),
   ];
   return { status: waitingFor.length === 0 ? 'OK' : 'UNHEALTHY', waitingFor, nodes };
 }

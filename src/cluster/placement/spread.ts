@@ -5,6 +5,7 @@
 import { movesOf, type PlannedPserver, type PlannedUnit, planUnits } from '../../core/units/plan.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
+import { type CopiesWanted, type LackingUnit, lackingCopies } from './lacking-copies.ts';
 import { type PlaceLabels, type PserverRecord, parsePserverRecord } from './pserver-record.ts';
 import { byKey, indexAfter, placesIn, type UnitPlace } from './unit-places.ts';
 import { type UnitSizes, unitSizesIn } from './unit-sizes.ts';
@@ -33,6 +34,8 @@ export interface Spread {
   readonly orphans: number;
   /** Units whose place is with another live pserver. */
   readonly toMove: number;
+  /** Units with fewer live copies than are wanted, where more than one is. */
+  readonly lacking: readonly LackingUnit[];
   /** The size of every led unit is known from its primary. */
   readonly isTold: boolean;
 }
@@ -44,15 +47,21 @@ export interface SpreadKeys {
   readonly records: readonly KeyValue[];
 }
 
-export function spreadOf(
-  keys: Keys,
-  job: { readonly units: number; readonly desired: number },
-  found: SpreadKeys,
-): Spread {
+export interface SpreadJob {
+  readonly units: number;
+  readonly desired: number;
+  /** Undefined: one of each unit. */
+  readonly copies?: CopiesWanted | undefined;
+}
+
+const ONE_COPY: CopiesWanted = { replicas: 1, minInSync: 1 };
+
+export function spreadOf(keys: Keys, job: SpreadJob, found: SpreadKeys): Spread {
+  const { copies = ONE_COPY } = job;
   const owners = new Map(found.owners.map((entry) => [indexAfter(keys.psPrefix, entry), entry]));
   const records = recordsOf(keys, found.records, owners);
   const places = placesIn(keys, job, { owners: byKey(found.owners), heads: byKey(found.heads) });
-  const units = ledUnitsIn(places, unitSizesIn(records));
+  const units = ledUnitsIn(places, unitSizesIn(records), copies);
   const live = [...owners.keys()].sort((a, b) => a - b);
   const pservers = live.map((index): PserverShare => {
     const record = records.get(index);
@@ -70,6 +79,7 @@ export function spreadOf(
     missing: Array.from({ length: job.desired }, (_, index) => index).filter((index) => !owners.has(index)),
     orphans: units.filter(({ leader }) => leader === undefined).length,
     toMove: toMoveOf(units, pservers),
+    lacking: copies.replicas === 1 ? [] : lackingCopies(places, copies),
     isTold: units.every(({ leader, isTold }) => leader === undefined || isTold),
   };
 }
@@ -83,6 +93,8 @@ interface LedUnit {
   /** The primary has said so. */
   readonly isTold: boolean;
   readonly last: number | undefined;
+  /** Indexes of the live pservers that have all of it; empty where each unit has one copy. */
+  readonly inSync: readonly number[];
 }
 
 /** What a pserver said that is gone says nothing of the one that has its index now, until that one has spoken. */
@@ -101,15 +113,16 @@ function recordsOf(
   return records;
 }
 
-const ledUnitsIn = (places: readonly UnitPlace[], sizes: UnitSizes): LedUnit[] =>
-  places.map(({ unit, last, owner }) => {
+const ledUnitsIn = (places: readonly UnitPlace[], sizes: UnitSizes, { replicas }: CopiesWanted): LedUnit[] =>
+  places.map(({ unit, last, owner, copies }) => {
     const leader = owner === undefined ? undefined : last;
     const isTold = leader !== undefined && sizes.toldBy(leader, unit) !== undefined;
-    return { unit, leader, bytes: sizes.of(unit, leader) ?? 0, isTold, last };
+    const inSync = replicas === 1 ? [] : copies.map(({ index }) => index);
+    return { unit, leader, bytes: sizes.of(unit, leader) ?? 0, isTold, last, inSync };
   });
 
 function toMoveOf(units: readonly LedUnit[], pservers: readonly PserverShare[]): number {
-  const planned = units.map(({ unit, bytes, leader, last }): PlannedUnit => ({ unit, bytes, leader, last }));
+  const planned = units.map(({ isTold: _, ...unit }): PlannedUnit => unit);
   const plan = planUnits({
     units: planned,
     pservers: pservers.map(({ index, isLeaving }): PlannedPserver => ({ index, leaving: isLeaving })),

@@ -90,7 +90,8 @@ it, and another resize, back too, is possible at any time.`;
     let waitingFor = '';
     try {
       return await watchResize({
-        ...{ clock: host.clock, store, keys, units: record.units, asked },
+        ...{ clock: host.clock, store, keys, asked },
+        job: { units: record.units, copies: record.job.cluster },
         signal: AbortSignal.any([signal, limit]),
         onState: (state, { moved, total }) => {
           waitingFor = state.waitingFor.join('; ');

@@ -1,7 +1,7 @@
 /** How far a job is on its way to other numbers of pservers and trainers. Pure: from the keys of the store. */
 import { parseTrainersDesired } from '../../cluster/job/trainers-desired.ts';
 import { parseDesired } from '../../cluster/placement/ps-desired.ts';
-import { type PserverShare, type Spread, spreadOf } from '../../cluster/placement/spread.ts';
+import { type PserverShare, type Spread, type SpreadJob, spreadOf } from '../../cluster/placement/spread.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
@@ -31,11 +31,13 @@ export const stateKeys = (keys: Keys): string[] => [
   keys.result,
 ];
 
-export function resizeState(keys: Keys, units: number, asked: SizesAsked, entries: Entries): ResizeState {
+export type ResizedJob = Pick<SpreadJob, 'units' | 'copies'>;
+
+export function resizeState(keys: Keys, job: ResizedJob, asked: SizesAsked, entries: Entries): ResizeState {
   const under = (prefix: string): KeyValue[] => [...entries.values()].filter(({ key }) => key.startsWith(prefix));
   const desired = parseDesired(entries.get(keys.psDesired)!);
   const found = { owners: under(keys.psPrefix), heads: under(keys.headsPrefix), records: under(keys.pserversPrefix) };
-  const spread = spreadOf(keys, { units, desired }, found);
+  const spread = spreadOf(keys, { ...job, desired }, found);
   const trainers = under(keys.trainersPrefix).length;
   const isRunning = entries.has(keys.masterLock) || spread.pservers.length > 0 || trainers > 0;
   const key = entries.get(keys.trainersDesired);

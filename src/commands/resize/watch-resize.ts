@@ -4,14 +4,13 @@ import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { waitUntilKeys } from '../base/job-wait.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
-import { type ResizeState, resizeState, stateKeys } from './resize-state.ts';
+import { type ResizedJob, type ResizeState, resizeState, stateKeys } from './resize-state.ts';
 
 export interface WatchResizeOptions {
   readonly clock: Clock;
   readonly store: Store;
   readonly keys: Keys;
-  /** Units of the job. */
-  readonly units: number;
+  readonly job: ResizedJob;
   readonly asked: SizesAsked;
   readonly signal: AbortSignal;
   /** `moved` of `total` units: those that were to move at some time. */
@@ -25,7 +24,7 @@ const LATE_MS = 3_000;
 
 /** Returns the last state; throws the signal's reason when it aborts first. */
 export async function watchResize(options: WatchResizeOptions): Promise<ResizeState> {
-  const { clock, keys, units, asked, onState } = options;
+  const { clock, keys, job, asked, onState } = options;
   let last: ResizeState | undefined;
   let total = 0;
   let isLate = false;
@@ -42,7 +41,7 @@ export async function watchResize(options: WatchResizeOptions): Promise<ResizeSt
   });
   try {
     await waitUntilKeys({ ...options, prefixes: stateKeys(keys) }, (entries) => {
-      last = resizeState(keys, units, asked, entries);
+      last = resizeState(keys, job, asked, entries);
       total = Math.max(total, last.spread.toMove);
       onState(last, { moved: total - last.spread.toMove, total });
       tellLate();

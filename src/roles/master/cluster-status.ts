@@ -3,24 +3,38 @@ import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { ClusterStatus } from '../../cluster/job/cluster-status.ts';
 import { retryStore } from '../../cluster/ownership.ts';
+import {
+  type CopiesWanted,
+  type LackingUnit,
+  lackingCopies,
+  lackingText,
+} from '../../cluster/placement/lacking-copies.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { parsePserverRecord } from '../../cluster/placement/pserver-record.ts';
 import { unlessStopped } from '../../cluster/waiting.ts';
 import { type Fence, type FencedTxn, fencedTxn } from '../../store/fence.ts';
 
-export function statusOf(view: PlacementView): ClusterStatus {
+export function statusOf(view: PlacementView, wanted: CopiesWanted): ClusterStatus {
   const nodes = view.liveIndexes();
-  if (view.current() !== undefined) return { cluster_status: 'OK', reason: '', nodes };
-  const reason = `waiting for ${view.missing()}`;
+  const missing = view.current() === undefined ? view.missing() : lackingText(lackingIn(view, wanted), wanted);
+  if (missing === undefined) return { cluster_status: 'OK', reason: '', nodes };
+  const reason = `waiting for ${missing}`;
   return { cluster_status: nodes.length === 0 ? 'UNKNOWN' : 'UNHEALTHY', reason, nodes };
 }
 
+/** Every unit with a live primary has one copy. */
+const lackingIn = (view: PlacementView, wanted: CopiesWanted): LackingUnit[] =>
+  wanted.replicas === 1 ? [] : lackingCopies(view.units(), wanted);
+
+export interface KeepClusterStatus {
+  readonly fence: Fence;
+  readonly view: PlacementView;
+  readonly wanted: CopiesWanted;
+  readonly onFatal: (error: unknown) => void;
+}
+
 /** Follows the view until cancelled. */
-export function keepClusterStatus(
-  context: RoleContext,
-  options: { fence: Fence; view: PlacementView; onFatal: (error: unknown) => void },
-): Cancel {
-  const { fence, view, onFatal } = options;
+export function keepClusterStatus(context: RoleContext, { fence, view, wanted, onFatal }: KeepClusterStatus): Cancel {
   const stop = new AbortController();
   let written = '';
   const loop = async (): Promise<void> => {
@@ -28,7 +42,7 @@ export function keepClusterStatus(
     await view.changed.until(() => view.isLoaded() || undefined, stop.signal);
     for (;;) {
       const seen = view.version();
-      const status = statusOf(view);
+      const status = statusOf(view, wanted);
       const value = JSON.stringify(status);
       if (value !== written) await write(context, fence, value, stop.signal);
       written = value;

@@ -28,7 +28,7 @@ export async function directJob(options: DirectOptions): Promise<void> {
   const stopSignal = AbortSignal.any([options.stopSignal, crash.signal]);
   const view = followPlacement(context, groupingOf(record), onFatal);
   const group = createPserverGroup(context, record, view, options.secret);
-  const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, onFatal });
+  const cancelStatus = keepClusterStatus(context, { fence: options.fence, view, wanted: record.job.cluster, onFatal });
   const cancels: Cancel[] = [];
   try {
     const model = modelOf(record, context);

@@ -34,7 +34,7 @@ it('of even pservers: nothing is to move', () => {
       { index: 0, status: 'up', isLeaving: false, units: 2, bytes: 2 * MB, labels: {} },
       { index: 1, status: 'up', isLeaving: false, units: 2, bytes: 2 * MB, labels: { hostLabel: 'a7', zone: 'a' } },
     ],
-    ...{ missing: [], orphans: 0, toMove: 0, isTold: true },
+    ...{ missing: [], orphans: 0, toMove: 0, lacking: [], isTold: true },
   });
 });
 

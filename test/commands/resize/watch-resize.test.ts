@@ -34,7 +34,7 @@ beforeEach(() => {
 const want = (pservers: number): void => rig.write({ put: keys.psDesired, value: String(pservers) });
 const watch = async (asked: Partial<SizesAsked>, signal = new AbortController().signal, through: Store = store) => {
   const watching = watchResize({
-    ...{ clock, store: through, keys, units: 4, signal },
+    ...{ clock, store: through, keys, job: { units: 4 }, signal },
     asked: { pservers: undefined, trainers: undefined, ...asked },
     onState: (state, now) => {
       last = state;

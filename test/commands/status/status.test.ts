@@ -39,7 +39,15 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
 const share = (index: number): PserverShare => {
   return { index, status: 'up', isLeaving: false, units: 4, bytes: 2_500_000, labels: {} };
 };
-const EVEN: Spread = { units: 8, pservers: [share(0), share(1)], missing: [], orphans: 0, toMove: 0, isTold: true };
+const EVEN: Spread = {
+  units: 8,
+  pservers: [share(0), share(1)],
+  missing: [],
+  orphans: 0,
+  toMove: 0,
+  lacking: [],
+  isTold: true,
+};
 
 const NOW = 1_700_000_125;
 

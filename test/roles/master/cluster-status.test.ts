@@ -1,6 +1,8 @@
 /** What the master says of pservers: never `down` of one that is there. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Cancel } from '../../../src/base/seams.ts';
+import { takenBy } from '../../../src/cluster/placement/heads.ts';
+import { lackingText } from '../../../src/cluster/placement/lacking-copies.ts';
 import { followPlacement } from '../../../src/cluster/placement/placement-view.ts';
 import { parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { keepClusterStatus } from '../../../src/roles/master/cluster-status.ts';
@@ -26,11 +28,11 @@ afterEach(() => {
 
 const settle = (): Promise<void> => master.clock.advance(0);
 
-function keep(): void {
+function keep(wanted = { replicas: 1, minInSync: 1 }): void {
   data.txn({ if: [], then: [{ put: master.context.keys.psDesired, value: String(PSERVERS) }] });
   const onFatal = (error: unknown): void => void master.ends.push(error);
   const view = followPlacement(master.context, { shards: 1, units: 1 }, onFatal);
-  cancels.push(view.cancel, keepClusterStatus(master.context, { fence: master.fence, view, onFatal }));
+  cancels.push(view.cancel, keepClusterStatus(master.context, { fence: master.fence, view, wanted, onFatal }));
 }
 
 function say(index: number, status: 'up' | 'loading'): void {
@@ -132,4 +134,38 @@ it('nothing is said before the store has told who is there', async () => {
   await settle();
   const written = master.troubled.writes.flatMap(({ txn }) => txn.then).map((op) => 'put' in op && op.value);
   expect(written).toEqual([expect.stringContaining('"nodes":[0,1]')]);
+});
+
+it('the units that lack copies are named, until they have them', async () => {
+  const { keys } = master.context;
+  const tokens = [0, 1].map((index) => {
+    claim(index);
+    return { index, token: data.get(keys.ps(index))!.createRevision.toString() };
+  });
+  const lead = (...inSync: typeof tokens): unknown =>
+    data.txn({
+      if: [],
+      then: [{ put: keys.head(0), value: JSON.stringify({ ...takenBy(tokens[0]!, undefined), inSync }) }],
+    });
+  lead(tokens[0]!);
+  keep({ replicas: 2, minInSync: 2 });
+  await settle();
+  expect(await clusterStatus()).toEqual({
+    cluster_status: 'UNHEALTHY',
+    reason: 'waiting for 2 copies of 1 unit (unit 0 has 1); pushes wait, as minInSync is 2',
+    nodes: [0, 1],
+  });
+  lead(...tokens);
+  await settle();
+  expect(await clusterStatus()).toEqual({ cluster_status: 'OK', reason: '', nodes: [0, 1] });
+  leave(1);
+  await settle();
+  expect(await clusterStatus()).toMatchObject({ cluster_status: 'UNHEALTHY', nodes: [0] });
+});
+
+it('only some of many units that lack copies are named', () => {
+  const lacking = Array.from({ length: 10 }, (_, unit) => ({ unit, copies: 1 }));
+  expect(lackingText(lacking, { replicas: 2, minInSync: 1 })).toBe(
+    '2 copies of 10 units (unit 0 has 1, 1 has 1, 2 has 1, 3 has 1, 4 has 1, 5 has 1, 6 has 1, 7 has 1, and 2 more)',
+  );
 });
