@@ -351,8 +351,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'no pull is answered while the store decides about a unit',
     file: 'src/roles/pserver/serve.ts',
-    find: "(isOfMove(header) ? undefined : current.moves?.wait('read'))",
-    replace: "(isOfMove(header) ? current.moves?.wait('read') : undefined)",
+    find: 'isBetweenPservers(header) ? undefined : (',
+    replace: '!isBetweenPservers(header) ? undefined : (',
     schedules: { mode: 'async', faults: LEAVING },
     tests: ['test/roles/pserver/serve.test.ts'],
   },

@@ -84,7 +84,7 @@ export const MOVING: readonly Mutation[] = [
   {
     rule: 'a request waits while its unit is handed over',
     file: 'src/roles/pserver/serve.ts',
-    find: "isOfMove(header) ? undefined : current.moves?.wait('read')",
+    find: "(current.moves?.wait('read') ?? current.replicas?.wait('read'))",
     replace: 'undefined',
     tests: ['test/roles/pserver/serve.test.ts'],
   },

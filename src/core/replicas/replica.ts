@@ -70,6 +70,28 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.state().peers.map(({ owner }) => owner) : [];
   }
 
+  /** The position up to which everything is applied. */
+  get committed(): number {
+    return this.#log.committed;
+  }
+
+  /** The copy follows another one. `joining`: it was in no head yet. */
+  get standing(): 'leading' | 'member' | 'joining' | 'none' {
+    if (this.#role instanceof Primary) return 'leading';
+    if (this.#role === undefined) return 'none';
+    return this.#role.state().isJoining ? 'joining' : 'member';
+  }
+
+  /** It wants to lead, and the store has not answered. */
+  get isPromoting(): boolean {
+    return this.#role instanceof Backup && this.#role.state().proposal !== undefined;
+  }
+
+  /** By whom the unit is to be led, as soon as that is possible. */
+  get handOverTo(): UnitOwner | undefined {
+    return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;
+  }
+
   /** Of the update that is placed next. */
   nextName(): UpdateName {
     return { position: this.#log.last + 1, epoch: this.#knownEpoch() };

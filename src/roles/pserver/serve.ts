@@ -5,6 +5,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { answerWhenReady, checkHeld, checkStamp, checkTask } from './checks.ts';
 import { type ServedFiles, serveFile } from './files/serve-file.ts';
+import { openReplicas, replicate } from './replicas/requests.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { ServedJob, Serving } from './serving.ts';
@@ -45,8 +46,8 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   moveFrame: (serving, request) => fromSource(serving, request),
   abandonMove: (serving, request) => fromSource(serving, request),
   unitMoved: (serving, request) => fromSource(serving, request),
-  openReplicas: refuseReplicas,
-  replicate: refuseReplicas,
+  openReplicas: (serving, request, session) => openReplicas(replicasOf(serving), request, session),
+  replicate: (serving, request, session) => replicate(replicasOf(serving), request, session),
   getLanes: refuse,
   getPlan: refuse,
   getChunks: refuse,
@@ -91,7 +92,8 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
     if (current === undefined) throw notReady(info());
     checkJob(current.job, header);
     checkHeld(current);
-    const ready = (): Promise<void> | undefined => (isOfMove(header) ? undefined : current.moves?.wait('read'));
+    const ready = (): Promise<void> | undefined =>
+      isBetweenPservers(header) ? undefined : (current.moves?.wait('read') ?? current.replicas?.wait('read'));
     const answered = answerWhenReady(current, ready, () => {
       checkMeant(current, header);
       return answer(header.type, current, request as Request<JobType>, session);
@@ -124,11 +126,14 @@ function checkMeant({ shards }: Serving, header: Header<JobType>): void {
 }
 
 /** These bring about what the others wait for. */
-function isOfMove({ type }: Header<JobType>): boolean {
-  return MOVE_TYPES.has(type);
+function isBetweenPservers({ type }: Header<JobType>): boolean {
+  return PSERVER_TYPES.has(type);
 }
 
-const MOVE_TYPES: ReadonlySet<JobType> = new Set(['openMove', 'offerMove', 'moveFrame', 'abandonMove', 'unitMoved']);
+const PSERVER_TYPES: ReadonlySet<JobType> = new Set([
+  ...(['openMove', 'offerMove', 'moveFrame', 'abandonMove', 'unitMoved'] as const),
+  ...(['openReplicas', 'replicate'] as const),
+]);
 
 /** Throws `NotReady` while this pserver takes no part in moves. */
 function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {
@@ -136,9 +141,10 @@ function movesOf({ moves }: Serving): NonNullable<Serving['moves']> {
   return moves;
 }
 
-/** No pserver has copies of units that another one leads. */
-function refuseReplicas(): never {
-  throw new PaddletError('NotReady', 'this pserver takes no copies of units now');
+/** Throws `NotReady` where units have one copy. */
+function replicasOf({ replicas }: Serving): NonNullable<Serving['replicas']> {
+  if (replicas === undefined) throw new PaddletError('NotReady', 'this pserver takes no copies of units now');
+  return replicas;
 }
 
 /** No stamp is checked: the target knows a move by its whole name. */

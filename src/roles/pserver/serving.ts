@@ -9,6 +9,7 @@ import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PserverMetrics } from './metrics.ts';
+import type { ServedReplicas } from './replicas/served-replicas.ts';
 import type { Rounds } from './rounds/rounds.ts';
 import { Scanner } from './scan.ts';
 import type { OwnedShards } from './shards.ts';
@@ -55,6 +56,8 @@ export interface ServingOptions {
   readonly rounds: Rounds | undefined;
   /** Units that come and are handed over. Undefined while none can be. */
   readonly moves?: Pick<Moves, 'received' | 'wait' | 'applied'>;
+  /** Undefined: units have one copy. */
+  readonly replicas?: ServedReplicas | undefined;
   /** Called after each push that was applied. */
   readonly onApplied: () => void;
 }

@@ -13,7 +13,8 @@ import { applyingShards, concernedUnits, partSizes, type UnitParts } from './par
 
 export interface ReplicatedUpdateOptions {
   readonly of: UnitParts;
-  readonly order: number;
+  /** Default: given when it is placed. */
+  readonly order?: number;
   /** Its arrays may be those of a request, until `own`. It may also have parts of other units. */
   readonly update: ForwardedUpdate;
   /** Where it is placed. A push concerns only those of them that have shards which apply it. */
@@ -21,7 +22,7 @@ export interface ReplicatedUpdateOptions {
 }
 
 export class ReplicatedUpdate implements SharedPayload {
-  readonly order: number;
+  order: number;
   readonly bytesByUnit: ReadonlyMap<number, number>;
   /** That it concerns, ascending. */
   readonly units: readonly number[];
@@ -32,7 +33,7 @@ export class ReplicatedUpdate implements SharedPayload {
   #isOwn = false;
 
   /** Throws `FrameTooLarge` for what no frame can carry to a peer that has copies of all its units. */
-  constructor({ of, order, update, units }: ReplicatedUpdateOptions) {
+  constructor({ of, order = 0, update, units }: ReplicatedUpdateOptions) {
     this.order = order;
     this.#of = of;
     this.units = concernedUnits(of, update, units);
@@ -69,6 +70,18 @@ export class ReplicatedUpdate implements SharedPayload {
       this.#parts.set(key, part);
     }
     return part;
+  }
+
+  /**
+   * It has its places now, after all that were placed before. `update` is the same one, where its memory is by now, and
+   * with what was decided about it just now.
+   */
+  placed(order: number, update: ForwardedUpdate): void {
+    assert(this.order === 0 && !this.#isOwn, 'an update is placed once');
+    const { shards } = { shards: [], ...this.#update };
+    this.order = order;
+    this.#update = update.type === 'push' ? { ...update, shards } : update;
+    this.own();
   }
 
   /** To be called before the memory that it came in is gone, or moves. */

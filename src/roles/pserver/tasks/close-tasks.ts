@@ -6,8 +6,11 @@ import { PaddletError } from '../../../base/errors.ts';
 import { CLOSED } from '../../../core/shard/ledger.ts';
 import type { PushPlan } from '../../../core/shard/push-plan.ts';
 import { answerAfter, answerWhenReady } from '../checks.ts';
+import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import type { Reply } from '../requests.ts';
 import type { Serving } from '../serving.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import { placeUpdate } from './place-updates.ts';
 
 interface ClosedTask {
   readonly pass: number;
@@ -15,7 +18,7 @@ interface ClosedTask {
   readonly records: number;
 }
 
-type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld' | 'moves'> & {
+type Closing = Pick<Serving, 'beforeUpdate' | 'isFrozen' | 'isHeld' | 'moves' | 'replicas'> & {
   readonly shards: Pick<Serving['shards'], 'committed' | 'close'>;
   readonly job: { readonly plan: Pick<PushPlan, 'recordsOf'> };
 };
@@ -31,16 +34,31 @@ export function closeTasks(serving: Closing, tasks: readonly ClosedTask[]): Repl
     if (records === planned) continue;
     throw new PaddletError('WrongCounts', `task ${task} in pass ${pass} has ${planned} records, not ${records}`);
   }
+  const isDone = (): boolean => tasks.every(({ pass, task }) => shards.committed.position(pass, task) === CLOSED);
+  const { replicas } = serving;
+  const ready = (): Promise<void> | undefined =>
+    replicas === undefined
+      ? (serving.moves?.wait('update') ?? serving.beforeUpdate())
+      : (replicas.placing.undecided(tasks) ?? replicas.wait('update') ?? serving.beforeUpdate());
   const close = (): Reply | Promise<Reply> => {
     const open = tasks.filter(({ pass, task }) => shards.committed.position(pass, task) !== CLOSED);
     if (open.length > 0 && serving.isFrozen()) {
       throw new PaddletError('Draining', 'this pserver is draining and closes no more tasks');
     }
+    if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);
     for (const { pass, task, records } of open) shards.close(pass, task, records);
     const forwarded = open.length === 0 ? undefined : serving.moves?.applied(() => ({ type: 'close', tasks: open }));
-    return answerAfter(serving, forwarded, () => ({ header: { type: 'closeTasks' } }));
+    return answerAfter(serving, forwarded, closed);
+  };
+  const closeInCopies = (open: readonly ClosedTask[], to: ServedReplicas): Promise<Reply> => {
+    const { stamp, heads } = to.owned;
+    const make = (): ForwardedUpdate => ({ type: 'close', tasks: open });
+    const isStill = (): boolean => to.owned.stamp === stamp && !serving.isFrozen() && !heads.areResting;
+    const judged = { make, decide: make, isStill, units: heads.units(), tasks: open };
+    return placeUpdate(serving, to, judged, { again: () => answerWhenReady(serving, ready, close), answer: closed });
   };
   // Each new master asks again: what is closed already changes nothing.
-  if (tasks.every(({ pass, task }) => shards.committed.position(pass, task) === CLOSED)) return close();
-  return answerWhenReady(serving, () => serving.moves?.wait('update') ?? serving.beforeUpdate(), close);
+  return isDone() ? close() : answerWhenReady(serving, ready, close);
 }
+
+const closed = (): Reply => ({ header: { type: 'closeTasks' } });

@@ -5,9 +5,10 @@ import type { Session } from '../../../protocol/messages/channel.ts';
 import { answerAfter, answerWhenReady, checkStamp, checkTask } from '../checks.ts';
 import { checkCounts } from '../counts.ts';
 import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
-import type { Reply, Request } from '../requests.ts';
+import type { Header, Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import { type JudgedUpdate, placeUpdate } from './place-updates.ts';
 
 /** Under a staleness bound a pull may have to wait for trainers that compute from older values. */
 export function pull(serving: Serving, request: Request<'pull'>, session: Session): Reply | Promise<Reply> {
@@ -27,13 +28,35 @@ function answerPull(serving: Serving, request: Request<'pull'>): Reply {
 
 export function push(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
   if (serving.rounds !== undefined) throw new PaddletError('BadMessage', 'this job is in sync mode: push lanes');
+  const { replicas } = serving;
+  if (replicas !== undefined) return pushToCopies(serving, replicas, request, session);
   const ready = (): Promise<void> | undefined => serving.moves?.wait('update') ?? serving.beforeUpdate();
   return answerWhenReady(serving, ready, () => answerPush(serving, request, session));
 }
 
 function answerPush(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
   const { header } = request;
-  const { shards, staleness, metrics } = serving;
+  const { shards, staleness } = serving;
+  const verdict = judgePush(serving, header);
+  if (verdict === 'duplicate') return duplicate(serving, session);
+  const rateScale = staleness.judge(shards, header.used, header.push);
+  const { sparse, dense } = gradientParts(request);
+  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
+  failPoint('push.applied');
+  shards.ledgers.advance(header);
+  shards.advance(verdict.shards);
+  const forwarded = serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale));
+  return answerAfter(serving, forwarded, counted(serving, request, session));
+}
+
+interface Wanted {
+  /** That lack the push; undefined: all that are led here. */
+  readonly shards: readonly number[] | undefined;
+}
+
+/** Throws what a push is refused with. */
+function judgePush(serving: Serving, header: Header<'push'>): 'duplicate' | Wanted {
+  const { shards } = serving;
   checkTask(serving.job, header.pass, header.task);
   checkStamp(shards, header.placement);
   failPoint('push.received');
@@ -46,27 +69,71 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
       { details: { want: verdict.want } },
     );
   }
-  if (verdict.outcome === 'duplicate') {
-    metrics.pushed('duplicate', 0);
-    staleness.pushed(session);
-    return { header: { type: 'push', outcome: 'duplicate', recovery: serving.recovery() } };
-  }
+  if (verdict.outcome === 'duplicate') return 'duplicate';
   if (serving.isFrozen()) throw new PaddletError('Draining', 'this pserver is draining and accepts no more pushes');
-  const rateScale = staleness.judge(shards, header.used, header.push);
-  const { sparse, dense } = gradientParts(request);
-  shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
-  failPoint('push.applied');
-  shards.ledgers.advance(header);
-  shards.advance(verdict.shards);
-  const forwarded = serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale));
-  serving.onApplied();
-  staleness.pushed(session);
-  failPoint('push.advanced');
-  metrics.pushed('applied', segmentBytes(request));
-  return answerAfter(serving, forwarded, () => {
-    return { header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } };
-  });
+  return verdict;
 }
+
+function duplicate({ metrics, staleness, recovery }: Serving, session: Session): Reply {
+  metrics.pushed('duplicate', 0);
+  staleness.pushed(session);
+  return { header: { type: 'push', outcome: 'duplicate', recovery: recovery() } };
+}
+
+/** It counts from now on. Gives the answer. */
+function counted(serving: Serving, request: Request<'push'>, session: Session): () => Reply {
+  serving.onApplied();
+  serving.staleness.pushed(session);
+  failPoint('push.advanced');
+  serving.metrics.pushed('applied', segmentBytes(request));
+  return () => ({ header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } });
+}
+
+// ---- where units have copies
+
+function pushToCopies(
+  serving: Serving,
+  replicas: NonNullable<Serving['replicas']>,
+  request: Request<'push'>,
+  session: Session,
+): Reply | Promise<Reply> {
+  const { header } = request;
+  const ready = (): Promise<void> | undefined =>
+    replicas.placing.undecided([header]) ?? replicas.wait('update') ?? serving.beforeUpdate();
+  const place = (): Reply | Promise<Reply> => {
+    const verdict = judgePush(serving, header);
+    if (verdict === 'duplicate') return duplicate(serving, session);
+    return placeUpdate(serving, replicas, judgedPush(serving, request, verdict), {
+      again: () => answerWhenReady(serving, ready, place),
+      answer: () => counted(serving, request, session)(),
+    });
+  };
+  return answerWhenReady(serving, ready, place);
+}
+
+/** Checked now, as it can be refused no more when it is committed. */
+function judgedPush(serving: Serving, request: Request<'push'>, { shards: wanting }: Wanted): JudgedUpdate {
+  const { header } = request;
+  const { shards, staleness } = serving;
+  const { sparse, dense } = gradientParts(request);
+  shards.parameters.check(sparse, dense, shards.actions(wanting));
+  const applying = wanting ?? shards.numbers;
+  const { stamp } = shards;
+  return {
+    make: () => forwardedPush(serving, request, applying, 1),
+    units: shards.heads.units(),
+    tasks: [header],
+    isStill: () => {
+      if (shards.stamp !== stamp || serving.isFrozen() || shards.heads.areResting) return false;
+      const { outcome, shards: now } = { shards: undefined, ...shards.ledgers.judge(header) };
+      return outcome === 'apply' && isSameList(now ?? shards.numbers, applying);
+    },
+    decide: () => forwardedPush(serving, request, applying, staleness.judge(shards, header.used, header.push)),
+  };
+}
+
+const isSameList = (some: readonly number[], others: readonly number[]): boolean =>
+  some.length === others.length && some.every((one, at) => one === others[at]);
 
 /** The segments once more: applying them may have moved the memory that they are in. */
 function forwardedPush(

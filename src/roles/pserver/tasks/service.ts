@@ -11,11 +11,13 @@ import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import { sweepOrphans } from '../files/sweep.ts';
 import { OwnedHeads } from '../owned-heads.ts';
+import { copiesOf, createReplicas } from '../replicas/create-replicas.ts';
+import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
 import { connectMove } from '../units/move-connection.ts';
-import { type Moves, PserverMoves } from '../units/moves.ts';
+import { PserverMoves } from '../units/moves.ts';
 import type { StalenessCounts } from './staleness.ts';
 import { UnitTaker } from './unit-taker.ts';
 
@@ -29,7 +31,8 @@ export async function startTaskService(options: TaskServiceOptions): Promise<Sha
   const { shards } = record.job.cluster;
   const { seed } = record.job.training;
   const { units } = record;
-  const heads = new OwnedHeads({ context, fence, signal: lease.lost }, []);
+  const areCopied = record.job.cluster.replicas > 1;
+  const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied }, []);
   const parameters = createParameters({ spec, seed, shards });
   const job = { spec, shards, units, tasks: record.train.tasks };
   const owned = new OwnedShards(job, heads, { parameters, ledgers: new Map(), seqs: new Map() });
@@ -46,7 +49,9 @@ class TaskService implements ShardService {
   readonly #taker: UnitTaker;
   readonly #snapshots: Snapshots;
   readonly #checkpointing: Checkpointing;
-  readonly #moves: Moves;
+  readonly #moves: PserverMoves;
+  /** Undefined: units have one copy. */
+  readonly #replicas: PserverReplicas | undefined;
   /** Under which a unit has come. */
   #movedRecovery = 0;
   /** Of the other job, each time that units took values over from it. */
@@ -76,7 +81,9 @@ class TaskService implements ShardService {
       isEmpty: () => shards.numbers.length === 0,
       onFatal,
     });
+    if (cluster.replicas > 1) this.#replicas = this.#createReplicas();
     this.#moves = this.#startMoves(isFrozen);
+    this.#replicas?.start();
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, recovery },
       checkMaster: options.master.check,
@@ -88,6 +95,7 @@ class TaskService implements ShardService {
       checkpoint: (final) => this.#checkpoint(final),
       rounds: undefined,
       moves: this.#moves,
+      ...(this.#replicas === undefined ? {} : { replicas: this.#replicas }),
       onApplied: () => {
         const { passes, batches } = this.#progress();
         this.#checkpointing.progressed(passes, batches);
@@ -96,13 +104,28 @@ class TaskService implements ShardService {
     taker.start(
       () => this.#gained(),
       (unit) => this.#moves.isComing(unit),
+      this.#replicas,
     );
   }
 
-  #startMoves(isFrozen: () => boolean): Moves {
+  #createReplicas(): PserverReplicas {
+    return createReplicas({
+      ...{ ...this.#options, owned: this.#shards, onRecovery: (number) => this.#sawRecovery(number) },
+      withoutSaves: () => this.#checkpointing.hold(),
+      onLed: () => this.#gained(),
+      onChanged: () => {
+        this.#moves.lookAgain();
+        this.#taker.lookAgain();
+      },
+      onCopyEnded: (copy, outcome) => this.#moves.copyEnded(copy, outcome),
+    });
+  }
+
+  #startMoves(isFrozen: () => boolean): PserverMoves {
     const { context, record, index, fence, onFatal } = this.#options;
     const { cluster } = record.job;
     const job = jobFields(record);
+    const replicas = this.#replicas;
     return new PserverMoves({
       ...{ ...this.#options, owned: this.#shards, isFrozen, leaseTtlMs: cluster.leaseTtlMs },
       me: { index, token: fence.token.toString() },
@@ -113,10 +136,13 @@ class TaskService implements ShardService {
       isTaking: (unit) => this.#taker.isTaking(unit),
       onGained: () => this.#gained(),
       onGivenUp: () => this.#taker.lookAgain(),
-      onRecovery: (number) => {
-        this.#movedRecovery = Math.max(this.#movedRecovery, number);
-      },
+      onRecovery: (number) => this.#sawRecovery(number),
+      ...(replicas === undefined ? {} : copiesOf(replicas, cluster.replicas)),
     });
+  }
+
+  #sawRecovery(number: number): void {
+    this.#movedRecovery = Math.max(this.#movedRecovery, number);
   }
 
   /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
@@ -141,6 +167,7 @@ class TaskService implements ShardService {
   async saveLast(): Promise<void> {
     await this.#moves.stop();
     await this.#taker.stop();
+    await this.#replicas?.quiet();
     if (this.#shards.numbers.length > 0) await this.#saveLast();
   }
 
@@ -175,6 +202,7 @@ class TaskService implements ShardService {
 
   async stopSaving(): Promise<void> {
     this.#moves.close();
+    this.#replicas?.close();
     await this.#taker.stop();
     await this.#checkpointing.stop();
   }
@@ -221,10 +249,11 @@ class TaskService implements ShardService {
     };
   }
 
-  #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
+  async #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isConcluded = true;
     this.#moves.keepAll('the last checkpoint is being taken');
+    await this.#replicas?.quiet();
     return this.#saveLast();
   }
 }

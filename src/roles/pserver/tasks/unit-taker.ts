@@ -10,6 +10,7 @@ import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
 import type { OrphanWatch } from '../orphan-watch.ts';
+import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
 import { type OrphanHead, takeUnits, unchanged } from '../take-units.ts';
@@ -18,6 +19,14 @@ import { type FilledShards, loadShards } from './load.ts';
 export interface UnitTakerOptions extends ShardServiceOptions {
   readonly shards: OwnedShards;
   readonly orphans: OrphanWatch;
+}
+
+/** Of units that have copies. */
+export interface TakerCopies {
+  /** What is here of a unit is of no use: no process leads it with its copy. */
+  free(unit: number): void;
+  /** The unit is led here, alone. */
+  taken(owned: OwnedHead): void;
 }
 
 /** What the taking of units has come to. */
@@ -36,6 +45,7 @@ export class UnitTaker {
   /** Reasons to look again beside those of the orphans: attempts that have ended, copies that were given up. */
   #looks = 0;
   #isComing: (unit: number) => boolean = () => false;
+  #copies: TakerCopies | undefined;
   /** Aborts while nothing is taken for now. */
   #held = new AbortController();
   /** Units that are being taken. */
@@ -64,8 +74,9 @@ export class UnitTaker {
    * From now on takes what becomes due, but not what comes from another pserver. `onGained`: after each time that units
    * have come.
    */
-  start(onGained: () => void, isComing: (unit: number) => boolean): void {
+  start(onGained: () => void, isComing: (unit: number) => boolean, copies?: TakerCopies): void {
     this.#isComing = isComing;
+    this.#copies = copies;
     this.#run(onGained).catch(unlessStopped(this.#stopped.signal, this.#options.onFatal));
   }
 
@@ -153,6 +164,7 @@ export class UnitTaker {
   /** False when some of them were not taken. */
   async #take(due: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = this.#options;
+    for (const { unit } of due) this.#copies?.free(unit);
     try {
       const loaded = await this.#load(due, waitSignal);
       return loaded !== undefined && (await this.#own(due, loaded));
@@ -200,7 +212,10 @@ export class UnitTaker {
     const { rests, partedAt } = loaded;
     const by = { context, fence, me, grouping, rests, partings: partedAt, signal: lease.lost };
     const owned = await takeUnits(by, due);
-    for (const one of owned) shards.add(one, loaded, false);
+    for (const one of owned) {
+      shards.add(one, loaded, false);
+      this.#copies?.taken(one);
+    }
     context.host.log.info(`serving ${shards.numbers.length} shards as index ${index}`, { from: loaded.source });
     return owned.length === due.length;
   }

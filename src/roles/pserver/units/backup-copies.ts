@@ -1,5 +1,7 @@
 /** What moves that make backup copies ask those who keep the copies, and tell them. With `replicas: 1` none is made. */
+import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
 import type { MoveName, UnitOwner } from '../../../core/units/move-messages.ts';
+import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { FilledCopy } from './incoming-unit.ts';
 
 /** A copy of a unit that another process is to have. */
@@ -36,7 +38,22 @@ export interface CopyKeeper {
   abandoned(name: MoveName): void;
 }
 
+/** The copies that this pserver makes for others (`OutgoingCopies`). */
+export interface MadeCopies {
+  begin(unit: number, target: LivePserver, committed: number): void;
+  making(): Map<number, Set<number>>;
+  isMaking(copy: CopyFor): boolean;
+  seal(copy: CopyFor, committed: number): boolean;
+  follows(copy: CopyFor): boolean;
+  joinFailed(copy: CopyFor): void;
+  release(copy: CopyFor): void;
+  releaseAll(unit: number): void;
+  applied(make: () => ForwardedUpdate, units: readonly number[]): Promise<void> | undefined;
+}
+
 export interface BackupCopies {
   readonly maker: CopyMaker;
   readonly keeper: CopyKeeper;
+  /** Called first, with the copies that are made for others. */
+  readonly attach?: (copies: MadeCopies) => void;
 }

@@ -17,6 +17,7 @@ import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { BackupCopies } from './backup-copies.ts';
+import { type CopyActions, CopyDuties } from './copy-duties.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { FromSource } from './incoming-move.ts';
 import { IncomingMoves } from './incoming-moves.ts';
@@ -73,6 +74,8 @@ export interface MovesOptions {
   readonly connect: ConnectMove;
   /** Undefined: no unit has a backup copy. */
   readonly backups?: BackupCopies | undefined;
+  /** Which copies there are to be. Undefined: units have one, and are moved. */
+  readonly duties?: CopyPlanned | undefined;
   readonly metrics: Pick<PserverMetrics, 'moved'>;
   readonly withoutSaves: () => Promise<() => void>;
   /** Nothing is applied any more: the last checkpoint is being taken or has been. */
@@ -86,6 +89,14 @@ export interface MovesOptions {
   /** The recovery number under which a unit may come. */
   readonly onRecovery: (number: number) => void;
   readonly onFatal: (error: unknown) => void;
+}
+
+export interface CopyPlanned {
+  /** Of each unit, that of its primary included. */
+  readonly replicas: number;
+  readonly actions: CopyActions;
+  /** A head names a copy that is here: who leaves waits until none does. */
+  readonly hasMembers: () => boolean;
 }
 
 const MiB = 2 ** 20;
@@ -104,7 +115,7 @@ export class PserverMoves implements Moves {
   readonly #outgoing: OutgoingMoves;
   /** Undefined: no unit has a backup copy. */
   readonly copies: OutgoingCopies | undefined;
-  readonly #planner: MovePlanner;
+  readonly #planner: MovePlanner | CopyDuties;
   readonly #changed = createSignal();
   readonly #stopped = new AbortController();
   readonly #onFatal: (error: unknown) => void;
@@ -133,6 +144,7 @@ export class PserverMoves implements Moves {
     const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
     const maker = options.backups?.maker;
     this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });
+    if (this.copies !== undefined) options.backups?.attach?.(this.copies);
     this.#outgoing = new OutgoingMoves({
       ...{ ...outgoing, ...sizes },
       onSettled: (move, outcome) => {
@@ -141,13 +153,20 @@ export class PserverMoves implements Moves {
         this.lookAgain();
       },
     });
-    this.#planner = new MovePlanner({
+    const planned = {
       ...{ ...shared, me: me.index, heads: owned.heads, changed: this.#changed, version: () => this.#version },
       isLeaving: () => this.#isLeaving,
       mayMove: () => !this.#isStopping && lease.isHeld() && !options.isFrozen(),
-      moving: () => this.#outgoing.moving(),
-      begin: (unit, target) => this.#outgoing.begin(unit, target),
-    });
+    };
+    const { duties } = options;
+    this.#planner =
+      duties === undefined
+        ? new MovePlanner({
+            ...planned,
+            moving: () => this.#outgoing.moving(),
+            begin: (unit, target) => this.#outgoing.begin(unit, target),
+          })
+        : new CopyDuties({ ...planned, ...duties });
     lease.onResume(() => this.#resumed());
     this.#inBackground(this.#follow());
     this.#inBackground(this.#planner.run(this.#stopped.signal));
@@ -178,14 +197,21 @@ export class PserverMoves implements Moves {
     this.#incoming.giveUp(reason);
   }
 
+  /** A copy for a process has come into the head, or its making has ended otherwise. */
+  copyEnded(copy: { readonly to: number }, outcome: 'kept' | 'moved'): void {
+    this.#planner.settled(copy, outcome);
+    this.lookAgain();
+  }
+
   lookAgain(): void {
     this.#version += 1;
     this.#changed.notify();
   }
 
   async leave(signal: AbortSignal): Promise<boolean> {
-    const { owned, lease, isFrozen, rounds } = this.#options;
-    const leadsSome = (): boolean => owned.heads.units().length > 0 || rounds?.hasOutdated() === true;
+    const { owned, lease, isFrozen, rounds, duties } = this.#options;
+    const leadsSome = (): boolean =>
+      owned.heads.units().length > 0 || rounds?.hasOutdated() === true || duties?.hasMembers() === true;
     this.#isLeaving = true;
     this.#incoming.giveUp('it is leaving');
     this.lookAgain();

@@ -10,7 +10,7 @@ import { orAborted } from '../../../cluster/waiting.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
-import type { CopyFor, CopyMaker } from './backup-copies.ts';
+import type { CopyFor, CopyMaker, MadeCopies } from './backup-copies.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
 import type { MoveConnection } from './move-connection.ts';
 import { OutgoingMove } from './outgoing-move.ts';
@@ -26,7 +26,7 @@ interface Making {
   readonly link: MoveConnection;
 }
 
-export class OutgoingCopies {
+export class OutgoingCopies implements MadeCopies {
   readonly #options: OutgoingCopiesOptions;
   readonly #parts: ShardParts;
   /** By unit and target. */
@@ -86,6 +86,11 @@ export class OutgoingCopies {
    */
   seal(copy: CopyFor, committed: number): boolean {
     return this.#making.get(keyOf(copy))?.move.seal(committed) === true;
+  }
+
+  /** A copy is being made, or is made and in no head yet. */
+  isMaking(copy: CopyFor): boolean {
+    return this.#making.has(keyOf(copy));
   }
 
   /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any more. */

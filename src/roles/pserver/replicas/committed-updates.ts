@@ -1,0 +1,80 @@
+/**
+ * Applies what is committed, in the order of each unit: an update of many units at one go, and to units that are led
+ * here and to copies alike. What does not fit a copy is not applied to it; that copy is of no use any more.
+ */
+import { failPoint } from '../../../base/fail-points.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { CopiedUnits } from './copied-units.ts';
+import { applyingShards, type UnitParts } from './part-sizes.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface CommittedUpdatesOptions {
+  readonly of: UnitParts;
+  readonly owned: OwnedShards;
+  readonly copied: CopiedUnits;
+  /** Units that are led here have applied the update just now, and nothing has happened since. */
+  readonly onApplied: (payload: ReplicatedUpdate, units: readonly number[]) => void;
+  /** The update does not fit the copies of these units. */
+  readonly onUnfit: (units: readonly number[]) => void;
+}
+
+export class CommittedUpdates {
+  readonly #options: CommittedUpdatesOptions;
+  /** Not applied yet. Each unit has them in the order of their numbers. */
+  #units = new Map<ReplicatedUpdate, number[]>();
+
+  constructor(options: CommittedUpdatesOptions) {
+    this.#options = options;
+  }
+
+  add(unit: number, payload: ReplicatedUpdate): void {
+    const units = this.#units.get(payload);
+    if (units === undefined) this.#units.set(payload, [unit]);
+    else units.push(unit);
+  }
+
+  /** To be called before anything is done that depends on what is applied. */
+  apply(): void {
+    if (this.#units.size === 0) return;
+    const updates = [...this.#units].sort(([a], [b]) => a.order - b.order);
+    this.#units = new Map();
+    for (const [payload, units] of updates) this.#apply(payload, units);
+  }
+
+  #apply(payload: ReplicatedUpdate, units: readonly number[]): void {
+    const { owned, copied, onApplied, onUnfit } = this.#options;
+    const ascending = [...units].sort((a, b) => a - b);
+    const led = ascending.filter((unit) => owned.heads.of(unit) !== undefined);
+    if (led.length > 0) {
+      this.#lead(led, payload.partOf(led));
+      onApplied(payload, led);
+    }
+    if (led.length === ascending.length) return;
+    const others = ascending.filter((unit) => owned.heads.of(unit) === undefined);
+    const unfit = copied.apply(others, payload.partOf(others));
+    if (unfit.length > 0) onUnfit(unfit);
+  }
+
+  /** It was judged and checked when it was placed. */
+  #lead(units: readonly number[], update: ForwardedUpdate): void {
+    const { of, owned } = this.#options;
+    const shards = applyingShards(of, update, units);
+    switch (update.type) {
+      case 'push': {
+        const applying = shards.length === owned.numbers.length ? undefined : shards;
+        owned.parameters.push(update.sparse, update.dense, owned.actions(applying), update.rateScale);
+        failPoint('push.applied');
+        owned.ledgers.advance(update.push, applying);
+        owned.advance(applying, false);
+        failPoint('push.advanced');
+        return;
+      }
+      case 'close':
+        for (const { pass, task, records } of update.tasks) owned.close(pass, task, records, shards);
+        return;
+      case 'round':
+        throw new Error('in async mode there are no rounds');
+    }
+  }
+}

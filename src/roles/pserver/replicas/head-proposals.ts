@@ -1,0 +1,44 @@
+/**
+ * What the machines of units propose about their heads: all of one turn go to the store together, so that the units of
+ * a pserver that has died share transactions (DESIGN §7).
+ */
+import { isPaddletError } from '../../../base/errors.ts';
+import type { DecidedHead } from '../../../cluster/placement/propose-heads.ts';
+import type { HeadProposal } from '../../../core/replicas/events.ts';
+import type { OwnedHeads, UnitProposal } from '../owned-heads.ts';
+import type { KnownHeads } from './known-heads.ts';
+
+export interface HeadProposalsOptions {
+  readonly heads: Pick<OwnedHeads, 'propose'>;
+  readonly known: KnownHeads;
+  readonly onDecided: (decided: DecidedHead) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class HeadProposals {
+  readonly #options: HeadProposalsOptions;
+  #gathered: UnitProposal[] = [];
+
+  constructor(options: HeadProposalsOptions) {
+    this.#options = options;
+  }
+
+  add(unit: number, proposal: HeadProposal): void {
+    this.#gathered.push({ unit, proposal, known: this.#options.known.of(unit)! });
+  }
+
+  send(): void {
+    if (this.#gathered.length === 0) return;
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    const { heads, known, onDecided, onFatal } = this.#options;
+    const decided = (one: DecidedHead): void => {
+      known.learn(one.now);
+      onDecided(one);
+    };
+    heads.propose(gathered, decided).catch((error: unknown) => {
+      // Given up because the lease is lost, which is known already.
+      if (!isPaddletError(error, 'Interrupted')) onFatal(error);
+    });
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Copies that this pserver has made for others, of units that it leads, on their way into the head: between the moves
+ * that make them (`MadeCopies`), the machines of the units, and the links.
+ */
+import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
+import { isIn } from '../../../core/replicas/messages.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { CopyFor, CopyMaker, MadeCopies } from '../units/backup-copies.ts';
+import type { UnitMachines } from './machines.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface JoinsOptions {
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  /** They begin later than this. */
+  readonly copies: () => MadeCopies;
+  /** There is another copy in the head, or one less on its way. */
+  readonly onEnded: (copy: CopyFor, isMember: boolean) => void;
+}
+
+export class Joins implements CopyMaker {
+  readonly #options: JoinsOptions;
+  /** To be begun and sealed when everything that is committed is applied. */
+  #beginning: { readonly unit: number; readonly target: LivePserver }[] = [];
+  #sealing: CopyFor[] = [];
+  readonly #members = new Set<string>();
+
+  constructor(options: JoinsOptions) {
+    this.#options = options;
+  }
+
+  /** For a process that is in no head of the unit. Ignored where that is not possible now. */
+  begin(unit: number, target: LivePserver): void {
+    this.#beginning.push({ unit, target });
+    this.#options.machines.takeTurn();
+  }
+
+  /** Unit → indexes, with those that are about to be begun. */
+  making(): Map<number, Set<number>> {
+    const making = this.#options.copies().making();
+    for (const { unit, target } of this.#beginning)
+      making.set(unit, (making.get(unit) ?? new Set<number>()).add(target.index));
+    return making;
+  }
+
+  caughtUp(copy: CopyFor): void {
+    this.#sealing.push(copy);
+    this.#options.machines.takeTurn();
+  }
+
+  copied({ unit, target }: CopyFor): void {
+    this.#options.machines.step(unit, { type: 'connected', to: target });
+  }
+
+  unconfirmed({ unit, target }: CopyFor): void {
+    this.#options.machines.step(unit, { type: 'giveUp', joiner: target });
+  }
+
+  ended(copy: CopyFor): void {
+    this.#options.onEnded(copy, this.#members.delete(keyOf(copy)));
+  }
+
+  /** In each turn, when all that is committed is applied. */
+  goOn(): void {
+    const { machines, copies } = this.#options;
+    const [beginning, sealing] = [this.#beginning, this.#sealing];
+    this.#beginning = beginning.filter(({ unit }) => machines.isPending(unit));
+    this.#sealing = sealing.filter(({ unit }) => machines.isPending(unit));
+    for (const { unit, target } of beginning) if (!machines.isPending(unit)) this.#begin(unit, target);
+    for (const copy of sealing) {
+      const machine = machines.of(copy.unit);
+      if (machine === undefined || this.#sealing.includes(copy)) continue;
+      if (copies().seal(copy, machine.committed)) machines.step(copy.unit, { type: 'join', joiner: copy.target });
+    }
+  }
+
+  #begin(unit: number, target: LivePserver): void {
+    const { machines, copies } = this.#options;
+    const machine = machines.of(unit);
+    const joiner = { index: target.index, token: target.token.toString() };
+    if (machine === undefined || machine.standing !== 'leading' || !machine.admits('read')) return;
+    if (isIn(machine.peers(), joiner) || copies().isMaking({ unit, target: joiner })) return;
+    copies().begin(unit, target, machine.committed);
+  }
+
+  /** The head of a unit that is led here, as this process knows it. */
+  changed(unit: number, inSync: readonly UnitOwner[]): void {
+    const { copies } = this.#options;
+    for (const target of inSync) {
+      if (!copies().isMaking({ unit, target })) continue;
+      this.#members.add(keyOf({ unit, target }));
+      copies().release({ unit, target });
+    }
+  }
+
+  joinFailed(unit: number, joiner: UnitOwner): void {
+    this.#options.copies().joinFailed({ unit, target: joiner });
+  }
+}
+
+const keyOf = ({ unit, target: { index, token } }: CopyFor): string => `${unit}/${index}/${token}`;

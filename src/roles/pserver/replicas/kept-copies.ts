@@ -1,0 +1,52 @@
+/** Copies that others make here (`IncomingMoves`): from when they are complete they follow their primary. */
+import { assert } from '../../../base/assert.ts';
+import { Replica } from '../../../core/replicas/replica.ts';
+import { isSameMove, type MoveName } from '../../../core/units/move-messages.ts';
+import type { CopyKeeper } from '../units/backup-copies.ts';
+import type { FilledCopy } from '../units/incoming-unit.ts';
+import type { CopiedUnits } from './copied-units.ts';
+import type { UnitMachines } from './machines.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface KeptCopiesOptions {
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly copied: CopiedUnits;
+  /** There is a copy. */
+  readonly onKept: (unit: number) => void;
+  /** Frees the copy and its machine. */
+  readonly discard: (unit: number) => void;
+}
+
+export class KeptCopies implements CopyKeeper {
+  readonly #options: KeptCopiesOptions;
+  /** By which move the copy of a unit has come. */
+  readonly #madeBy = new Map<number, MoveName>();
+
+  constructor(options: KeptCopiesOptions) {
+    this.#options = options;
+  }
+
+  standing(unit: number): 'none' | 'joining' | 'member' {
+    const standing = this.#options.machines.of(unit)?.standing ?? 'none';
+    return standing === 'leading' ? 'member' : standing;
+  }
+
+  adopt(name: MoveName, filled: FilledCopy, position: number): void {
+    const { machines, copied, onKept } = this.#options;
+    const { unit, epoch } = name;
+    assert(machines.of(unit) === undefined, `unit ${unit} has one copy here`);
+    copied.adopt(unit, filled);
+    machines.add(unit, Replica.copied(epoch, position));
+    this.#madeBy.set(unit, name);
+    onKept(unit);
+  }
+
+  abandoned(name: MoveName): void {
+    const madeBy = this.#madeBy.get(name.unit);
+    if (madeBy === undefined || !isSameMove(madeBy, name)) return;
+    this.#madeBy.delete(name.unit);
+    const standing = this.standing(name.unit);
+    if (standing !== 'none' && this.#options.machines.of(name.unit)!.standing !== 'leading')
+      this.#options.discard(name.unit);
+  }
+}

@@ -1,0 +1,89 @@
+/** A unit begins to be led here with the copy that was here, or ends to, and a copy is freed. */
+import { PaddletError } from '../../../base/errors.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { MadeCopies } from '../units/backup-copies.ts';
+import type { CopiedUnits } from './copied-units.ts';
+import type { HandOvers } from './hand-overs.ts';
+import type { Inboxes } from './inboxes.ts';
+import type { KnownHeads } from './known-heads.ts';
+import type { LinksHost } from './links-host.ts';
+import type { UnitMachines } from './machines.ts';
+import type { PlacedUpdates } from './placed-updates.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface LeadingOptions {
+  readonly context: Pick<RoleContext, 'host' | 'keys'>;
+  readonly me: UnitOwner;
+  readonly owned: OwnedShards;
+  readonly copied: CopiedUnits;
+  readonly known: KnownHeads;
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly host: Pick<LinksHost<ReplicatedUpdate>, 'stepped'>;
+  readonly inboxes: Pick<Inboxes, 'hasNone'>;
+  readonly placed: Pick<PlacedUpdates, 'lost'>;
+  readonly handOvers: Pick<HandOvers, 'isBegun'>;
+  readonly copies: () => Pick<MadeCopies, 'releaseAll'>;
+  readonly onLed: (owned: OwnedHead) => void;
+  readonly onChanged: () => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class Leading {
+  readonly #options: LeadingOptions;
+
+  constructor(options: LeadingOptions) {
+    this.#options = options;
+  }
+
+  /** With everything that is committed. */
+  serve(unit: number): void {
+    const { owned, copied, known, machines, me, onLed, context } = this.#options;
+    const stored = known.of(unit);
+    if (machines.of(unit)?.standing !== 'leading' || owned.heads.of(unit) !== undefined) return;
+    if (stored === undefined || stored.head.primary.token !== me.token) return;
+    owned.add(stored, copied.positions(unit), true);
+    copied.release(unit);
+    context.host.log.info(`unit ${unit} is led by this pserver now, with the copy that it had`);
+    onLed(stored);
+  }
+
+  /** Another process leads the unit, by the wish of this one. Otherwise this one has lost its index. */
+  stepDown(unit: number): void {
+    const { owned, copied, placed, handOvers, copies, context, onChanged } = this.#options;
+    placed.lost(unit);
+    if (owned.heads.of(unit) === undefined) return;
+    if (!handOvers.isBegun(unit)) {
+      this.lost(unit);
+      return;
+    }
+    copies().releaseAll(unit);
+    copied.adopt(unit, { positions: owned.release(unit), rounds: undefined });
+    context.host.log.info(`unit ${unit} is led by another pserver now, and has a copy here`);
+    onChanged();
+  }
+
+  /** Its primary hears of it with the next answer. One that leads is what is left: another process has to see that. */
+  unfit(unit: number): void {
+    const isLeading = this.#options.machines.of(unit)?.standing === 'leading';
+    this.discard(unit);
+    if (isLeading) this.lost(unit);
+  }
+
+  discard(unit: number): void {
+    const { machines, host, copied, inboxes, onChanged } = this.#options;
+    machines.remove(unit);
+    host.stepped(unit, [], []);
+    if (copied.units().includes(unit)) copied.discard(unit);
+    inboxes.hasNone(unit);
+    onChanged();
+  }
+
+  lost(unit: number): void {
+    const { context, onFatal } = this.#options;
+    const key = context.keys.head(unit);
+    onFatal(new PaddletError('LeaseGone', `${key} does not go with what this process has of the unit`));
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * The machines of all units that this pserver leads or has copies of (`core/replicas/replica.ts`). A machine takes its
+ * step at once when it is told something. What comes out of the steps is carried out in one turn, when the caller has
+ * returned (a microtask): so an update of many units is applied at one go, proposals of many units share transactions,
+ * and nothing that is carried out is ever called from within what has brought it about.
+ */
+import { assert } from '../../../base/assert.ts';
+import type { Cancel, Clock } from '../../../base/seams.ts';
+import type { ReplicaEffect, ReplicaEvent, ReplicaState } from '../../../core/replicas/events.ts';
+import type { UpdateName } from '../../../core/replicas/messages.ts';
+import { Replica } from '../../../core/replicas/replica.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+
+/** What a machine has done, and the peers that it had then. */
+export interface MachineStep<P> {
+  readonly unit: number;
+  readonly effects: readonly ReplicaEffect<P>[];
+  readonly peers: readonly UnitOwner[];
+}
+
+export interface UnitMachinesOptions<P> {
+  readonly clock: Clock;
+  readonly me: UnitOwner;
+  readonly silenceMs: number;
+  readonly minInSync: number;
+  /** In the order in which they were taken. What machines are told in it belongs to the next turn. */
+  readonly onTurn: (steps: readonly MachineStep<P>[]) => void;
+  /** A bug. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class UnitMachines<P> {
+  readonly #options: UnitMachinesOptions<P>;
+  readonly #machines = new Map<number, Replica<P>>();
+  #steps: MachineStep<P>[] = [];
+  #isTurnDue = false;
+  #isClosed = false;
+  #cancelTick: Cancel | undefined;
+
+  constructor(options: UnitMachinesOptions<P>) {
+    this.#options = options;
+  }
+
+  units(): number[] {
+    return [...this.#machines.keys()];
+  }
+
+  of(unit: number): Replica<P> | undefined {
+    return this.#machines.get(unit);
+  }
+
+  add(unit: number, state: ReplicaState<P>): void {
+    assert(!this.#machines.has(unit), `unit ${unit} has one copy here`);
+    const { me, silenceMs, minInSync } = this.#options;
+    this.#machines.set(unit, new Replica({ unit, me, silenceMs, minInSync }, state));
+  }
+
+  remove(unit: number): void {
+    this.#machines.delete(unit);
+  }
+
+  /** Told to a unit without a machine, it is of no use any more. */
+  step(unit: number, event: ReplicaEvent<P>): void {
+    const machine = this.#machines.get(unit);
+    if (machine === undefined || this.#isClosed) return;
+    const effects = machine.step(event, this.#options.clock.monotonicMs());
+    this.#steps.push({ unit, effects, peers: machine.peers() });
+    this.#takeTurn();
+  }
+
+  stepAll(event: ReplicaEvent<P>): void {
+    for (const unit of this.units()) this.step(unit, event);
+  }
+
+  /** Those that have the process as a peer. */
+  stepThoseWith(peer: UnitOwner, event: ReplicaEvent<P>): void {
+    for (const [unit, machine] of [...this.#machines]) {
+      if (machine.peers().some(({ index, token }) => index === peer.index && token === peer.token))
+        this.step(unit, event);
+    }
+  }
+
+  /** The machine has taken a step that is not carried out yet. */
+  isPending(unit: number): boolean {
+    return this.#steps.some((step) => step.unit === unit);
+  }
+
+  /** There is something to be done in a turn. */
+  takeTurn(): void {
+    if (!this.#isClosed) this.#takeTurn();
+  }
+
+  /** An update of all these units, each of which admits it. Gives the place of each: they have it when this returns. */
+  nextNames(units: readonly number[]): { readonly unit: number; readonly name: UpdateName }[] {
+    return units.map((unit) => ({ unit, name: this.#machines.get(unit)!.nextName() }));
+  }
+
+  /** Nothing is stepped or carried out any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#steps = [];
+    this.#cancelTick?.();
+  }
+
+  #takeTurn(): void {
+    if (this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    queueMicrotask(() => {
+      this.#isTurnDue = false;
+      if (this.#isClosed) return;
+      try {
+        const steps = this.#steps;
+        this.#steps = [];
+        this.#options.onTurn(steps);
+        if (!this.#isClosed) this.#planTick(steps);
+      } catch (error) {
+        this.#options.onFatal(error);
+      }
+    });
+  }
+
+  /** A deadline that is set later is never an earlier one: all are of the same silence. */
+  #planTick(steps: readonly MachineStep<P>[]): void {
+    if (this.#cancelTick !== undefined) return;
+    const due = steps.flatMap(({ unit }) => this.#machines.get(unit)?.nextDeadline() ?? []);
+    if (due.length > 0) this.#tickAt(Math.min(...due));
+  }
+
+  #tickAt(dueMs: number): void {
+    const { clock, onFatal } = this.#options;
+    this.#cancelTick = clock.after(Math.max(1, dueMs - clock.monotonicMs()), () => {
+      this.#cancelTick = undefined;
+      try {
+        this.#tick(clock.monotonicMs());
+      } catch (error) {
+        onFatal(error);
+      }
+    });
+  }
+
+  #tick(nowMs: number): void {
+    let next: number | undefined;
+    for (const [unit, machine] of [...this.#machines]) {
+      const due = machine.nextDeadline();
+      if (due === undefined) continue;
+      if (due <= nowMs) this.step(unit, { type: 'tick' });
+      const again = machine.nextDeadline();
+      if (again !== undefined && again > nowMs) next = Math.min(next ?? again, again);
+    }
+    if (next !== undefined) this.#tickAt(next);
+  }
+}

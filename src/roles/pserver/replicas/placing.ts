@@ -1,0 +1,123 @@
+/**
+ * Gives updates their places (DESIGN §7). An update is placed in all units that it concerns at one moment, when there
+ * is room for it at all their peers. What was judged before the wait is judged again then: the same update may have
+ * come a second time, or the units may be others.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+import type { LinksHost, TakeRoom } from './links-host.ts';
+import type { UnitMachines } from './machines.ts';
+import { type PlacedOutcome, PlacedUpdates } from './placed-updates.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface TaskName {
+  readonly pass: number;
+  readonly task: number;
+}
+
+export interface PlaceRequest {
+  /** It has no place yet. */
+  readonly payload: ReplicatedUpdate;
+  /** Whose ledgers it changes. */
+  readonly tasks: readonly TaskName[];
+  /** Whether what was judged of it holds still. */
+  readonly isStill: () => boolean;
+  /** The update as it is placed. What it throws is the answer. */
+  readonly make: () => ForwardedUpdate;
+  /** It raises the version of the shards. */
+  readonly isCounted: boolean;
+}
+
+/** `again`: it was not placed, and is to be judged again. */
+export type PlacingOutcome = PlacedOutcome | 'again';
+
+export interface PlacingOptions {
+  readonly owned: OwnedShards;
+  readonly host: Pick<LinksHost<ReplicatedUpdate>, 'ask'>;
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+}
+
+export class Placing {
+  readonly #options: PlacingOptions;
+  readonly updates = new PlacedUpdates();
+  /** Of the updates that wait for room. */
+  readonly #asking = new Set<(error: PaddletError) => void>();
+  /** Tasks that a placed update concerns which is not decided → when it is. */
+  readonly #tasks = new Map<string, Promise<void>>();
+  #orders = 0;
+  #isClosed = false;
+
+  constructor(options: PlacingOptions) {
+    this.#options = options;
+  }
+
+  /** The next number of an update that comes into being here. */
+  nextOrder(): number {
+    this.#orders += 1;
+    return this.#orders;
+  }
+
+  /** To be awaited before an update of these tasks is judged: one that was placed before it is not decided. */
+  undecided(tasks: readonly TaskName[]): Promise<void> | undefined {
+    for (const task of tasks) {
+      const ended = this.#tasks.get(keyOf(task));
+      if (ended !== undefined) return ended;
+    }
+    return undefined;
+  }
+
+  /** To be called right after it was judged. Rejects with `Suspended` when this pserver ends. */
+  place(request: PlaceRequest): Promise<PlacingOutcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<PlacingOutcome>();
+    if (this.#isClosed) throw suspended();
+    this.#asking.add(reject);
+    this.#options.host.ask(request.payload.bytesByUnit, (takeRoom) => {
+      this.#asking.delete(reject);
+      try {
+        const placed = this.#place(request, takeRoom);
+        if (placed === undefined) resolve('again');
+        else placed.then(resolve, reject);
+      } catch (error) {
+        reject(error);
+      }
+    });
+    return promise;
+  }
+
+  /** Nothing is placed any more, and nothing that is placed is answered. */
+  close(): void {
+    this.#isClosed = true;
+    for (const reject of this.#asking) reject(suspended());
+    this.#asking.clear();
+    this.updates.lostAll();
+  }
+
+  #place(request: PlaceRequest, takeRoom: TakeRoom<ReplicatedUpdate>): Promise<PlacedOutcome> | undefined {
+    const { payload, tasks, isStill, make, isCounted } = request;
+    const { machines, owned } = this.#options;
+    if (this.undecided(tasks) !== undefined || !isStill() || !this.#areAdmitted(payload.units)) return undefined;
+    payload.placed(this.nextOrder(), make());
+    const parts = machines.nextNames(payload.units);
+    takeRoom(payload, parts);
+    const placed = this.updates.add(payload, parts, (isCommittedSomewhere) => {
+      for (const task of tasks) this.#tasks.delete(keyOf(task));
+      if (isCounted && isCommittedSomewhere) owned.advance([]);
+    });
+    const ended = placed.then(
+      () => {},
+      () => {},
+    );
+    for (const task of tasks) this.#tasks.set(keyOf(task), ended);
+    for (const { unit } of parts) machines.step(unit, { type: 'place', payload });
+    return placed;
+  }
+
+  #areAdmitted(units: readonly number[]): boolean {
+    return units.every((unit) => this.#options.machines.of(unit)?.admits('update') === true);
+  }
+}
+
+const keyOf = ({ pass, task }: TaskName): string => `${pass}/${task}`;
+
+const suspended = (): PaddletError => new PaddletError('Suspended', 'this pserver answers nothing any more');

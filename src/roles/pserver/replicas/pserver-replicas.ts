@@ -1,0 +1,384 @@
+/**
+ * All copies of units of a pserver: of those that it leads and of those that others lead (DESIGN §7). The machines of
+ * the units decide; here is carried out what they say.
+ */
+import { unreachable } from '../../../base/assert.ts';
+import { isPaddletError } from '../../../base/errors.ts';
+import { asSuspended } from '../../../cluster/as-suspended.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { HeldLease } from '../../../cluster/ownership.ts';
+import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { DecidedHead, StoredHead } from '../../../cluster/placement/propose-heads.ts';
+import { createSignal } from '../../../cluster/waiting.ts';
+import type { ReplicaEffect } from '../../../core/replicas/events.ts';
+import { isIn } from '../../../core/replicas/messages.ts';
+import type { LinkFrame } from '../../../core/replicas/peer-link.ts';
+import { Replica } from '../../../core/replicas/replica.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { OwnedHead } from '../owned-heads.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { MadeCopies } from '../units/backup-copies.ts';
+import type { CopyActions } from '../units/copy-duties.ts';
+import { CommittedUpdates } from './committed-updates.ts';
+import { CopiedUnits } from './copied-units.ts';
+import { HandOvers } from './hand-overs.ts';
+import { HeadProposals } from './head-proposals.ts';
+import { Inboxes } from './inboxes.ts';
+import { Joins } from './joins.ts';
+import { KeptCopies } from './kept-copies.ts';
+import { KnownHeads, unitHeadOf } from './known-heads.ts';
+import { Leading } from './leading.ts';
+import { LinksHost } from './links-host.ts';
+import { type MachineStep, UnitMachines } from './machines.ts';
+import { mostRoom } from './part-sizes.ts';
+import type { ConnectPeer } from './peer-connections.ts';
+import { Placing } from './placing.ts';
+import { Presence } from './presence.ts';
+import type { ReplicatedJob } from './replicate-codec.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+import { SeenHeads } from './seen-heads.ts';
+import type { ServedReplicas } from './served-replicas.ts';
+
+export interface PserverReplicasOptions {
+  readonly context: RoleContext;
+  readonly me: UnitOwner;
+  readonly lease: Pick<HeldLease, 'lost' | 'onResume'>;
+  readonly owned: OwnedShards;
+  readonly spec: TrainedSpec;
+  readonly job: ReplicatedJob;
+  readonly silenceMs: number;
+  readonly minInSync: number;
+  /** That the job may have. */
+  readonly mostPservers: number;
+  readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
+  readonly connect: ConnectPeer<ReplicatedUpdate>;
+  readonly withoutSaves: () => Promise<() => void>;
+  /** This pserver leads the unit now, with everything that was acknowledged. */
+  readonly onLed: (owned: OwnedHead) => void;
+  /** A copy was freed, or a hand-over or a join has ended: there may be something else to do. */
+  readonly onChanged: () => void;
+  readonly onCopyEnded: (to: { readonly unit: number; readonly to: number }, outcome: 'kept' | 'moved') => void;
+  readonly onRecovery: (number: number) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+const MiB = 2 ** 20;
+/** What each primary may have staged here. Larger updates go alone. */
+const WINDOW_BYTES = 64 * MiB;
+const MOST_UNDER_WAY = 4;
+
+type Step = MachineStep<ReplicatedUpdate>;
+type Effect = ReplicaEffect<ReplicatedUpdate>;
+
+export class PserverReplicas implements CopyActions, ServedReplicas {
+  readonly me: UnitOwner;
+  readonly job: ReplicatedJob;
+  readonly owned: OwnedShards;
+  /** Of units that others lead. */
+  readonly copied: CopiedUnits;
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly placing: Placing;
+  readonly joins: Joins;
+  readonly keeper: KeptCopies;
+  readonly inboxes: Inboxes;
+  /** Notified after each turn. */
+  readonly changed = createSignal();
+  readonly #options: PserverReplicasOptions;
+  readonly #known = new KnownHeads();
+  readonly #presence: Presence;
+  readonly #host: LinksHost<ReplicatedUpdate>;
+  readonly #committed: CommittedUpdates;
+  readonly #proposals: HeadProposals;
+  readonly #seen: SeenHeads;
+  readonly #handOvers: HandOvers;
+  readonly #leading: Leading;
+  readonly #stopped = new AbortController();
+  /** Nothing is waited for any more. */
+  readonly #ending: AbortSignal;
+  #copies: MadeCopies | undefined;
+
+  constructor(options: PserverReplicasOptions) {
+    this.#options = options;
+    const { context, me, owned, job, silenceMs, minInSync, mostPservers, view, lease, spec } = options;
+    const { clock, log } = context.host;
+    const { onFatal } = options;
+    this.me = me;
+    this.job = job;
+    this.owned = owned;
+    this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
+    this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks });
+    this.machines = new UnitMachines({
+      ...{ clock, me, silenceMs, minInSync, onFatal },
+      onTurn: (steps) => this.#turn(steps),
+    });
+    const { machines, copied } = this;
+    this.#presence = new Presence(view);
+    this.#host = new LinksHost({
+      ...{ clock, log, silenceMs, mostUnderWay: MOST_UNDER_WAY, onFatal, connect: options.connect },
+      addressOf: (peer) => this.#presence.addressOf(peer),
+      units: {
+        connected: (peer) => machines.stepThoseWith(peer, { type: 'connected', to: peer }),
+        heard: (peer) => machines.stepThoseWith(peer, { type: 'heard', from: peer }),
+        answered: (link, answer) =>
+          machines.step(
+            link.unit,
+            answer === undefined ? { type: 'connected', to: link.member } : { type: 'answer', link, answer },
+          ),
+      },
+    });
+    const largestBytes = mostRoom(job.units);
+    const room = { windowBytes: WINDOW_BYTES, lateBytes: mostPservers * largestBytes, largestBytes };
+    this.inboxes = new Inboxes({
+      room,
+      hasCopy: (unit) => machines.of(unit) !== undefined,
+      onFrame: ({ link, frame }: LinkFrame<ReplicatedUpdate>) =>
+        machines.step(link.unit, { type: 'frame', link, frame }),
+    });
+    this.placing = new Placing({ owned, host: this.#host, machines });
+    this.#committed = new CommittedUpdates({
+      ...{ of: job, owned, copied },
+      onApplied: (payload, units) => this.#applied(payload, units),
+      onUnfit: (units) => {
+        for (const unit of units) this.#leading.unfit(unit);
+      },
+    });
+    this.#proposals = new HeadProposals({
+      ...{ heads: owned.heads, known: this.#known, onFatal },
+      onDecided: (decided) => this.#decided(decided),
+    });
+    this.#seen = new SeenHeads({
+      ...{ context, lost: lease.lost, view, known: this.#known, machines, onFatal, onRecovery: options.onRecovery },
+      onSeen: (head, isPrimaryAlive) => this.#checkCopy(head, isPrimaryAlive),
+    });
+    this.joins = new Joins({
+      machines,
+      copies: () => this.#copies!,
+      onEnded: ({ unit, target }, isMember) =>
+        options.onCopyEnded({ unit, to: target.index }, isMember ? 'moved' : 'kept'),
+    });
+    this.keeper = new KeptCopies({
+      ...{ machines, copied },
+      onKept: (unit) => this.#seen.begun(unit),
+      discard: (unit) => this.#leading.discard(unit),
+    });
+    const { withoutSaves, onChanged } = options;
+    this.#handOvers = new HandOvers({ machines, withoutSaves, onEnded: onChanged, onFatal });
+    this.#leading = new Leading({
+      ...{ ...options, machines, copied, known: this.#known, host: this.#host, inboxes: this.inboxes },
+      ...{ placed: this.placing.updates, handOvers: this.#handOvers, copies: () => this.#copies! },
+    });
+  }
+
+  /** That are made for others. */
+  attach(copies: MadeCopies): void {
+    this.#copies = copies;
+  }
+
+  /** From now on the view is followed. */
+  start(): void {
+    const { owned, lease } = this.#options;
+    for (const one of owned.heads.all()) this.taken(one);
+    lease.onResume(() => this.machines.stepAll({ type: 'resumed' }));
+    this.#follow().catch((error: unknown) => {
+      if (!isPaddletError(error, 'Interrupted')) this.#options.onFatal(error);
+    });
+  }
+
+  /** A unit that was loaded from a file: this pserver leads it, alone. To be called when it is owned. */
+  taken({ unit, head, modRevision }: OwnedHead): void {
+    const { me, silenceMs, minInSync } = this.#options;
+    this.#known.learn({ unit, head, modRevision });
+    const stored = { unit, head, modRevision };
+    this.machines.add(unit, Replica.taken(unitHeadOf(stored), 0, { unit, me, silenceMs, minInSync }));
+    this.#seen.begun(unit);
+  }
+
+  // ---- requests
+
+  /**
+   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
+   * for an update.
+   */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined {
+    if (this.#admits(kind)) return undefined;
+    const admits = (): true | undefined => this.#admits(kind) || undefined;
+    return this.changed.until(admits, this.#ending).then(() => {}, asSuspended);
+  }
+
+  /** Resolves when nothing that was placed in units led here is undecided. Throws `Interrupted`. */
+  async quiet(): Promise<void> {
+    const isQuiet = (): boolean =>
+      this.placing.updates.size === 0 &&
+      this.#options.owned.heads.units().every((unit) => this.machines.of(unit)?.staged().length === 0);
+    await this.changed.until(() => isQuiet() || undefined, this.#ending);
+  }
+
+  #admits(kind: 'read' | 'update'): boolean {
+    return this.#options.owned.heads.units().every((unit) => this.machines.of(unit)?.admits(kind) === true);
+  }
+
+  // ---- what is to be done with the copies
+
+  joining(): ReadonlyMap<number, ReadonlySet<number>> {
+    return this.joins.making();
+  }
+
+  handingOver(): ReadonlyMap<number, number> {
+    return this.#handOvers.to();
+  }
+
+  join(unit: number, target: Parameters<Joins['begin']>[1]): void {
+    this.joins.begin(unit, target);
+  }
+
+  handOver(unit: number, to: UnitOwner): void {
+    this.#handOvers.begin(unit, to);
+  }
+
+  remove(unit: number, from: UnitOwner): void {
+    this.machines.step(unit, { type: 'gone', owner: from });
+  }
+
+  /** A head names a copy that is here and that another process leads. */
+  hasMembers(): boolean {
+    return this.machines.units().some((unit) => this.machines.of(unit)!.standing === 'member');
+  }
+
+  /** A copy that is here is about to be led by this process. */
+  isTakingOver(): boolean {
+    const { heads } = this.#options.owned;
+    return this.machines.units().some((unit) => {
+      const machine = this.machines.of(unit)!;
+      return machine.isPromoting || (machine.standing === 'leading' && heads.of(unit) === undefined);
+    });
+  }
+
+  /** The unit is to be loaded from a file: a copy that is here is of no use. */
+  free(unit: number): void {
+    if (this.machines.of(unit) !== undefined) this.#leading.discard(unit);
+  }
+
+  /** Nothing is sent, answered or applied any more. */
+  close(): void {
+    this.#stopped.abort();
+    this.machines.close();
+    this.#host.close();
+    this.inboxes.close();
+    this.placing.close();
+    this.#handOvers.close();
+  }
+
+  // ---- turns
+
+  #turn(steps: readonly Step[]): void {
+    const served: number[] = [];
+    for (const step of steps) this.#carryOut(step, served);
+    this.#committed.apply();
+    for (const { unit, effects } of steps) {
+      for (const effect of effects)
+        if (effect.type === 'answer' && this.machines.of(unit) !== undefined)
+          this.inboxes.answered(effect.link, effect.answer);
+    }
+    for (const unit of new Set(steps.map((step) => step.unit)))
+      this.inboxes.keep(
+        unit,
+        this.machines
+          .of(unit)
+          ?.staged()
+          .map(({ payload }) => payload) ?? [],
+      );
+    this.inboxes.giveAnswers();
+    for (const unit of served) this.#leading.serve(unit);
+    this.joins.goOn();
+    this.#handOvers.settle();
+    this.#proposals.send();
+    this.changed.notify();
+  }
+
+  #carryOut({ unit, effects, peers }: Step, served: number[]): void {
+    this.#tellLinks(unit, effects, peers);
+    for (const effect of effects) {
+      switch (effect.type) {
+        case 'send':
+        case 'answer':
+          break;
+        case 'commit':
+          this.#committed.add(unit, effect.update.payload);
+          break;
+        case 'drop':
+          this.placing.updates.dropped(unit, effect.names);
+          break;
+        case 'propose':
+          this.#proposals.add(unit, effect.proposal);
+          break;
+        case 'look':
+          this.#seen.look(unit);
+          break;
+        case 'serve':
+          served.push(unit);
+          break;
+        case 'stepDown':
+          this.#committed.apply();
+          this.#leading.stepDown(unit);
+          break;
+        case 'discard':
+          this.#committed.apply();
+          this.#leading.discard(unit);
+          break;
+        case 'joinFailed':
+          this.joins.joinFailed(unit, effect.joiner);
+          break;
+        default:
+          unreachable(effect);
+      }
+    }
+  }
+
+  /** A copy that is being made gets nothing but by the move that makes it. */
+  #tellLinks(unit: number, effects: readonly Effect[], peers: readonly UnitOwner[]): void {
+    const follows = (target: UnitOwner): boolean => this.#copies!.follows({ unit, target });
+    this.#host.stepped(
+      unit,
+      effects.filter((effect) => effect.type !== 'send' || follows(effect.link.member)),
+      peers.filter(follows),
+    );
+  }
+
+  #applied(payload: ReplicatedUpdate, units: readonly number[]): void {
+    const wait = this.#copies!.applied(() => payload.partOf(units), units);
+    this.placing.updates.applied(payload, units, wait?.catch(asSuspended));
+  }
+
+  // ---- the store
+
+  #decided({ from, outcome, now }: DecidedHead): void {
+    this.machines.step(now.unit, { type: 'decided', from, ...outcome });
+    if (this.machines.of(now.unit)?.standing === 'leading') this.joins.changed(now.unit, now.head.inSync);
+    this.#options.onChanged();
+  }
+
+  async #follow(): Promise<never> {
+    const { view } = this.#options;
+    for (;;) {
+      const seen = view.version();
+      for (const peer of this.#presence.look()) this.#gone(peer);
+      this.#host.lookAgain();
+      this.#seen.lookAtView();
+      await view.changed.until(() => view.version() !== seen || undefined, this.#ending);
+    }
+  }
+
+  #gone(peer: UnitOwner): void {
+    this.machines.stepThoseWith(peer, { type: 'gone', owner: peer });
+    this.#host.gone(peer);
+    this.inboxes.gone(peer);
+  }
+
+  /** Others count on a copy that a head names. One that is not here cannot lead: another process has to see that. */
+  #checkCopy({ unit, head }: StoredHead, isPrimaryAlive: boolean): void {
+    const { me } = this.#options;
+    if (isPrimaryAlive || this.machines.of(unit) !== undefined || !isIn(head.inSync, me)) return;
+    this.#leading.lost(unit);
+  }
+}

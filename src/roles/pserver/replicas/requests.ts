@@ -1,0 +1,32 @@
+/** The requests of pservers that lead units to those that have copies of them (docs/protocol.md). */
+import { PaddletError } from '../../../base/errors.ts';
+import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
+import type { Session } from '../../../protocol/messages/channel.ts';
+import type { Reply, Request } from '../requests.ts';
+import { decodeBatch, encodeAnswers } from './replicate-codec.ts';
+import type { ServedReplicas } from './served-replicas.ts';
+
+export function openReplicas(
+  { me, inboxes }: ServedReplicas,
+  { header: { primary, member } }: Request<'openReplicas'>,
+  session: Session,
+): Reply {
+  checkMember(me, member);
+  return { header: { type: 'openReplicas', windowBytes: inboxes.opened(primary, session) } };
+}
+
+export async function replicate(
+  { me, job, placing, inboxes }: ServedReplicas,
+  request: Request<'replicate'>,
+  session: Session,
+): Promise<Reply> {
+  checkMember(me, request.header.member);
+  const { primary, batch } = decodeBatch(job, request, placing.nextOrder());
+  return encodeAnswers(await inboxes.received(primary, batch, session));
+}
+
+/** Another process may have had the address before, or the index. */
+function checkMember(me: UnitOwner, member: UnitOwner): void {
+  if (isSameOwner(me, member)) return;
+  throw new PaddletError('NotReady', `this is pserver ${me.index} with token ${me.token}, not the one that is meant`);
+}

@@ -1,0 +1,97 @@
+/**
+ * Tells the machines of units what the store shows of their heads: as the view follows it, or, where a machine asks for
+ * that, by a read. While a file is the last state of a unit, its primary is not told as gone: it has left by a clean
+ * stop, and no copy takes over.
+ */
+import type { RoleContext } from '../../../cluster/context.ts';
+import type { PlacementView } from '../../../cluster/placement/placement-view.ts';
+import type { StoredHead } from '../../../cluster/placement/propose-heads.ts';
+import { readHead } from '../units/read-head.ts';
+import { type KnownHeads, unitHeadOf } from './known-heads.ts';
+import type { UnitMachines } from './machines.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface SeenHeadsOptions {
+  readonly context: RoleContext;
+  /** Aborts when the index is lost. */
+  readonly lost: AbortSignal;
+  readonly view: Pick<PlacementView, 'units'>;
+  readonly known: KnownHeads;
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly onRecovery: (number: number) => void;
+  /** Told for each unit, whether there is a machine or not. */
+  readonly onSeen: (head: StoredHead, isPrimaryAlive: boolean) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class SeenHeads {
+  readonly #options: SeenHeadsOptions;
+  /** What the machine of a unit was told last. */
+  readonly #told = new Map<number, string>();
+  /** Reads under way. `true`: another one is wanted after that. */
+  readonly #reading = new Map<number, boolean>();
+
+  constructor(options: SeenHeadsOptions) {
+    this.#options = options;
+  }
+
+  /** The view has changed. */
+  lookAtView(): void {
+    for (const unit of this.#options.view.units().keys()) this.#lookAt(unit);
+  }
+
+  /** There is a copy of the unit from now on. */
+  begun(unit: number): void {
+    this.#told.delete(unit);
+    this.#lookAt(unit);
+  }
+
+  /** Reads the head. */
+  look(unit: number): void {
+    const { onFatal } = this.#options;
+    if (this.#reading.has(unit)) this.#reading.set(unit, true);
+    else this.#read(unit).catch(onFatal);
+  }
+
+  #lookAt(unit: number): void {
+    const place = this.#options.view.units()[unit];
+    if (place?.stored !== undefined) this.#seen(place.stored, place.owner !== undefined);
+  }
+
+  #seen(stored: StoredHead, isOwned: boolean): void {
+    const { known, machines, onSeen } = this.#options;
+    const { unit, modRevision, head } = stored;
+    known.learn(stored);
+    if (known.of(unit)!.modRevision > modRevision) return;
+    const isPrimaryAlive = isOwned || head.rest !== undefined;
+    onSeen(stored, isPrimaryAlive);
+    if (machines.of(unit) === undefined) return;
+    const seen = `${modRevision} ${isPrimaryAlive}`;
+    if (this.#told.get(unit) === seen) return;
+    this.#told.set(unit, seen);
+    machines.step(unit, { type: 'seen', head: unitHeadOf(stored), isPrimaryAlive });
+  }
+
+  async #read(unit: number): Promise<void> {
+    const { context, known, lost, onRecovery } = this.#options;
+    this.#reading.set(unit, false);
+    const read = await readHead(context, unit, known.of(unit)?.head.primary.index ?? 0, lost).catch(
+      nothingIfLost(lost),
+    );
+    const isWantedAgain = this.#reading.get(unit) === true;
+    this.#reading.delete(unit);
+    if (read === undefined) return;
+    onRecovery(read.recovery);
+    // It is told again what it knows: it has asked.
+    this.#told.delete(unit);
+    this.#seen(read.owned, read.isPrimaryAlive);
+    if (isWantedAgain) await this.#read(unit);
+  }
+}
+
+const nothingIfLost =
+  (lost: AbortSignal) =>
+  (error: unknown): undefined => {
+    if (lost.aborted) return undefined;
+    throw error;
+  };

@@ -1,0 +1,22 @@
+/** What requests are answered from, where units have copies. */
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { CopiedUnits } from './copied-units.ts';
+import type { Inboxes } from './inboxes.ts';
+import type { Placing } from './placing.ts';
+import type { ReplicatedJob } from './replicate-codec.ts';
+
+export interface ServedReplicas {
+  /**
+   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
+   * for an update.
+   */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined;
+  readonly me: UnitOwner;
+  readonly job: ReplicatedJob;
+  readonly owned: Pick<OwnedShards, 'stamp' | 'heads'>;
+  readonly placing: Pick<Placing, 'place' | 'undecided' | 'nextOrder'>;
+  readonly inboxes: Pick<Inboxes, 'opened' | 'received'>;
+  /** Copies that are here, of units that others lead. */
+  readonly copied: Pick<CopiedUnits, 'units' | 'positions'>;
+}

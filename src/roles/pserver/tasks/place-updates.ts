@@ -1,0 +1,51 @@
+/**
+ * Async mode, where units have copies: an update is judged, placed in all units that it concerns, and answered when
+ * each of them has committed it. What was judged before a wait is judged again after it.
+ */
+import { PaddletError } from '../../../base/errors.ts';
+import { answerAfter } from '../checks.ts';
+import type { PlacingOutcome } from '../replicas/placing.ts';
+import { ReplicatedUpdate } from '../replicas/replicated-update.ts';
+import type { ServedReplicas } from '../replicas/served-replicas.ts';
+import type { Reply } from '../requests.ts';
+import type { Serving } from '../serving.ts';
+import type { ForwardedUpdate } from '../units/forwarded-update.ts';
+
+export interface JudgedUpdate {
+  /** Its arrays may be those of the request. Asked for again when it is placed: they may have moved. */
+  readonly make: () => ForwardedUpdate;
+  readonly units: readonly number[];
+  readonly tasks: readonly { readonly pass: number; readonly task: number }[];
+  readonly isStill: () => boolean;
+  /** As `make`, with what is decided as it is placed. */
+  readonly decide: () => ForwardedUpdate;
+}
+
+/** `again`: judges it once more. `answer`: it counts. */
+export function placeUpdate(
+  serving: Pick<Serving, 'isHeld'>,
+  { placing, job }: Pick<ServedReplicas, 'placing' | 'job'>,
+  judged: JudgedUpdate,
+  { again, answer }: { readonly again: () => Reply | Promise<Reply>; readonly answer: () => Reply },
+): Promise<Reply> {
+  const { make, units, tasks, isStill, decide } = judged;
+  const update = make();
+  const payload = new ReplicatedUpdate({ of: job, update, units });
+  let outcome: PlacingOutcome | undefined;
+  const placed = placing
+    .place({ payload, tasks, isStill, make: decide, isCounted: update.type === 'push' })
+    .then((ended) => {
+      outcome = ended;
+    });
+  return Promise.resolve(
+    answerAfter(serving, placed, () => {
+      if (outcome === 'again') return again();
+      if (outcome === 'failed') throw failed();
+      return answer();
+    }),
+  );
+}
+
+/** A retry counts once: units that have committed it say that it is a duplicate. */
+const failed = (): PaddletError =>
+  new PaddletError('ReplicaFailed', 'a copy of a unit failed, or another pserver leads it now: send it again');
