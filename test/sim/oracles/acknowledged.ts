@@ -9,14 +9,21 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
   const acknowledged = new Map<string, { readonly next: number; readonly recovery: number }>();
   const nameOf = (unit: number, { pass, task }: { pass: number; task: number }): string => `${unit}/${pass}/${task}`;
 
+  /** The same, of answers that it was applied. */
+  const applied = new Map<string, { readonly next: number; readonly recovery: number }>();
+
   /** Some of the units may want it still; not all of them have acknowledged it. */
-  function wanted(answered: Answered, at: { pass: number; task: number; push: number; recovery: number }): void {
+  function wanted(
+    answered: Answered,
+    at: { pass: number; task: number; push: number; recovery: number },
+    known = acknowledged,
+  ): void {
     // Nothing tells it that its machine slept: others lead its units, and its answers are of the time before.
     if (answered.server.hadStoppedClock) return;
     let before = Number.POSITIVE_INFINITY;
     for (const unit of led.meant(answered) ?? []) {
-      const known = acknowledged.get(nameOf(unit, at));
-      before = Math.min(before, known === undefined || known.recovery < at.recovery ? 0 : known.next);
+      const told = known.get(nameOf(unit, at));
+      before = Math.min(before, told === undefined || told.recovery < at.recovery ? 0 : told.next);
     }
     if (at.push >= before || before === Number.POSITIVE_INFINITY) return;
     world.violated(
@@ -25,13 +32,20 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
     );
   }
 
-  function acknowledge(unit: number, at: { pass: number; task: number; next: number; recovery: number }): void {
+  function acknowledge(
+    unit: number,
+    at: { pass: number; task: number; next: number; recovery: number },
+    known = acknowledged,
+  ): void {
     const { next, recovery } = at;
-    const before = acknowledged.get(nameOf(unit, at));
+    const before = known.get(nameOf(unit, at));
     if (before === undefined || recovery > before.recovery || next > before.next) {
-      acknowledged.set(nameOf(unit, at), { next, recovery });
+      known.set(nameOf(unit, at), { next, recovery });
     }
   }
+
+  /** An update that waits until its copies have it may be answered later than who has sent it, too: as a duplicate. */
+  const countedBefore = world.replicas > 1 ? applied : acknowledged;
 
   return {
     answered(answered) {
@@ -40,9 +54,13 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
       if (request.type === 'push' && outcome.type === 'push') {
         const { pass, task, push, last } = request;
         const { recovery } = outcome;
-        if (outcome.outcome === 'applied') wanted(answered, { pass, task, push, recovery });
         const next = last ? Number.POSITIVE_INFINITY : push + 1;
-        for (const unit of led.meant(answered) ?? []) acknowledge(unit, { pass, task, next, recovery });
+        const units = led.meant(answered) ?? [];
+        if (outcome.outcome === 'applied') {
+          wanted(answered, { pass, task, push, recovery }, countedBefore);
+          for (const unit of units) acknowledge(unit, { pass, task, next, recovery }, applied);
+        }
+        for (const unit of units) acknowledge(unit, { pass, task, next, recovery });
       } else if (request.type === 'position' && outcome.type === 'position') {
         const { recovery } = outcome;
         for (const [at, { pass, task }] of request.tasks.entries()) {
