@@ -167,8 +167,18 @@ class TaskService implements ShardService {
   async saveLast(): Promise<void> {
     await this.#moves.stop();
     await this.#taker.stop();
-    await this.#replicas?.quiet();
-    if (this.#shards.numbers.length > 0) await this.#saveLast();
+    for (;;) {
+      await this.#replicas?.quiet();
+      if (this.#shards.numbers.length > 0) await this.#saveLast();
+      if (this.#replicas === undefined) return;
+      // While the file was written another pserver may have died whose units this one leads now.
+      const isComplete = this.#shards.heads
+        .units()
+        .every((unit) => this.#shards.heads.of(unit)?.head.rest !== undefined);
+      if (isComplete && !this.#replicas.isTakingOver()) break;
+      this.#checkpointing.resume();
+    }
+    this.#replicas.close();
   }
 
   async #saveLast(): Promise<CheckpointFile> {
