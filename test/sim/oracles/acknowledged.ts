@@ -3,11 +3,28 @@ import { isPaddletError } from '../../../src/base/errors.ts';
 import type { LedUnits } from './led-units.ts';
 import type { Answered, Oracle, World } from './oracle.ts';
 
+interface Acknowledged {
+  readonly next: number;
+  readonly recovery: number;
+  readonly atMs: number;
+  /** What was known before `atMs`. */
+  readonly earlier: Acknowledged | undefined;
+}
+
 /** Async mode. A push is acknowledged under a recovery number; only under a higher one it may be wanted again. */
 export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
   /** By unit, pass and task: the next push, and the recovery number it was acknowledged under. */
-  const acknowledged = new Map<string, { readonly next: number; readonly recovery: number }>();
+  const acknowledged = new Map<string, Acknowledged>();
   const nameOf = (unit: number, { pass, task }: { pass: number; task: number }): string => `${unit}/${pass}/${task}`;
+
+  /**
+   * With copies a push is answered some turns after it was applied, and a repeat of it is judged at that same instant:
+   * the answer to the repeat may leave first.
+   */
+  function knownOf(name: string): Acknowledged | undefined {
+    const known = acknowledged.get(name);
+    return world.replicas > 1 && known?.atMs === world.nowMs() ? known.earlier : known;
+  }
 
   /** Some of the units may want it still; not all of them have acknowledged it. */
   function wanted(answered: Answered, at: { pass: number; task: number; push: number; recovery: number }): void {
@@ -15,7 +32,7 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
     if (answered.server.hadStoppedClock) return;
     let before = Number.POSITIVE_INFINITY;
     for (const unit of led.meant(answered) ?? []) {
-      const known = acknowledged.get(nameOf(unit, at));
+      const known = knownOf(nameOf(unit, at));
       before = Math.min(before, known === undefined || known.recovery < at.recovery ? 0 : known.next);
     }
     if (at.push >= before || before === Number.POSITIVE_INFINITY) return;
@@ -29,7 +46,9 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
     const { next, recovery } = at;
     const before = acknowledged.get(nameOf(unit, at));
     if (before === undefined || recovery > before.recovery || next > before.next) {
-      acknowledged.set(nameOf(unit, at), { next, recovery });
+      const name = nameOf(unit, at);
+      const atMs = world.nowMs();
+      acknowledged.set(name, { next, recovery, atMs, earlier: before?.atMs === atMs ? before.earlier : before });
     }
   }
 
