@@ -12,6 +12,10 @@ export type ResizingKind = (typeof RESIZING_KINDS)[number];
 export const MOVE_KINDS = ['death in a move', 'cut in a move', 'trouble in a hand-over'] as const;
 export type MoveKind = (typeof MOVE_KINDS)[number];
 
+/** Where units have copies. */
+export const COPY_KINDS = ['second death', 'death after a promotion'] as const;
+export type CopyKind = (typeof COPY_KINDS)[number];
+
 export const FAULT_KINDS = [
   'kill trainer',
   'kill master',
@@ -45,6 +49,7 @@ export const FAULT_KINDS = [
   'absent folder',
   ...RESIZING_KINDS,
   ...MOVE_KINDS,
+  ...COPY_KINDS,
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -88,6 +93,8 @@ export const KEPT_MIX: FaultMix = {
   'death in a move': 0,
   'cut in a move': 0,
   'trouble in a hand-over': 0,
+  'second death': 0,
+  'death after a promotion': 0,
 };
 
 /** The number of pservers does not change. */
@@ -114,7 +121,14 @@ export const RESIZED_MIX: FaultMix = {
 };
 
 /** Where units have copies: pservers die more often. */
-export const COPIED_MIX: FaultMix = { ...RESIZED_MIX, 'kill pserver': 8, 'stop pserver': 4, 'pserver partition': 5 };
+export const COPIED_MIX: FaultMix = {
+  ...RESIZED_MIX,
+  'kill pserver': 8,
+  'stop pserver': 4,
+  'pserver partition': 5,
+  'second death': 6,
+  'death after a promotion': 4,
+};
 
 const USUAL: Readonly<Record<Mode, FaultMix>> = { async: RESIZED_MIX, sync: RESIZED_MIX };
 

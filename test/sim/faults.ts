@@ -1,8 +1,9 @@
 /** What goes wrong in a schedule: planned from the seed, started at its time, ended after a while. */
 import type { Cluster } from './cluster.ts';
+import { WITH_COPIES } from './copy-faults.ts';
 import type { Dice } from './dice.ts';
 import { type Action, anyone, happened, membersOf, type PlannedFault } from './fault.ts';
-import { type FaultKind, type FaultMix, kindsIn } from './fault-kinds.ts';
+import { COPY_KINDS, type FaultKind, type FaultMix, kindsIn } from './fault-kinds.ts';
 import { KEYS } from './job-keys.ts';
 import { IN_MOVES } from './move-faults.ts';
 import { CHECKPOINTS_DIR } from './paths.ts';
@@ -15,10 +16,13 @@ const MOST = 14;
 /** When the last fault begins, at the latest. */
 const HORIZON_MS = 6_000;
 
+/** The job lasts longer, and it takes a while until all units have their copies. */
+const COPIED_HORIZON_MS = 20_000;
+
 export function planFaults(dice: Dice, mix: FaultMix): PlannedFault[] {
   const kinds = kindsIn(mix);
   const count = dice.whole(FEWEST, MOST);
-  const horizonMs = dice.between(2_000, HORIZON_MS);
+  const horizonMs = dice.between(2_000, hasCopies(mix) ? COPIED_HORIZON_MS : HORIZON_MS);
   return Array.from({ length: count }, () => {
     const kind = draw(dice, mix, kinds);
     const isKill = kind.startsWith('kill');
@@ -32,6 +36,8 @@ export function planFaults(dice: Dice, mix: FaultMix): PlannedFault[] {
   });
 }
 
+const hasCopies = (mix: FaultMix): boolean => COPY_KINDS.some((kind) => mix[kind] > 0);
+
 function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind {
   let left = dice.fraction() * kinds.reduce((sum, kind) => sum + mix[kind], 0);
   for (const kind of kinds) {
@@ -42,7 +48,7 @@ function draw(dice: Dice, mix: FaultMix, kinds: readonly FaultKind[]): FaultKind
 }
 
 const hasDuration = (kind: FaultKind): boolean =>
-  /^(stop|partition|one-way|pserver partition|swapped|slow|store|full|clock|stranger|absent)|in a (move|hand-over)$/.test(
+  /^(stop|partition|one-way|pserver partition|swapped|slow|store|full|clock|stranger|absent)|in a (move|hand-over)$|after a promotion$/.test(
     kind,
   );
 
@@ -156,6 +162,7 @@ const parting =
 const ACTIONS: Readonly<Record<FaultKind, Action>> = {
   ...RESIZING,
   ...IN_MOVES,
+  ...WITH_COPIES,
   'kill trainer': killing('trainer'),
   'kill master': killing('master'),
   'kill pserver': killing('pserver'),

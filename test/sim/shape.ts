@@ -87,6 +87,8 @@ export function drawShape(seed: number): ClusterShape {
 const REPLICAS = [2, 2, 3] as const;
 /** Units are copied a few at a time: the more there are, the longer it takes after each fault. */
 const MOST_COPIED_UNITS = 12;
+/** All but the first leave time to kill one pserver after the other. */
+const COPIED_SLOWNESS = [1, 4, 8, 25] as const;
 
 /** The same, with copies of each unit. */
 export function drawCopiedShape(seed: number): ClusterShape {
@@ -96,5 +98,6 @@ export function drawCopiedShape(seed: number): ClusterShape {
   const minInSync = dice.chance(0.2) ? 2 : 1;
   const pservers = Math.max(drawn.pservers, dice.whole(minInSync, drawn.mostPservers));
   const units = Math.max(drawn.mostPservers, Math.min(drawn.units, MOST_COPIED_UNITS));
-  return { ...drawn, pservers, replicas, minInSync, units };
+  const trainerSlowness = dice.pick(COPIED_SLOWNESS);
+  return { ...drawn, pservers, replicas, minInSync, units, trainerSlowness };
 }

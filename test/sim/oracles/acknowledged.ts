@@ -3,27 +3,37 @@ import { isPaddletError } from '../../../src/base/errors.ts';
 import type { LedUnits } from './led-units.ts';
 import type { Answered, Oracle, World } from './oracle.ts';
 
+interface Acknowledged {
+  readonly next: number;
+  readonly recovery: number;
+  readonly atMs: number;
+  /** What was known before `atMs`. */
+  readonly earlier: Acknowledged | undefined;
+}
+
 /** Async mode. A push is acknowledged under a recovery number; only under a higher one it may be wanted again. */
 export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
   /** By unit, pass and task: the next push, and the recovery number it was acknowledged under. */
-  const acknowledged = new Map<string, { readonly next: number; readonly recovery: number }>();
+  const acknowledged = new Map<string, Acknowledged>();
   const nameOf = (unit: number, { pass, task }: { pass: number; task: number }): string => `${unit}/${pass}/${task}`;
 
-  /** The same, of answers that it was applied. */
-  const applied = new Map<string, { readonly next: number; readonly recovery: number }>();
+  /**
+   * With copies a push is answered some turns after it was applied, and a repeat of it is judged at that same instant:
+   * the answer to the repeat may leave first.
+   */
+  function knownOf(name: string): Acknowledged | undefined {
+    const known = acknowledged.get(name);
+    return world.replicas > 1 && known?.atMs === world.nowMs() ? known.earlier : known;
+  }
 
   /** Some of the units may want it still; not all of them have acknowledged it. */
-  function wanted(
-    answered: Answered,
-    at: { pass: number; task: number; push: number; recovery: number },
-    known = acknowledged,
-  ): void {
+  function wanted(answered: Answered, at: { pass: number; task: number; push: number; recovery: number }): void {
     // Nothing tells it that its machine slept: others lead its units, and its answers are of the time before.
     if (answered.server.hadStoppedClock) return;
     let before = Number.POSITIVE_INFINITY;
     for (const unit of led.meant(answered) ?? []) {
-      const told = known.get(nameOf(unit, at));
-      before = Math.min(before, told === undefined || told.recovery < at.recovery ? 0 : told.next);
+      const known = knownOf(nameOf(unit, at));
+      before = Math.min(before, known === undefined || known.recovery < at.recovery ? 0 : known.next);
     }
     if (at.push >= before || before === Number.POSITIVE_INFINITY) return;
     world.violated(
@@ -32,20 +42,15 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
     );
   }
 
-  function acknowledge(
-    unit: number,
-    at: { pass: number; task: number; next: number; recovery: number },
-    known = acknowledged,
-  ): void {
+  function acknowledge(unit: number, at: { pass: number; task: number; next: number; recovery: number }): void {
     const { next, recovery } = at;
-    const before = known.get(nameOf(unit, at));
+    const before = acknowledged.get(nameOf(unit, at));
     if (before === undefined || recovery > before.recovery || next > before.next) {
-      known.set(nameOf(unit, at), { next, recovery });
+      const name = nameOf(unit, at);
+      const atMs = world.nowMs();
+      acknowledged.set(name, { next, recovery, atMs, earlier: before?.atMs === atMs ? before.earlier : before });
     }
   }
-
-  /** An update that waits until its copies have it may be answered later than who has sent it, too: as a duplicate. */
-  const countedBefore = world.replicas > 1 ? applied : acknowledged;
 
   return {
     answered(answered) {
@@ -54,13 +59,9 @@ export function acknowledgedPushes(world: World, led: LedUnits): Oracle {
       if (request.type === 'push' && outcome.type === 'push') {
         const { pass, task, push, last } = request;
         const { recovery } = outcome;
+        if (outcome.outcome === 'applied') wanted(answered, { pass, task, push, recovery });
         const next = last ? Number.POSITIVE_INFINITY : push + 1;
-        const units = led.meant(answered) ?? [];
-        if (outcome.outcome === 'applied') {
-          wanted(answered, { pass, task, push, recovery }, countedBefore);
-          for (const unit of units) acknowledge(unit, { pass, task, next, recovery }, applied);
-        }
-        for (const unit of units) acknowledge(unit, { pass, task, next, recovery });
+        for (const unit of led.meant(answered) ?? []) acknowledge(unit, { pass, task, next, recovery });
       } else if (request.type === 'position' && outcome.type === 'position') {
         const { recovery } = outcome;
         for (const [at, { pass, task }] of request.tasks.entries()) {
