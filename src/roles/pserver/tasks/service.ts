@@ -168,7 +168,7 @@ class TaskService implements ShardService {
     await this.#moves.stop();
     await this.#taker.stop();
     for (;;) {
-      await this.#replicas?.quiet();
+      if (this.#replicas !== undefined) await this.#replicas.quiet();
       if (this.#shards.numbers.length > 0) await this.#saveLast();
       if (this.#replicas === undefined) return;
       // While the file was written another pserver may have died whose units this one leads now.
@@ -259,12 +259,11 @@ class TaskService implements ShardService {
     };
   }
 
-  async #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
+  #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isConcluded = true;
     this.#moves.keepAll('the last checkpoint is being taken');
-    await this.#replicas?.quiet();
-    return this.#saveLast();
+    return this.#replicas === undefined ? this.#saveLast() : this.#replicas.quiet().then(() => this.#saveLast());
   }
 }
 
