@@ -13,16 +13,22 @@ const COPY = { unit: UNIT, target: B };
 
 let told: string[];
 let isMaking: boolean;
+/** Runs once, within a turn. */
+let within: () => void;
 let machines: UnitMachines<ReplicatedUpdate>;
 let joins: Joins;
 
 beforeEach(() => {
   told = [];
   isMaking = false;
+  within = () => {};
   machines = new UnitMachines({
     ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1 },
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
+      const once = within;
+      within = () => {};
+      once();
       joins.goOn();
     },
     onFatal: (error) => told.push(String(error)),
@@ -56,10 +62,12 @@ const settled = async (): Promise<string[]> => {
 
 describe('a copy for another process', () => {
   it('is begun with what is applied, not with what is about to be', async () => {
-    machines.step(UNIT, { type: 'place', payload: undefined as never });
+    const place = (): void => machines.step(UNIT, { type: 'place', payload: undefined as never });
+    within = place;
+    place();
     joins.begin(UNIT, TARGET);
     expect(joins.making()).toEqual(new Map([[UNIT, new Set([1])]]));
-    expect(await settled()).toEqual(['commit', 'begin 1 at 5']);
+    expect(await settled()).toEqual(['commit', 'commit', 'begin 1 at 6']);
     expect(joins.making()).toEqual(new Map());
   });
 
