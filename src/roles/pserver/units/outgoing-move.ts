@@ -232,8 +232,12 @@ export class OutgoingMove {
         this.#settle('kept');
         break;
       case 'moved':
-        shards.remove(this.unit);
-        this.#options.rounds?.remove(this.unit);
+        // A parting snapshot is being written when nothing else goes on: what it is of stays in memory. Who reads it
+        // leaves out units whose heads name another pserver.
+        if (!this.#isForgotten) {
+          shards.remove(this.unit);
+          this.#options.rounds?.remove(this.unit);
+        }
         log.info(`unit ${this.unit} is led by pserver ${name.target.index} now`, this.#figures());
         this.#settle('moved');
         break;

@@ -244,6 +244,17 @@ describe('a pserver that leaves', () => {
     expect(unitsOf(source)[0]).toHaveLength(2);
   });
 
+  it('keeps in memory what its last file is being written of, whatever the store decides then', async () => {
+    const target = await world.start([]);
+    source.actor.troubled.hold();
+    await world.pass(2_000);
+    source.moves.close();
+    source.actor.troubled.releaseHold();
+    await world.pass(2_000);
+    expect(world.headOf(unitsOf(target)[0]![0]!).primary).toEqual(target.me);
+    expect(unitsOf(source)[0]).toEqual([0, 1, 2, 3]);
+  });
+
   it('ends waits of requests, and holds no save back, when its index is lost', async () => {
     await world.start([]);
     source.actor.troubled.hold();
