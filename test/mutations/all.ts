@@ -14,6 +14,7 @@ import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
 import { PLANS } from './plans.ts';
 import { PROOF_OF_DEATH } from './proof-of-death.ts';
+import { PSERVER_REPLICAS } from './pserver-replicas.ts';
 import { REPLICAS } from './replicas.ts';
 import { REPLICATE } from './replicate.ts';
 import { ROUNDS } from './rounds.ts';
@@ -35,6 +36,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICATE,
   ...PEER_CONNECTIONS,
   ...COPIES,
+  ...PSERVER_REPLICAS,
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,

@@ -101,13 +101,13 @@ export class Placing {
     const parts = machines.nextNames(payload.units);
     takeRoom(payload, parts);
     const placed = this.updates.add(payload, parts, (isCommittedSomewhere) => {
-      for (const task of tasks) this.#tasks.delete(keyOf(task));
       if (isCounted && isCommittedSomewhere) owned.advance([]);
     });
-    const ended = placed.then(
-      () => {},
-      () => {},
-    );
+    // A repeat is answered after it.
+    const forget = (): void => {
+      for (const task of tasks) this.#tasks.delete(keyOf(task));
+    };
+    const ended = placed.then(forget, forget);
     for (const task of tasks) this.#tasks.set(keyOf(task), ended);
     for (const { unit } of parts) machines.step(unit, { type: 'place', payload });
     return placed;

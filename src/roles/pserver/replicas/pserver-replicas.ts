@@ -206,10 +206,12 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     return this.changed.until(admits, this.#ending).then(() => {}, asSuspended);
   }
 
-  /** Resolves when nothing that was placed in units led here is undecided. Throws `Interrupted`. */
+  /** Resolves when nothing in the units is undecided that this process leads, or is about to. Throws `Interrupted`. */
   async quiet(): Promise<void> {
     const isQuiet = (): boolean =>
       this.placing.updates.size === 0 &&
+      !this.isTakingOver() &&
+      this.#handOvers.to().size === 0 &&
       this.#options.owned.heads.units().every((unit) => this.machines.of(unit)?.staged().length === 0);
     await this.changed.until(() => isQuiet() || undefined, this.#ending);
   }

@@ -167,8 +167,18 @@ class TaskService implements ShardService {
   async saveLast(): Promise<void> {
     await this.#moves.stop();
     await this.#taker.stop();
-    await this.#replicas?.quiet();
-    if (this.#shards.numbers.length > 0) await this.#saveLast();
+    for (;;) {
+      if (this.#replicas !== undefined) await this.#replicas.quiet();
+      if (this.#shards.numbers.length > 0) await this.#saveLast();
+      if (this.#replicas === undefined) return;
+      // While the file was written another pserver may have died whose units this one leads now.
+      const isComplete = this.#shards.heads
+        .units()
+        .every((unit) => this.#shards.heads.of(unit)?.head.rest !== undefined);
+      if (isComplete && !this.#replicas.isTakingOver()) break;
+      this.#checkpointing.resume();
+    }
+    this.#replicas.close();
   }
 
   async #saveLast(): Promise<CheckpointFile> {
@@ -249,12 +259,11 @@ class TaskService implements ShardService {
     };
   }
 
-  async #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
+  #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
     this.#isConcluded = true;
     this.#moves.keepAll('the last checkpoint is being taken');
-    await this.#replicas?.quiet();
-    return this.#saveLast();
+    return this.#replicas === undefined ? this.#saveLast() : this.#replicas.quiet().then(() => this.#saveLast());
   }
 }
 

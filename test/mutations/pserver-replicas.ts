@@ -1,0 +1,94 @@
+/** Rules of how a pserver carries out what the machines of copies decide. */
+import type { Mutation } from './mutation.ts';
+
+const REPLICAS = 'src/roles/pserver/replicas';
+const TESTS = 'test/roles/pserver/replicas';
+const PLACED = { file: `${REPLICAS}/placed-updates.ts`, tests: [`${TESTS}/placed-updates.test.ts`] };
+const PLACING = { file: `${REPLICAS}/placing.ts`, tests: [`${TESTS}/placing.test.ts`] };
+const SEEN = { file: `${REPLICAS}/seen-heads.ts`, tests: [`${TESTS}/seen-heads.test.ts`] };
+const INBOXES = { file: `${REPLICAS}/inboxes.ts`, tests: [`${TESTS}/inboxes.test.ts`] };
+const JOINS = { file: `${REPLICAS}/joins.ts`, tests: [`${TESTS}/joins.test.ts`] };
+const MACHINES = { file: `${REPLICAS}/machines.ts`, tests: [`${TESTS}/machines.test.ts`] };
+const COMMITTED = { file: `${REPLICAS}/committed-updates.ts`, tests: [`${TESTS}/committed-updates.test.ts`] };
+const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-overs.test.ts`] };
+
+export const PSERVER_REPLICAS: readonly Mutation[] = [
+  {
+    ...PLACED,
+    rule: 'an update that a unit has dropped is not told as one that counts',
+    find: '      placed.isFailed = true;\n',
+    replace: '',
+  },
+  {
+    ...PLACED,
+    rule: 'an update is answered when every unit has decided about it',
+    find: 'if (!placed.open.delete(unit) || placed.open.size > 0) return;',
+    replace: 'if (!placed.open.delete(unit)) return;',
+  },
+  {
+    ...PLACING,
+    rule: 'what waited for room is judged again: the same update may have come twice',
+    find: '!isStill() || ',
+    replace: '',
+  },
+  {
+    ...PLACING,
+    rule: 'no update of a task is placed while another one of it is not decided',
+    find: 'this.undecided(tasks) !== undefined || ',
+    replace: '',
+  },
+  {
+    ...PLACING,
+    rule: 'an update is placed only where every unit admits it',
+    find: ' || !this.#areAdmitted(payload.units)',
+    replace: '',
+  },
+  {
+    ...SEEN,
+    rule: 'no copy takes over from a primary that has left by a clean stop',
+    find: 'isOwned || head.rest !== undefined',
+    replace: 'isOwned',
+  },
+  {
+    ...SEEN,
+    rule: 'a view that is behind tells nothing',
+    find: '    if (known.of(unit)!.modRevision > modRevision) return;\n',
+    replace: '',
+  },
+  {
+    ...INBOXES,
+    rule: 'what came on an older connection of a primary is not taken',
+    find: 'from === undefined || from.session !== session',
+    replace: 'from === undefined',
+  },
+  {
+    ...INBOXES,
+    rule: 'what came on an older connection of a primary is not answered',
+    find: '    refuse(from);\n    from.inbox.opened();\n',
+    replace: '    from.inbox.opened();\n',
+  },
+  {
+    ...JOINS,
+    rule: 'a copy is begun with what is applied',
+    find: 'if (!machines.isPending(unit)) this.#begin(unit, target);',
+    replace: 'this.#begin(unit, target);',
+  },
+  {
+    ...MACHINES,
+    rule: 'what machines do is carried out when the caller has returned',
+    find: 'queueMicrotask(() => {',
+    replace: '((run: () => void) => run())(() => {',
+  },
+  {
+    ...COMMITTED,
+    rule: 'updates are applied in the order in which they were placed',
+    find: 'sort(([a], [b]) => a.order - b.order)',
+    replace: 'sort(([a], [b]) => b.order - a.order)',
+  },
+  {
+    ...HAND_OVERS,
+    rule: 'no unit is handed over while a save is running',
+    find: 'const letSavesGoOn = await this.#options.withoutSaves();',
+    replace: 'const letSavesGoOn = (): void => {};',
+  },
+];
