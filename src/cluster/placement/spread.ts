@@ -18,6 +18,8 @@ export interface PserverShare {
   /** Its units go to the others: its index is not wanted, or it is being stopped. */
   readonly isLeaving: boolean;
   readonly units: number;
+  /** Units that others lead and of which it has a copy in sync. */
+  readonly copies: number;
   /** A little old. */
   readonly bytes: number;
   readonly labels: PlaceLabels;
@@ -68,7 +70,7 @@ export function spreadOf(keys: Keys, job: SpreadJob, found: SpreadKeys): Spread 
     const own = units.filter(({ leader }) => leader === index);
     const { hostLabel, zone } = record ?? {};
     return {
-      ...{ index, status: record?.status, units: own.length },
+      ...{ index, status: record?.status, units: own.length, copies: copiesAt(index, units) },
       isLeaving: index >= job.desired || record?.status === 'draining',
       bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
       labels: { ...(hostLabel === undefined ? {} : { hostLabel }), ...(zone === undefined ? {} : { zone }) },
@@ -120,6 +122,9 @@ const ledUnitsIn = (places: readonly UnitPlace[], sizes: UnitSizes, { replicas }
     const inSync = replicas === 1 ? [] : copies.map(({ index }) => index);
     return { unit, leader, bytes: sizes.of(unit, leader) ?? 0, isTold, last, inSync };
   });
+
+const copiesAt = (index: number, units: readonly LedUnit[]): number =>
+  units.filter(({ leader, inSync }) => leader !== index && inSync.includes(index)).length;
 
 function toMoveOf(units: readonly LedUnit[], pservers: readonly PserverShare[]): number {
   const planned = units.map(({ isTold: _, ...unit }): PlannedUnit => unit);

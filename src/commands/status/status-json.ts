@@ -49,8 +49,8 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     phase: phaseOf(status),
     cluster: clusterJson(status),
     wanted,
-    units: { total: spread.units, toMove: spread.toMove, orphans: spread.orphans },
-    processes: processes.map((process) => ({ ...processJson(process), ...placeJson(process, spread) })),
+    units: unitsJson(status),
+    processes: processes.map((process) => ({ ...processJson(process), ...placeJson(process, status) })),
   };
   if (end !== undefined && 'result' in end) return { ...common, ...end.result };
   return {
@@ -61,6 +61,11 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
     ...(command && { resume: command }),
     ...progressJson(status, directingInfo(status)),
   };
+}
+
+function unitsJson({ spread, record }: ShownStatus): object {
+  const { units: total, toMove, orphans, lacking } = spread;
+  return { total, toMove, orphans, ...(record.job.cluster.replicas > 1 && { lacking }) };
 }
 
 /** As it is now; `written` is what the last master wrote, which counts only while that master answers. */
@@ -133,11 +138,11 @@ function leastApplied({ record, processes }: JobStatus): RecordAccount | undefin
 }
 
 /** What the store has of a pserver: it does not depend on its answer. */
-function placeJson({ role, id }: LiveProcess, { pservers }: JobStatus['spread']): object {
-  const share = role === 'pserver' ? pservers.find(({ index }) => index === Number(id)) : undefined;
+function placeJson({ role, id }: LiveProcess, { spread, record }: JobStatus): object {
+  const share = role === 'pserver' ? spread.pservers.find(({ index }) => index === Number(id)) : undefined;
   if (share === undefined) return {};
-  const { status, isLeaving, units, labels } = share;
-  return { status, isLeaving, units, ...labels };
+  const { status, isLeaving, units, copies, labels } = share;
+  return { status, isLeaving, units, ...(record.job.cluster.replicas > 1 && { copies }), ...labels };
 }
 
 function processJson({ role, id, address, lease, answer }: LiveProcess): object {

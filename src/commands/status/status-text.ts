@@ -130,14 +130,15 @@ function troubles({ attempts, discarded, recovery, tasks, waitReason }: AsyncInf
   return lines;
 }
 
-function processCells(process: LiveProcess, { spread }: ShownStatus, isWide: boolean): string[] {
+function processCells(process: LiveProcess, { spread, record }: ShownStatus, isWide: boolean): string[] {
   const { role, id, address, lease, answer } = process;
   const pid = answer.kind === 'info' ? String(answer.info.pid) : '';
   const share = role === 'pserver' ? spread.pservers.find(({ index }) => index === Number(id)) : undefined;
   const { hostLabel = '', zone = '' } = share?.labels ?? {};
   const place = isWide ? [answer.kind === 'info' ? answer.info.host : '', hostLabel, zone, lease] : [];
+  const copies = share === undefined || record.job.cluster.replicas === 1 ? '' : `, ${share.copies} copies`;
   const leaving = share?.isLeaving === true ? ', leaving' : '';
-  return [role, role === 'master' ? '' : id, pid, address, ...place, `${activityOf(answer)}${leaving}`];
+  return [role, role === 'master' ? '' : id, pid, address, ...place, `${activityOf(answer)}${copies}${leaving}`];
 }
 
 function activityOf(answer: LiveProcess['answer']): string {

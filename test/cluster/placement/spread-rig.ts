@@ -1,5 +1,5 @@
 /** Pservers, heads and records in a store in memory, as a small cluster writes them. */
-import { takenBy } from '../../../src/cluster/placement/heads.ts';
+import { parseHead, takenBy } from '../../../src/cluster/placement/heads.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Op } from '../../../src/store/store.ts';
@@ -28,6 +28,13 @@ export class SpreadRig {
     for (const unit of units) {
       this.write({ put: keys.head(unit), value: JSON.stringify(takenBy({ index, token }, undefined)) });
     }
+  }
+
+  /** The owner of this index gets a copy of the unit. */
+  copy(unit: number, index: number): void {
+    const head = parseHead('head', this.#data.get(keys.head(unit))!.value);
+    const member = { index, token: this.#data.get(keys.ps(index))!.createRevision.toString() };
+    this.write({ put: keys.head(unit), value: JSON.stringify({ ...head, inSync: [...head.inSync, member] }) });
   }
 
   tell(index: number, bytes: Readonly<Record<number, number>>, more: object = {}): void {

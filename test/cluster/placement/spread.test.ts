@@ -31,8 +31,8 @@ it('of even pservers: nothing is to move', () => {
   expect(spread(2)).toEqual({
     units: UNITS,
     pservers: [
-      { index: 0, status: 'up', isLeaving: false, units: 2, bytes: 2 * MB, labels: {} },
-      { index: 1, status: 'up', isLeaving: false, units: 2, bytes: 2 * MB, labels: { hostLabel: 'a7', zone: 'a' } },
+      { index: 0, status: 'up', isLeaving: false, units: 2, copies: 0, bytes: 2 * MB, labels: {} },
+      { index: 1, status: 'up', isLeaving: false, units: 2, copies: 0, bytes: 2 * MB, labels: { hostLabel: 'a7', zone: 'a' } },
     ],
     ...{ missing: [], orphans: 0, toMove: 0, lacking: [], isTold: true },
   });
@@ -79,4 +79,19 @@ it('is told when each primary has said how large its units are', () => {
   });
   rig.tell(0, { 0: MB, 1: MB, 2: MB });
   expect(spread(2)).toMatchObject({ isTold: true, toMove: 1 });
+});
+
+it('of units with copies: who has them, and which units lack some', () => {
+  rig.twoEven();
+  rig.copy(0, 1);
+  const { pservers, lacking } = spreadOf(
+    keys,
+    { units: UNITS, desired: 2, copies: { replicas: 2, minInSync: 1 } },
+    { owners: under(keys.psPrefix), heads: under(keys.headsPrefix), records: under(keys.pserversPrefix) },
+  );
+  expect(pservers.map(({ units, copies }) => [units, copies])).toEqual([
+    [2, 0],
+    [2, 1],
+  ]);
+  expect(lacking).toEqual([1, 2, 3].map((unit) => ({ unit, copies: 1 })));
 });

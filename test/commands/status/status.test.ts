@@ -37,7 +37,7 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
 };
 
 const share = (index: number): PserverShare => {
-  return { index, status: 'up', isLeaving: false, units: 4, bytes: 2_500_000, labels: {} };
+  return { index, status: 'up', isLeaving: false, units: 4, copies: 0, bytes: 2_500_000, labels: {} };
 };
 const EVEN: Spread = {
   units: 8,
