@@ -393,11 +393,4 @@ export const MOVES: readonly Mutation[] = [
     replace: '',
     tests: ['test/sim/kept.test.ts'],
   },
-  {
-    rule: 'a unit stays in memory when its hand-over is decided after all moves have ended: it may be being saved',
-    file: 'src/roles/pserver/units/outgoing-move.ts',
-    find: 'if (!this.#isForgotten) {\n          shards',
-    replace: 'if (this.unit >= 0) {\n          shards',
-    tests: ['test/roles/pserver/units/registry.test.ts'],
-  },
 ];

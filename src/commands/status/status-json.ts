@@ -40,7 +40,7 @@ export function directingInfo({ processes }: JobStatus): DirectingInfo | undefin
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusJson(status: ShownStatus, wallSeconds: number): object {
-  const { record, end, processes, checkpoints, command, wanted, spread } = status;
+  const { record, end, processes, checkpoints, command, wanted } = status;
   const { passes, mode } = record.job.training;
   const common = {
     job: record.job.name,

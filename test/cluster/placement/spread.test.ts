@@ -32,7 +32,15 @@ it('of even pservers: nothing is to move', () => {
     units: UNITS,
     pservers: [
       { index: 0, status: 'up', isLeaving: false, units: 2, copies: 0, bytes: 2 * MB, labels: {} },
-      { index: 1, status: 'up', isLeaving: false, units: 2, copies: 0, bytes: 2 * MB, labels: { hostLabel: 'a7', zone: 'a' } },
+      {
+        index: 1,
+        status: 'up',
+        isLeaving: false,
+        units: 2,
+        copies: 0,
+        bytes: 2 * MB,
+        labels: { hostLabel: 'a7', zone: 'a' },
+      },
     ],
     ...{ missing: [], orphans: 0, toMove: 0, lacking: [], isTold: true },
   });
