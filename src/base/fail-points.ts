@@ -37,6 +37,7 @@ export const FAIL_POINTS = {
   'push.received': 'a push is about to be judged',
   'push.applied': 'the parameters have it, the ledger does not',
   'push.advanced': 'the ledger has it, no answer is given',
+  'copies.committed': 'a push that every copy has staged: the parameters of the primary have it, its ledger does not',
   'lane.taken': 'a lane of a round is kept, no answer is given',
   'round.applied': 'the parameters have the round, neither ledger nor version have it',
   'timeline.raised': 'all pservers are to go back to the cut, none has',

@@ -64,10 +64,9 @@ export class CommittedUpdates {
       case 'push': {
         const applying = shards.length === owned.numbers.length ? undefined : shards;
         owned.parameters.push(update.sparse, update.dense, owned.actions(applying), update.rateScale);
-        failPoint('push.applied');
+        failPoint('copies.committed');
         owned.ledgers.advance(update.push, applying);
         owned.advance(applying, false);
-        failPoint('push.advanced');
         return;
       }
       case 'close':
