@@ -1,5 +1,4 @@
 /** The copies of units of a pserver, connected with its cluster. */
-
 import { isPaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import { showReplicas } from '../../../cluster/placement/show-replicas.ts';
@@ -20,7 +19,7 @@ export type CreateReplicas = Pick<ShardServiceOptions, Service> & Pick<PserverRe
 
 export function createReplicas(options: CreateReplicas): PserverReplicas {
   const { context, record, index, fence, spec, onLed, onFatal } = options;
-  const { shards, replicas: _, minInSync, maxPservers, leaseTtlMs } = record.job.cluster;
+  const { shards, minInSync, maxPservers, leaseTtlMs } = record.job.cluster;
   const { units, train, job } = record;
   const me = { index, token: fence.token.toString() };
   const fields = jobFields(record);

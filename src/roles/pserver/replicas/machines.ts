@@ -9,7 +9,7 @@ import type { Cancel, Clock } from '../../../base/seams.ts';
 import type { ReplicaEffect, ReplicaEvent, ReplicaState } from '../../../core/replicas/events.ts';
 import type { UpdateName } from '../../../core/replicas/messages.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
-import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 
 /** What a machine has done, and the peers that it had then. */
 export interface MachineStep<P> {
@@ -75,8 +75,7 @@ export class UnitMachines<P> {
   /** Those that have the process as a peer. */
   stepThoseWith(peer: UnitOwner, event: ReplicaEvent<P>): void {
     for (const [unit, machine] of [...this.#machines]) {
-      if (machine.peers().some(({ index, token }) => index === peer.index && token === peer.token))
-        this.step(unit, event);
+      if (machine.peers().some((one) => isSameOwner(one, peer))) this.step(unit, event);
     }
   }
 
