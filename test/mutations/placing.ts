@@ -39,4 +39,18 @@ export const PLACING: readonly Mutation[] = [
     replace: '',
     tests: ['test/roles/pserver/units/copy-duties.test.ts'],
   },
+  {
+    rule: 'a pserver that does not serve for long holds up nothing',
+    file: 'src/roles/pserver/units/seen-cluster.ts',
+    find: "return nowMs < unknownSinceMs + LATE_MS ? 'unknown' : 'late';",
+    replace: "return 'unknown';",
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
+  {
+    rule: 'a pserver that does not serve yet is waited for',
+    file: 'src/roles/pserver/units/seen-cluster.ts',
+    find: "return nowMs < unknownSinceMs + LATE_MS ? 'unknown' : 'late';",
+    replace: "return 'late';",
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
 ];

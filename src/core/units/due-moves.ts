@@ -14,8 +14,11 @@ export interface SeenUnit {
 
 export interface SeenPserver {
   readonly index: number;
-  /** `unknown`: it does not serve yet. */
-  readonly status: 'up' | 'leaving' | 'unknown';
+  /**
+   * `unknown`: it does not serve yet, and is waited for. `late`: it has not served for so long that nothing waits for
+   * it, and it gets nothing.
+   */
+  readonly status: 'up' | 'leaving' | 'unknown' | 'late';
 }
 
 export interface MovesView {

@@ -75,7 +75,7 @@ export class CopyDuties {
     const settledAtMs = this.#cluster.settledAtMs(() => this.#growth.clusterChanged());
     if (!mayMove()) return undefined;
     const due = this.#due();
-    if (due === undefined) return undefined;
+    if (due === undefined) return this.#cluster.nextLateAtMs();
     const isDue = due.joins.length + due.handOvers.length + due.removals.length > 0;
     const grownAtMs = this.#growth.observe({ isDue, isMoving: this.#underWay() > 0 }, clock.monotonicMs());
     if (!isDue) return undefined;

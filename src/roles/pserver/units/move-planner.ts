@@ -62,7 +62,7 @@ export class MovePlanner {
     });
     if (!mayMove()) return undefined;
     const due = this.#due();
-    if (due === undefined) return undefined;
+    if (due === undefined) return this.#cluster.nextLateAtMs();
     const { size } = moving();
     const grownAtMs = this.#growth.observe({ isDue: due.length > 0, isMoving: size > 0 }, clock.monotonicMs());
     if (due.length === 0) return undefined;

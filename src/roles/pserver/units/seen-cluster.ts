@@ -7,6 +7,10 @@ import type { SeenPserver } from '../../../core/units/due-moves.ts';
 
 /** For so long the same pservers are there, in the same state, before anything is evened out. */
 const SETTLE_MS = 1_000;
+/** For so long a live pserver is waited for that does not serve: one with a disk that hangs must not hold up repair. */
+const LATE_MS = 30_000;
+
+type ToldStatus = 'up' | 'loading' | 'draining' | 'down';
 
 export interface SeenClusterOptions {
   readonly clock: Clock;
@@ -18,6 +22,8 @@ export class SeenCluster {
   readonly #options: SeenClusterOptions;
   /** Bytes of units as they were told last: a record has a unit only after a while. */
   readonly #bytes = new Map<number, number>();
+  /** By token: since when a live pserver was seen not to serve. */
+  #unknownSinceMs = new Map<bigint, number>();
   #cluster = '';
   #sinceMs = 0;
 
@@ -42,10 +48,20 @@ export class SeenCluster {
 
   pservers(): SeenSite[] {
     const { view, records } = this.#options;
-    return view.live().map(({ index }) => {
+    const before = this.#unknownSinceMs;
+    this.#unknownSinceMs = new Map();
+    return view.live().map(({ index, token }) => {
       const record = records.of(index);
-      return { index, status: statusIn(record?.status), host: record?.hostLabel, zone: record?.zone };
+      const status = this.#statusOf(token, record?.status, before.get(token));
+      return { index, status, host: record?.hostLabel, zone: record?.zone };
     });
+  }
+
+  /** When the next of those that are waited for will be late. */
+  nextLateAtMs(): number | undefined {
+    const nowMs = this.#options.clock.monotonicMs();
+    const due = [...this.#unknownSinceMs.values()].map((sinceMs) => sinceMs + LATE_MS).filter((atMs) => atMs > nowMs);
+    return due.length === 0 ? undefined : Math.min(...due);
   }
 
   /** When the pservers will have been the same for long enough. `onChanged` is called when they are others. */
@@ -60,9 +76,13 @@ export class SeenCluster {
     this.#cluster = cluster;
     return this.#sinceMs + SETTLE_MS;
   }
-}
 
-function statusIn(told: 'up' | 'loading' | 'draining' | 'down' | undefined): SeenPserver['status'] {
-  if (told === 'up') return 'up';
-  return told === 'draining' ? 'leaving' : 'unknown';
+  #statusOf(token: bigint, told: ToldStatus | undefined, sinceMs: number | undefined): SeenPserver['status'] {
+    if (told === 'up') return 'up';
+    if (told === 'draining') return 'leaving';
+    const nowMs = this.#options.clock.monotonicMs();
+    const unknownSinceMs = sinceMs ?? nowMs;
+    this.#unknownSinceMs.set(token, unknownSinceMs);
+    return nowMs < unknownSinceMs + LATE_MS ? 'unknown' : 'late';
+  }
 }

@@ -20,6 +20,7 @@ let live: UnitOwner[];
 /** The in-sync set of every unit. */
 let inSync: UnitOwner[];
 let leaving: Set<number>;
+let loading: Set<number>;
 let mayMove: boolean;
 let joining: Map<number, Set<number>>;
 let handingOver: Map<number, number>;
@@ -27,7 +28,7 @@ let told: string[];
 
 beforeEach(() => {
   [clock, stop, changed, version] = [new FakeClock(), new AbortController(), createSignal(), 0];
-  [live, inSync, leaving, mayMove] = [[ME], [ME], new Set(), true];
+  [live, inSync, leaving, loading, mayMove] = [[ME], [ME], new Set(), new Set(), true];
   [joining, handingOver, told] = [new Map(), new Map(), []];
 });
 afterEach(async () => {
@@ -54,7 +55,7 @@ function start(replicas = 2): void {
       isLoaded: () => true,
     },
     records: {
-      of: (index: number) => ({ status: leaving.has(index) ? 'draining' : 'up' }),
+      of: (index: number) => ({ status: leaving.has(index) ? 'draining' : loading.has(index) ? 'loading' : 'up' }),
       bytesOf: () => 100,
       isLoaded: () => true,
     },
@@ -104,6 +105,16 @@ it('nothing is begun while this pserver may change nothing', async () => {
   start();
   await clock.advance(10_000);
   expect(told).toEqual([]);
+});
+
+it('a pserver that does not serve for long gets nothing, and nothing waits for it', async () => {
+  live.push({ index: 1, token: '8' }, { index: 2, token: '9' });
+  loading.add(2);
+  start();
+  await clock.advance(29_000);
+  expect(told).toEqual([]);
+  await clock.advance(3_000);
+  expect(told).toEqual(['join 0 1/8', 'join 1 1/8']);
 });
 
 it('a process that has failed to get a copy is left alone for a while', async () => {
