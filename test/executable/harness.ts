@@ -125,6 +125,21 @@ export async function resultOf(running: Running): Promise<JobResult> {
   return jobResultSchema.parse(JSON.parse(out.trimEnd().split('\n').at(-1) ?? ''));
 }
 
+/**
+ * As `resultOf`, of a process whose work another one does: throws when that one ends before the job has, with how it
+ * ended and the last thing it said.
+ */
+export function resultByWorkOf(worker: Running, running: Running, isOver: () => Promise<boolean>): Promise<JobResult> {
+  const worked = async (): Promise<JobResult> => {
+    const { code, signal, out, err } = await worker.ended;
+    if (code === 0 && (await isOver())) return resultOf(running);
+    throw new Error(
+      `${worker.name} ended early (${signal ?? `exit code ${code}`}):\n${`${out}${err}`.slice(-SHOWN_CHARACTERS)}`,
+    );
+  };
+  return Promise.race([resultOf(running), worked()]);
+}
+
 /** All end with exit code 0; else it says who did not, and the last thing it said. */
 export async function endWell(roles: readonly Running[]): Promise<void> {
   for (const { name, ended } of roles) {

@@ -15,6 +15,8 @@ import type { Running } from './processes.ts';
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const clock = createClock();
+/** Of a process that ended too early. */
+const SHOWN_CHARACTERS = 2_000;
 
 /** The job's keys without its chroot, with their values. */
 export type Entries = ReadonlyMap<string, KeyValue>;
@@ -109,8 +111,9 @@ export class JobStore {
 }
 
 async function hasEnded(running: Running): Promise<never> {
-  const { code, signal } = await running.ended;
-  throw new Error(`${running.name} ended (${signal ?? `exit code ${code}`}) before what was waited for`);
+  const { code, signal, err } = await running.ended;
+  const how = signal ?? `exit code ${code}`;
+  throw new Error(`${running.name} ended (${how}) before what was waited for:\n${err.slice(-SHOWN_CHARACTERS)}`);
 }
 
 /** Closed when the test is over. */

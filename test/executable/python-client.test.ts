@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { ROOT } from '../source-files.ts';
 import { commandLines, HAND_FOLDER } from './by-hand.ts';
-import { endWell, openPlace, type Place, resultOf } from './harness.ts';
+import { endWell, openPlace, type Place, resultByWorkOf } from './harness.ts';
 import { type JobStore, openJobStore } from './job-store.ts';
 import { expectWhole, JOB, PATIENT_JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import type { Running } from './processes.ts';
@@ -44,6 +44,10 @@ async function startCluster(place: Place, job: object): Promise<Cluster> {
 const startPython = (place: Place, script: string, ...args: string[]): Running =>
   place.startCommand(`python ${script}`, ['python3', join(CLIENT, script), ...args], pythonEnvironment());
 
+/** Of the job, for which the master waits as long as no client works. */
+const resultBy = (client: Running, { store }: Cluster, master: Running): Promise<JobResult> =>
+  resultByWorkOf(client, master, async () => (await store.get('/result')) !== undefined);
+
 /** Tasks that the client says it has finished; it must have ended with 0. */
 async function finishedBy(client: Running): Promise<number> {
   await endWell([client]);
@@ -61,8 +65,9 @@ describe.skipIf(reason !== undefined)(`the client in Python${reason === undefine
 
   test('trains and evaluates as the only trainer', async () => {
     const place = openPlace();
-    const { master, pservers, client } = await startCluster(place, UNHURRIED_JOB);
-    const result = await resultOf(master);
+    const cluster = await startCluster(place, UNHURRIED_JOB);
+    const { master, pservers, client } = cluster;
+    const result = await resultBy(client, cluster, master);
     await endWell(pservers);
     expect(await finishedBy(client)).toBeGreaterThanOrEqual(result.tasks.done);
     expect(JSON.parse(client.out)).toEqual(JSON.parse(JSON.stringify(result)));
@@ -71,11 +76,12 @@ describe.skipIf(reason !== undefined)(`the client in Python${reason === undefine
 
   test('trains beside a trainer of paddlet', async () => {
     const place = openPlace();
-    const { master, pservers, client, start } = await startCluster(place, UNHURRIED_JOB);
+    const cluster = await startCluster(place, UNHURRIED_JOB);
+    const { master, pservers, client, start } = cluster;
     // Before the other one joins: it is much faster.
     await client.said(/finished task/);
     const trainer = start('trainer 0');
-    const result = await resultOf(master);
+    const result = await resultBy(client, cluster, master);
     await endWell([...pservers, trainer]);
     expect(await finishedBy(client)).toBeLessThan(result.tasks.done);
     await expectWholeJob(place, result);
@@ -101,7 +107,7 @@ describe.skipIf(reason !== undefined)(`the client in Python${reason === undefine
     await store.until((entries) => ![...entries.keys()].some((key) => key.startsWith('/trainer/')));
     const successor = cluster.startClient();
 
-    const result = await resultOf(next);
+    const result = await resultBy(successor, cluster, next);
     await endWell([restored, again, successor]);
     await expectWholeJob(place, result);
   });

@@ -80,6 +80,18 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     replace: '((run: () => void) => run())(() => {',
   },
   {
+    ...MACHINES,
+    rule: 'the time in which this process was stopped does not count as silence of others',
+    find: ' || lateMs >= lookMs',
+    replace: ' || lateMs < 0',
+  },
+  {
+    ...MACHINES,
+    rule: 'the time in which this process was cut off from the store does not count as silence of others',
+    find: '!isHeld() || ',
+    replace: '',
+  },
+  {
     ...COMMITTED,
     rule: 'updates are applied in the order in which they were placed',
     find: 'sort(([a], [b]) => a.order - b.order)',

@@ -23,11 +23,20 @@ export interface UnitMachinesOptions<P> {
   readonly me: UnitOwner;
   readonly silenceMs: number;
   readonly minInSync: number;
+  /** This process has its index for certain, and can be answered. */
+  readonly isHeld: () => boolean;
   /** In the order in which they were taken. What machines are told in it belongs to the next turn. */
   readonly onTurn: (steps: readonly MachineStep<P>[]) => void;
   /** A bug. */
   readonly onFatal: (error: unknown) => void;
 }
+
+/**
+ * How often in a silence it is looked whether this process itself has run. Time in which it was stopped, or cut off
+ * from the store, does not count as silence of others: their answers may wait to be read, and they may have been cut
+ * off as well.
+ */
+const LOOKS_IN_SILENCE = 8;
 
 export class UnitMachines<P> {
   readonly #options: UnitMachinesOptions<P>;
@@ -126,10 +135,15 @@ export class UnitMachines<P> {
   }
 
   #tickAt(dueMs: number): void {
-    const { clock, onFatal } = this.#options;
-    this.#cancelTick = clock.after(Math.max(1, dueMs - clock.monotonicMs()), () => {
+    const { clock, silenceMs, isHeld, onFatal } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const lookMs = silenceMs / LOOKS_IN_SILENCE;
+    const plannedMs = Math.min(Math.max(dueMs, nowMs + 1), nowMs + lookMs);
+    this.#cancelTick = clock.after(plannedMs - nowMs, () => {
       this.#cancelTick = undefined;
       try {
+        const lateMs = clock.monotonicMs() - plannedMs;
+        if (!isHeld() || lateMs >= lookMs) this.stepAll({ type: 'resumed' });
         this.#tick(clock.monotonicMs());
       } catch (error) {
         onFatal(error);

@@ -43,7 +43,7 @@ import type { ServedReplicas } from './served-replicas.ts';
 export interface PserverReplicasOptions {
   readonly context: RoleContext;
   readonly me: UnitOwner;
-  readonly lease: Pick<HeldLease, 'lost' | 'onResume'>;
+  readonly lease: Pick<HeldLease, 'isHeld' | 'lost' | 'onResume'>;
   readonly owned: OwnedShards;
   readonly spec: TrainedSpec;
   readonly job: ReplicatedJob;
@@ -110,6 +110,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks });
     this.machines = new UnitMachines({
       ...{ clock, me, silenceMs, minInSync, onFatal },
+      isHeld: () => lease.isHeld(),
       onTurn: (steps) => this.#turn(steps),
     });
     const { machines, copied } = this;

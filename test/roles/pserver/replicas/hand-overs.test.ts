@@ -19,6 +19,7 @@ beforeEach(() => {
   saved = Promise.withResolvers();
   machines = new UnitMachines({
     ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1 },
+    isHeld: () => true,
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
       handOvers.settle();

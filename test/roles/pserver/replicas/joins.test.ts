@@ -24,6 +24,7 @@ beforeEach(() => {
   within = () => {};
   machines = new UnitMachines({
     ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1 },
+    isHeld: () => true,
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
       const once = within;

@@ -12,11 +12,13 @@ class Rig {
   readonly turns: MachineStep<string>[][] = [];
   readonly fatal: unknown[] = [];
   onTurn: () => void = () => {};
+  isHeld = true;
   readonly machines: UnitMachines<string>;
 
   constructor(units: readonly number[]) {
     this.machines = new UnitMachines<string>({
       ...{ clock: this.clock, me: A, silenceMs: SILENCE_MS, minInSync: 1 },
+      isHeld: () => this.isHeld,
       onTurn: (steps) => {
         this.turns.push([...steps]);
         this.onTurn();
@@ -69,6 +71,29 @@ describe('machines of units', () => {
     await rig.clock.advance(1);
     expect(rig.kinds().flat()).toEqual(['0 send', '0 joinFailed']);
     expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('do not count the time in which this process was stopped as silence of others', async () => {
+    const rig = new Rig([0]);
+    rig.machines.step(0, { type: 'join', joiner: B });
+    await rig.clock.advance(SILENCE_MS / 2);
+    rig.clock.jump(10 * SILENCE_MS);
+    await rig.clock.advance(SILENCE_MS - 1);
+    expect(rig.kinds().flat()).not.toContain('0 joinFailed');
+    await rig.clock.advance(1);
+    expect(rig.kinds().flat()).toContain('0 joinFailed');
+  });
+
+  it('do not count the time in which this process was cut off from the store as silence of others', async () => {
+    const rig = new Rig([0]);
+    rig.machines.step(0, { type: 'join', joiner: B });
+    rig.isHeld = false;
+    await rig.clock.advance(3 * SILENCE_MS);
+    rig.isHeld = true;
+    await rig.clock.advance(SILENCE_MS - 1);
+    expect(rig.kinds().flat()).not.toContain('0 joinFailed');
+    await rig.clock.advance(1);
+    expect(rig.kinds().flat()).toContain('0 joinFailed');
   });
 
   it('do nothing more when they are closed', async () => {

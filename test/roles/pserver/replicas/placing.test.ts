@@ -26,6 +26,7 @@ class Rig {
     const options = { me: A, silenceMs: 1_000, minInSync: 1 };
     this.machines = new UnitMachines<ReplicatedUpdate>({
       ...{ ...options, clock: new FakeClock() },
+      isHeld: () => true,
       onTurn: (steps) => {
         for (const { unit, effects } of steps)
           for (const effect of effects)

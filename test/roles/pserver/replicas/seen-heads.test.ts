@@ -26,6 +26,7 @@ beforeEach(() => {
   known = new KnownHeads();
   const machines = new UnitMachines<ReplicatedUpdate>({
     ...{ clock: new FakeClock(), me: B, silenceMs: 1_000, minInSync: 1 },
+    isHeld: () => true,
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
     },
