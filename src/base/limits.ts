@@ -96,6 +96,10 @@ export const LIMITS = {
   replicaTails: 2 ** 21,
   /** Runs of one epoch in them: an epoch ends only when the copies of a unit change. */
   replicaTailRuns: 65_536,
+  /** Units that one answer tells the copies of. */
+  shownUnits: 512,
+  /** Digests of copies that a pserver may be asked for at a time. */
+  digestsWaiting: 256,
   /** Rows that one `scanRows` request may ask for. */
   scannedRows: 1_000_000,
   /** Newest passes whose metrics an `account` answer has (sync mode). */

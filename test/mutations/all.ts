@@ -1,4 +1,5 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
+import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIES } from './copies.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
@@ -36,6 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICATE,
   ...PEER_CONNECTIONS,
   ...COPIES,
+  ...COMPARED_COPIES,
   ...PSERVER_REPLICAS,
   ...PLANS,
   ...PROOF_OF_DEATH,

@@ -1,6 +1,8 @@
 import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Clock, Host } from '../../base/seams.ts';
+import { CopyClient } from '../../cluster/client/copy-client.ts';
+import { describeCopies } from '../../cluster/client/describe-copies.ts';
 import { describeJob, type JobStatus } from '../../cluster/job/describe-job.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
@@ -11,24 +13,34 @@ import { durationFlag, milliseconds } from '../base/duration-flag.ts';
 import { findChroot, waitForChroot } from '../base/find-store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
+import { openLiveCluster } from '../base/live-cluster.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
-import { unknownJob } from '../base/with-job.ts';
+import { type OpenJob, unknownJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { seenHere } from './seen-here.ts';
 import { directingInfo, type ShownStatus, statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
 import { readStoredProgress } from './stored-progress.ts';
+import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
   static override summary = 'Show the status of a job, or wait for it';
   static override description =
     `Shows the job, its progress and its live processes. With --wait running it returns when a master, all pservers and a
-trainer are working, with --wait done when the job has ended; then the exit code is the job's.`;
+trainer are working, with --wait done when the job has ended; then the exit code is the job's.
+
+With --verify it compares all copies of each unit of a job with cluster.replicas of 2 or more, bit by bit: each copy makes
+a digest of its parameters, optimizer state and record accounting when it has applied the same updates. The job trains on.
+The exit code is 7 when copies differ, and 6 when some could not be compared in time.`;
   static override examples = [
     { command: '<%= config.bin %> status', description: 'The only job in ./.paddlet.' },
     {
       command: '<%= config.bin %> status --store etcd://127.0.0.1:2379 --wait done --timeout 1h --json',
       description: 'In a script: wait until the job has ended, then print the result.',
+    },
+    {
+      command: '<%= config.bin %> status --verify --timeout 5m',
+      description: 'Whether all copies of the parameters are equal; each unit is tried for five minutes.',
     },
   ];
   static override flags = {
@@ -40,14 +52,22 @@ trainer are working, with --wait done when the job has ended; then the exit code
     output: Flags.option({
       char: 'o',
       options: ['wide'] as const,
-      description: 'With the machine, the label, the zone and the lease of each process.',
+      description: 'With the machine, the label, the zone and the lease of each process, and the copies of each unit.',
     })(),
-    timeout: durationFlag('60s', 'How long to wait with --wait; without it at most 10s for the store to answer.'),
+    verify: Flags.boolean({
+      exclusive: ['wait', 'output'],
+      description: 'Compare all copies of each unit.',
+    }),
+    timeout: durationFlag(
+      '60s',
+      'How long to wait with --wait, and for each unit with --verify; else at most 10s for the store to answer.',
+    ),
   };
 
   override async execute(): Promise<ExitCode> {
     const { flags } = this;
     const host = this.host('status');
+    if (flags.verify) return this.verify(host);
     const isWaiting = flags.wait !== undefined;
     const timeoutMs = milliseconds(flags.timeout);
     const limit = AbortSignal.timeout(timeoutMs);
@@ -78,6 +98,35 @@ trainer are working, with --wait done when the job has ended; then the exit code
       throw error;
     } finally {
       await opened?.store.close();
+    }
+  }
+
+  private async verify(host: Host): Promise<ExitCode> {
+    const verified = await withJob({ flags: this.flags, host, signal: this.interruption() }, (job) =>
+      this.compareCopies(job),
+    );
+    this.output(verified, () => verificationText(verified));
+    if (verified.different.length > 0) return EXIT.parametersLost;
+    return verified.unsettled.length > 0 ? EXIT.jobFailed : EXIT.done;
+  }
+
+  private async compareCopies(job: OpenJob): Promise<CopiesVerification> {
+    const { host, store, keys, record } = job;
+    if (record.job.cluster.replicas === 1) throw notCopied();
+    const fatal = new AbortController();
+    const cluster = openLiveCluster({ ...job, host: { ...host, log: QUIET_LOG } }, (error) => fatal.abort(error));
+    const client = new CopyClient(jobNetwork({ ...host, log: QUIET_LOG }, store, keys), record);
+    const progress = this.progress('comparing copies');
+    const signal = AbortSignal.any([job.signal, fatal.signal]);
+    try {
+      await cluster.view.changed.until(() => cluster.view.isLoaded() || undefined, signal);
+      if (cluster.view.live().length === 0) throw notRunning();
+      const onUnit = (done: number, total: number): void => progress.update(done, total);
+      return await verifyCopies({ job, cluster, client, signal, onUnit });
+    } finally {
+      progress.end();
+      client.close();
+      cluster.close();
     }
   }
 
@@ -114,10 +163,24 @@ async function showJob(
   at: { readonly clock: Clock; readonly folder: string | undefined },
 ): Promise<ShownStatus | undefined> {
   const status = await describeJob(store, keys, network);
-  if (status === undefined || status.end !== undefined || directingInfo(status) !== undefined) return status;
+  if (status === undefined || status.end !== undefined) return status;
+  const { record, processes } = status;
+  const areCopied = record.job.cluster.replicas > 1 && processes.length > 0;
+  const known = { ...status, ...(areCopied && { copies: await describeCopies(store, keys, network, record) }) };
+  if (directingInfo(status) !== undefined) return known;
   const here = await seenHere(store.url, at.folder, status, at.clock);
-  return { ...status, here, stored: await readStoredProgress(store, keys, status) };
+  return { ...known, here, stored: await readStoredProgress(store, keys, status) };
 }
+
+const notCopied = (): PaddletError =>
+  new PaddletError('Usage', 'units of this job have one copy: there is nothing to compare', {
+    hint: 'cluster.replicas of the job says how many copies units have',
+  });
+
+const notRunning = (): PaddletError =>
+  new PaddletError('Usage', 'no pserver of this job is running: there are no copies to compare', {
+    hint: '`paddlet checkpoint verify` checks its checkpoints',
+  });
 
 /** Neither a file that no role has created yet is the store's fault, nor a limit too short for one answer. */
 const isUnanswered = (error: unknown): boolean =>

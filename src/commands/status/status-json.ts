@@ -2,6 +2,8 @@
  * The object that `status --json` prints: the fields of the result as far as they are known, the cluster, its
  * processes.
  */
+
+import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
 import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
 import type { JobStatus, LiveProcess } from '../../cluster/job/describe-job.ts';
 import { waitingText } from '../../cluster/job/health.ts';
@@ -14,6 +16,8 @@ export interface ShownStatus extends JobStatus {
   readonly stored?: StoredProgress | undefined;
   /** Of a store in a file: what is known of the processes of this machine. */
   readonly here?: SeenHere | undefined;
+  /** Where units have copies, and processes live. */
+  readonly copies?: readonly UnitCopiesStatus[];
 }
 
 export type JobPhase = 'done' | 'failed' | 'stopped' | 'unresponsive' | 'waiting' | DirectingInfo['phase'];
@@ -63,9 +67,20 @@ export function statusJson(status: ShownStatus, wallSeconds: number): object {
   };
 }
 
-function unitsJson({ spread, record }: ShownStatus): object {
+function unitsJson({ spread, record, copies }: ShownStatus): object {
   const { units: total, toMove, orphans, lacking } = spread;
-  return { total, toMove, orphans, ...(record.job.cluster.replicas > 1 && { lacking }) };
+  return {
+    total,
+    toMove,
+    orphans,
+    ...(record.job.cluster.replicas > 1 && { lacking, copies: copies?.map(copiesJson) }),
+  };
+}
+
+/** `committed`, `staged` and `behind` count updates. */
+function copiesJson({ unit, primary, inSync, told }: UnitCopiesStatus): object {
+  const { epoch, committed, staged, copies } = { ...told };
+  return { unit, primary, inSync, ...(told && { epoch, committed, staged, copies }) };
 }
 
 /** As it is now; `written` is what the last master wrote, which counts only while that master answers. */

@@ -6,6 +6,7 @@ import { shellCommand } from '../../cluster/job/start-command.ts';
 import { isoTime } from '../../host/clock.ts';
 import { resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
+import { copiesLine, copiesTable } from './copies-text.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
 
@@ -17,7 +18,8 @@ export interface TextOptions {
 
 /** `wallSeconds`: now, in seconds since 1970. */
 export function statusText(status: ShownStatus, wallSeconds: number, { table, isWide }: TextOptions): string {
-  const { record, end, processes, written, health, here } = status;
+  const { record, end, processes, written, health, here, copies } = status;
+  const { replicas } = record.job.cluster;
   if (end !== undefined && 'result' in end) return resultText(end.result);
   const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
   if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
@@ -37,13 +39,15 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
     }
   }
   if (end === undefined && processes.length > 0) lines.push(...spreadText(status));
+  if (copies !== undefined) lines.push(copiesLine(copies, replicas));
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.
   const shown = lines.map(visible);
   if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
   const columns = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'].map((head) => ({ head }));
   const rows = processes.map((process) => processCells(process, status, isWide));
-  return [...shown, '', table(columns, rows)].join('\n');
+  const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
+  return [...shown, '', table(columns, rows), ...(ofUnits === undefined ? [] : ['', ofUnits])].join('\n');
 }
 
 const WIDE = ['host', 'label', 'zone', 'lease'];

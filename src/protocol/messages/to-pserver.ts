@@ -1,6 +1,7 @@
 /** Messages to a pserver, each with its reply: pulls and pushes of both modes, ledgers, checkpoints, digests. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { copyMessages } from './copies.ts';
 import { shapeOf } from './field-table.ts';
 import {
   count,
@@ -189,4 +190,5 @@ export const pserverMessages = {
   ...files,
   ...moveMessages,
   ...replicationMessages,
+  ...copyMessages,
 };

@@ -23,6 +23,7 @@ export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<Requ
   'cut',
   'getLanes',
   'replicate',
+  'copyDigest',
 ]);
 
 export interface WireLimits extends FrameLimits {

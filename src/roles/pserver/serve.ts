@@ -5,7 +5,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { answerWhenReady, checkHeld, checkStamp, checkTask } from './checks.ts';
 import { type ServedFiles, serveFile } from './files/serve-file.ts';
-import { openReplicas, replicate } from './replicas/requests.ts';
+import { copyDigest, openReplicas, replicate, unitCopies } from './replicas/requests.ts';
 import type { Header, Reply, Request, RequestType } from './requests.ts';
 import { pullVersion, pushLane, roundsOf } from './rounds/push-pull.ts';
 import type { ServedJob, Serving } from './serving.ts';
@@ -48,6 +48,8 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   unitMoved: (serving, request) => fromSource(serving, request),
   openReplicas: (serving, request, session) => openReplicas(replicasOf(serving), request, session),
   replicate: (serving, request, session) => replicate(replicasOf(serving), request, session),
+  unitCopies: (serving, request) => unitCopies(replicasOf(serving), request),
+  copyDigest: (serving, request) => copyDigest(replicasOf(serving), request),
   getLanes: refuse,
   getPlan: refuse,
   getChunks: refuse,
@@ -93,7 +95,7 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
     checkJob(current.job, header);
     checkHeld(current);
     const ready = (): Promise<void> | undefined =>
-      isBetweenPservers(header) ? undefined : (current.moves?.wait('read') ?? current.replicas?.wait('read'));
+      isAboutCopies(header) ? undefined : (current.moves?.wait('read') ?? current.replicas?.wait('read'));
     const answered = answerWhenReady(current, ready, () => {
       checkMeant(current, header);
       return answer(header.type, current, request as Request<JobType>, session);
@@ -125,14 +127,14 @@ function checkMeant({ shards }: Serving, header: Header<JobType>): void {
   else if (header.type === 'checkpoint') throw new PaddletError('BadMessage', 'field placement: missing');
 }
 
-/** These bring about what the others wait for. */
-function isBetweenPservers({ type }: Header<JobType>): boolean {
-  return PSERVER_TYPES.has(type);
+/** Between pservers they bring about what the others wait for; or they ask how that is. */
+function isAboutCopies({ type }: Header<JobType>): boolean {
+  return COPY_TYPES.has(type);
 }
 
-const PSERVER_TYPES: ReadonlySet<JobType> = new Set([
+const COPY_TYPES: ReadonlySet<JobType> = new Set([
   ...(['openMove', 'offerMove', 'moveFrame', 'abandonMove', 'unitMoved'] as const),
-  ...(['openReplicas', 'replicate'] as const),
+  ...(['openReplicas', 'replicate', 'unitCopies', 'copyDigest'] as const),
 ]);
 
 /** Throws `NotReady` while this pserver takes no part in moves. */

@@ -218,6 +218,11 @@ export class OwnedShards {
     return { shard, epoch: head.epoch, seq: this.#seqs[shard]!, ledger: this.ledgers.encode(shard) };
   }
 
+  /** Updates applied to a shard; undefined when it is not owned. */
+  seqOf(shard: number): number | undefined {
+    return this.#isOwned(shard) ? this.#seqs[shard] : undefined;
+  }
+
   /** Of the owned shards, and the memory reserved for all that is in it. */
   stats(): ParameterMemoryStats & { readonly units: number; readonly shards: number } {
     const { reservedBytes } = this.parameters.stats();

@@ -321,11 +321,13 @@ describe('while a unit is handed over', () => {
 });
 
 describe('a message to copies of units', () => {
-  it('is refused, as no pserver takes copies yet', async () => {
+  it('is refused where units have one copy', async () => {
     const ends = { primary: { index: 1, token: '8' }, member: { index: 0, token: '7' } };
     const requests: RequestHeader[] = [
       { type: 'openReplicas', ...JOB, ...ends },
       { type: 'replicate', ...JOB, ...ends, left: [], order: 0, late: false },
+      { type: 'unitCopies', ...JOB, pserver: ends.member, from: 0 },
+      { type: 'copyDigest', ...JOB, pserver: ends.member, shard: 0, maxWaitMs: 0 },
     ];
     for (const request of requests) await expect(ask(request)).rejects.toMatchObject({ code: 'NotReady' });
   });

@@ -15,6 +15,8 @@ export interface CommittedUpdatesOptions {
   readonly copied: CopiedUnits;
   /** Units that are led here have applied the update just now, and nothing has happened since. */
   readonly onApplied: (payload: ReplicatedUpdate, units: readonly number[]) => void;
+  /** The units, led here or not, have had the update just now, and not the next one. */
+  readonly onEach: (units: readonly number[]) => void;
   /** The update does not fit the copies of these units. */
   readonly onUnfit: (units: readonly number[]) => void;
 }
@@ -39,7 +41,10 @@ export class CommittedUpdates {
     if (this.#units.size === 0) return;
     const updates = [...this.#units].sort(([a], [b]) => a.order - b.order);
     this.#units = new Map();
-    for (const [payload, units] of updates) this.#apply(payload, units);
+    for (const [payload, units] of updates) {
+      this.#apply(payload, units);
+      this.#options.onEach(units);
+    }
   }
 
   #apply(payload: ReplicatedUpdate, units: readonly number[]): void {

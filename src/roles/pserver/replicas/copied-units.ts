@@ -79,6 +79,12 @@ export class CopiedUnits {
     return this.#shards.positions(this.#copyOf(unit).shards);
   }
 
+  /** Of a shard that is copied here: the updates applied to it, and its ledger as it is when asked for. */
+  momentOf(shard: number): { readonly seq: number; readonly ledger: () => Uint8Array } | undefined {
+    const seq = this.#shards.seqOf(shard);
+    return seq === undefined ? undefined : { seq, ledger: () => this.#shards.ledgerOf(shard) };
+  }
+
   /** In sync mode: where the unit is in the rounds, and on which timeline. */
   rounds(unit: number): TimedRounds | undefined {
     const { shards, rounds } = this.#copyOf(unit);

@@ -3,6 +3,7 @@
  * a pserver that has died share transactions (DESIGN §7).
  */
 import { isPaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
 import type { DecidedHead } from '../../../cluster/placement/propose-heads.ts';
 import type { HeadProposal } from '../../../core/replicas/events.ts';
 import type { OwnedHeads, UnitProposal } from '../owned-heads.ts';
@@ -32,7 +33,10 @@ export class HeadProposals {
     const gathered = this.#gathered;
     this.#gathered = [];
     const { heads, known, onDecided, onFatal } = this.#options;
+    const promoting = new Set(gathered.filter(({ proposal }) => proposal.kind === 'promote').map(({ unit }) => unit));
+    if (promoting.size > 0) failPoint('copies.promoting');
     const decided = (one: DecidedHead): void => {
+      if (promoting.has(one.now.unit) && one.outcome.outcome === 'succeeded') failPoint('copies.promoted');
       known.learn(one.now);
       onDecided(one);
     };

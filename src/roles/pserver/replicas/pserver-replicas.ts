@@ -22,6 +22,7 @@ import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopyActions } from '../units/copy-duties.ts';
 import { CommittedUpdates } from './committed-updates.ts';
 import { CopiedUnits } from './copied-units.ts';
+import { CopyDigests } from './copy-digests.ts';
 import { HandOvers } from './hand-overs.ts';
 import { HeadProposals } from './head-proposals.ts';
 import { Inboxes } from './inboxes.ts';
@@ -81,6 +82,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly placing: Placing;
   readonly joins: Joins;
   readonly keeper: KeptCopies;
+  readonly digests: CopyDigests;
   readonly inboxes: Inboxes;
   /** Notified after each turn. */
   readonly changed = createSignal();
@@ -108,6 +110,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.owned = owned;
     this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
     this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks });
+    this.digests = new CopyDigests({ clock, spec, owned, copied: this.copied });
     this.machines = new UnitMachines({
       ...{ clock, me, silenceMs, minInSync, onFatal },
       isHeld: () => lease.isHeld(),
@@ -140,6 +143,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#committed = new CommittedUpdates({
       ...{ of: job, owned, copied },
       onApplied: (payload, units) => this.#applied(payload, units),
+      onEach: (units) => this.digests.applied(units),
       onUnfit: (units) => {
         for (const unit of units) this.#leading.unfit(unit);
       },
@@ -268,6 +272,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.machines.close();
     this.#host.close();
     this.inboxes.close();
+    this.digests.close();
     this.placing.close();
     this.#handOvers.close();
   }

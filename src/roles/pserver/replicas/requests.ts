@@ -1,10 +1,12 @@
-/** The requests of pservers that lead units to those that have copies of them (docs/protocol.md). */
+/** Requests of pservers that lead units to those that have copies of them; what else is asked of copies. */
 import { PaddletError } from '../../../base/errors.ts';
+import { failPoint } from '../../../base/fail-points.ts';
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import type { Reply, Request } from '../requests.ts';
 import { decodeBatch, encodeAnswers } from './replicate-codec.ts';
 import type { ServedReplicas } from './served-replicas.ts';
+import { shownCopies } from './shown-copies.ts';
 
 export function openReplicas(
   { me, inboxes }: ServedReplicas,
@@ -22,7 +24,19 @@ export async function replicate(
 ): Promise<Reply> {
   checkMember(me, request.header.member);
   const { primary, batch } = decodeBatch(job, request, placing.nextOrder());
-  return encodeAnswers(await inboxes.received(primary, batch, session));
+  const answer = await inboxes.received(primary, batch, session);
+  if (batch.frames.some(({ frame }) => frame.type === 'stage')) failPoint('copies.staged');
+  return encodeAnswers(answer);
+}
+
+export function unitCopies(replicas: ServedReplicas, { header }: Request<'unitCopies'>): Reply {
+  checkMember(replicas.me, header.pserver);
+  return { header: { type: 'unitCopies', ...shownCopies(replicas, header.from) } };
+}
+
+export async function copyDigest({ me, digests }: ServedReplicas, { header }: Request<'copyDigest'>): Promise<Reply> {
+  checkMember(me, header.pserver);
+  return { header: { type: 'copyDigest', ...(await digests.of(header)) } };
 }
 
 /** Another process may have had the address before, or the index. */

@@ -2,9 +2,13 @@
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { CopiedUnits } from './copied-units.ts';
+import type { CopyDigests } from './copy-digests.ts';
 import type { Inboxes } from './inboxes.ts';
+import type { Joins } from './joins.ts';
+import type { UnitMachines } from './machines.ts';
 import type { Placing } from './placing.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
 
 export interface ServedReplicas {
   /**
@@ -17,6 +21,10 @@ export interface ServedReplicas {
   readonly owned: Pick<OwnedShards, 'stamp' | 'heads'>;
   readonly placing: Pick<Placing, 'place' | 'undecided' | 'nextOrder'>;
   readonly inboxes: Pick<Inboxes, 'opened' | 'received'>;
+  readonly digests: Pick<CopyDigests, 'of'>;
+  /** What is told of the copies. */
+  readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'units' | 'of'>;
+  readonly joins: Pick<Joins, 'making'>;
   /** Copies that are here, of units that others lead. */
   readonly copied: Pick<CopiedUnits, 'units' | 'positions'>;
 }

@@ -60,6 +60,16 @@ export class CopiedShards {
     };
   }
 
+  /** Updates applied to a shard; undefined when it is not one of them. */
+  seqOf(shard: number): number | undefined {
+    return this.#held.has(shard) ? this.#seqs[shard] : undefined;
+  }
+
+  /** Encoded. */
+  ledgerOf(shard: number): Uint8Array {
+    return this.#ledgers.encode(shard);
+  }
+
   /** Why the update is not the next one of these shards; undefined when it is, for all of them. */
   whyUnfit(shards: readonly number[], update: ForwardedUpdate): string | undefined {
     switch (update.type) {

@@ -25,6 +25,7 @@ const pushOf = (task: number, push: number): ForwardedUpdate => ({
 class Committing {
   readonly rig = new CopiedRig(SGD);
   readonly applied: string[] = [];
+  readonly each: string[] = [];
   readonly unfit: number[] = [];
   readonly committed: CommittedUpdates;
 
@@ -35,6 +36,7 @@ class Committing {
     this.committed = new CommittedUpdates({
       ...{ of: OF, owned: at === 'primary' ? rig.primary : rig.backup, copied: rig.copies },
       onApplied: (payload, units) => this.applied.push(`${payload.order}: ${units}`),
+      onEach: (units) => this.each.push(units.join()),
       onUnfit: (units) => this.unfit.push(...units),
     });
   }
@@ -54,6 +56,7 @@ describe('what is committed', () => {
     for (const unit of [0, 2]) at.committed.add(unit, first);
     at.committed.apply();
     expect(at.applied).toEqual(['1: 0,1,2', '2: 1']);
+    expect(at.each).toEqual(['1,0,2', '1']);
     for (const unit of [2, 0]) at.committed.add(unit, second);
     at.committed.apply();
     expect(at.applied.at(-1)).toBe('2: 0,2');
@@ -75,6 +78,7 @@ describe('what is committed', () => {
       one.committed.apply();
     }
     expect(at.applied).toEqual([]);
+    expect(at.each).toEqual(['0,1,2']);
     expect(at.rig.values().copied).toEqual(led.rig.values().led);
     for (const unit of UNITS) expect(at.rig.positionsOf(unit).copied).toEqual(led.rig.positionsOf(unit).led);
   });
