@@ -156,4 +156,25 @@ export const REPLICAS: readonly Mutation[] = [
     replace: 'if (this.#role instanceof Backup && link.epoch > this.#knownEpoch()) this.#keepEarly',
     tests: STEPS,
   },
+  {
+    rule: 'a copy that joins is freed when its primary has lost its index',
+    file: BACKUP,
+    find: '(isPrimaryAlive && isSameOwner(head.primary, madeBy.primary))',
+    replace: 'isSameOwner(head.primary, madeBy.primary)',
+    tests: STEPS,
+  },
+  {
+    rule: 'a copy that joins is freed when another process leads the unit',
+    file: BACKUP,
+    find: '(isPrimaryAlive && isSameOwner(head.primary, madeBy.primary))',
+    replace: 'isPrimaryAlive',
+    tests: STEPS,
+  },
+  {
+    rule: 'what the store shows of the time before a copy was made does not free it',
+    file: BACKUP,
+    find: 'return head.epoch < madeBy.epoch || ',
+    replace: 'return ',
+    tests: STEPS,
+  },
 ];

@@ -48,11 +48,17 @@ export class Backup<P> {
   /** The store shows another head, or that its primary is gone. Gives false when this copy is of no use any more. */
   saw(seen: Seen): boolean {
     const { head, isPrimaryAlive } = seen;
-    const isMember = isIn(head.inSync, this.#options.me);
-    if (isMember) this.#state.isJoining = false;
-    if (!isMember && !this.#state.isJoining && head.epoch > this.#state.epoch) return false;
-    if (isMember && !isPrimaryAlive) this.#promote(head);
+    if (!isIn(head.inSync, this.#options.me)) return this.#mayBeNamed(seen);
+    this.#state.madeBy = undefined;
+    if (!isPrimaryAlive) this.#promote(head);
     return true;
+  }
+
+  /** By a head that is newer than this one. Who has made the copy names it only while it leads the unit. */
+  #mayBeNamed({ head, isPrimaryAlive }: Seen): boolean {
+    const { madeBy, epoch } = this.#state;
+    if (madeBy === undefined) return head.epoch <= epoch;
+    return head.epoch < madeBy.epoch || (isPrimaryAlive && isSameOwner(head.primary, madeBy.primary));
   }
 
   /** Gives the head by which this copy leads. */

@@ -114,11 +114,17 @@ export interface PrimaryState {
   readonly isServing: boolean;
 }
 
+/** The primary that has made a copy, as it was then. */
+export interface CopyMaker {
+  readonly epoch: number;
+  readonly primary: UnitOwner;
+}
+
 export interface BackupState {
   /** The epoch whose primary it follows. */
   readonly epoch: number;
-  /** It was in no head yet. */
-  readonly isJoining: boolean;
+  /** It was in no head yet: who has made it, and under which epoch. */
+  readonly madeBy: CopyMaker | undefined;
   readonly proposal: HeadProposal | undefined;
 }
 

@@ -6,7 +6,7 @@ import { unreachable } from '../../base/assert.ts';
 import { isSameOwner, type UnitOwner } from '../units/move-messages.ts';
 import { Backup, type Seen } from './backup.ts';
 import { EarlyBegins } from './early-begin.ts';
-import type { ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
+import type { CopyMaker, ReplicaEffect, ReplicaEvent, ReplicaOptions, ReplicaState, UnitHead } from './events.ts';
 import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateName } from './messages.ts';
 import { Primary } from './primary.ts';
 import { UpdateLog } from './update-log.ts';
@@ -38,9 +38,9 @@ export class Replica<P> {
   }
 
   /** Of a copy that was made for this process, with everything up to this position applied; it is in no head yet. */
-  static copied<P>(epoch: number, committed: number): ReplicaState<P> {
+  static copied<P>({ epoch, primary }: CopyMaker, committed: number): ReplicaState<P> {
     const log = { base: committed, committed, updates: [] };
-    const role = { is: 'backup' as const, epoch: epoch - 1, isJoining: true, proposal: undefined };
+    const role = { is: 'backup' as const, epoch: epoch - 1, madeBy: { epoch, primary }, proposal: undefined };
     return { log, head: undefined, isPrimaryAlive: true, early: undefined, role };
   }
 
@@ -79,7 +79,7 @@ export class Replica<P> {
   get standing(): 'leading' | 'member' | 'joining' | 'none' {
     if (this.#role instanceof Primary) return 'leading';
     if (this.#role === undefined) return 'none';
-    return this.#role.state().isJoining ? 'joining' : 'member';
+    return this.#role.state().madeBy !== undefined ? 'joining' : 'member';
   }
 
   /** It wants to lead, and the store has not answered. */
@@ -231,7 +231,7 @@ export class Replica<P> {
   #stepDown({ epoch }: Primary<P>, head: UnitHead): void {
     this.#out({ type: 'stepDown' });
     if ((this.#seen?.head.epoch ?? 0) < head.epoch) this.#seen = { head, isPrimaryAlive: true };
-    const backup = { epoch, isJoining: false, proposal: undefined };
+    const backup = { epoch, madeBy: undefined, proposal: undefined };
     this.#role = new Backup(this.#options, this.#log, this.#out, backup);
     if (!isIn(head.inSync, this.#options.me)) this.#discard();
   }

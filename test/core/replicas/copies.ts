@@ -25,14 +25,15 @@ export class Copy {
   readonly others: ReplicaEffect<string>[] = [];
   nowMs = 0;
 
-  constructor(me: UnitOwner, head: UnitHead, options: Partial<ReplicaOptions> = {}) {
+  /** `seen`: what the store shows at first. */
+  constructor(me: UnitOwner, head: UnitHead, options: Partial<ReplicaOptions> = {}, seen = head) {
     const own = { unit: 0, me, silenceMs: SILENCE_MS, minInSync: 1, ...options };
     const isPrimary = me.index === head.primary.index;
     const state = isPrimary
       ? Replica.taken<string>({ ...head, inSync: [me] }, 0, own)
-      : Replica.copied<string>(head.epoch, 0);
+      : Replica.copied<string>(head, 0);
     this.replica = new Replica(own, state);
-    if (!isPrimary) this.step({ type: 'seen', head, isPrimaryAlive: true });
+    if (!isPrimary) this.step({ type: 'seen', head: seen, isPrimaryAlive: true });
   }
 
   step(event: ReplicaEvent<string>): void {

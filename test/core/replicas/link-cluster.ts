@@ -179,7 +179,7 @@ export class LinkCluster {
     if (!this.up[to] || !this.up[head.primary.index] || isNeeded || led?.replica.admits('read') !== true) return;
     if (isIn(led.replica.peers(), joiner.me)) return;
     const { log } = led.replica.state();
-    joiner.addCopy(unit, Replica.copied(head.epoch, log.committed), led.applied);
+    joiner.addCopy(unit, Replica.copied(head, log.committed), led.applied);
     primary.step(unit, { type: 'join', joiner: joiner.me });
     this.#after(head.primary.index);
   }
@@ -232,7 +232,7 @@ export class LinkCluster {
         const { role } = replica.state();
         const { primary, inSync } = this.heads[unit]!;
         const led = this.up[primary.index] ? this.pservers[primary.index]!.units.get(unit)?.replica.peers() : [];
-        if (role.is !== 'backup' || !role.isJoining || isIn(inSync, me) || isIn(led ?? [], me)) continue;
+        if (role.is !== 'backup' || role.madeBy === undefined || isIn(inSync, me) || isIn(led ?? [], me)) continue;
         pserver.free(unit);
         this.#after(me.index);
         isNew = true;

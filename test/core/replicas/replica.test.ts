@@ -1,5 +1,6 @@
 /** The copies of a unit, step by step: what the model (model.test.ts) is too small to show, or does not look at. */
 import { describe, expect, it } from 'vitest';
+import type { UnitHead } from '../../../src/core/replicas/events.ts';
 import { A, B, C, Copy, D, exchange, inSync, SILENCE_MS } from './copies.ts';
 
 describe('an update', () => {
@@ -195,6 +196,25 @@ describe('a copy that joins', () => {
     exchange(a, d, D.index);
     expect(a.take('joinFailed').map(({ joiner }) => joiner)).toEqual([B, C, D]);
     expect(a.proposal).toBeUndefined();
+  });
+
+  const made: UnitHead = { epoch: 5, primary: A, inSync: [A, C] };
+  it.each<[string, UnitHead, boolean]>([
+    ['has lost its index', made, false],
+    ['leads no more', { epoch: 6, primary: C, inSync: [C] }, true],
+  ])('is freed when the primary that made it %s: no head can name it', (_, head, isPrimaryAlive) => {
+    const b = new Copy(B, made);
+    b.step({ type: 'seen', head, isPrimaryAlive });
+    expect(b.take('discard')).toHaveLength(1);
+  });
+
+  it.each<[string, UnitHead, boolean]>([
+    ['the store shows what was before', { epoch: 4, primary: C, inSync: [C, A] }, false],
+    ['its primary has changed the set', { epoch: 6, primary: A, inSync: [A] }, true],
+  ])('stays while %s', (_, head, isPrimaryAlive) => {
+    const b = new Copy(B, made, {}, head);
+    b.step({ type: 'seen', head, isPrimaryAlive });
+    expect([b.replica.standing, b.take('discard')]).toEqual(['joining', []]);
   });
 });
 

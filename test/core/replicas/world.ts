@@ -57,7 +57,7 @@ export function firstWorld(nodes: number, copies: number): World {
     }
     if (index >= copies) return node;
     const log = { base: 0, committed: 0, updates: [] };
-    const role = { is: 'backup' as const, epoch: 1, isJoining: false, proposal: undefined };
+    const role = { is: 'backup' as const, epoch: 1, madeBy: undefined, proposal: undefined };
     return one({ ...node, replica: { log, head, isPrimaryAlive: true, early: undefined, role } });
   });
   return {
@@ -198,7 +198,7 @@ export function copyTo(world: World, from: number, to: number): World {
   const node = world.nodes[to]!;
   const { log, role } = primary.replica!;
   if (role.is !== 'primary') return world;
-  const replica = Replica.copied<Content>(role.head.epoch, log.committed);
+  const replica = Replica.copied<Content>(role.head, log.committed);
   const copied = withNode(world, { ...node, replica, applied: primary.applied });
   return happen(copied, from, { type: 'join', joiner: ownerOf(to, node.token) });
 }

@@ -96,7 +96,7 @@ class Shell {
   /** A copy that has not joined makes way. */
   #refusal(): string | undefined {
     const { replica } = this.node;
-    const isInTheWay = replica !== undefined && !(replica.role.is === 'backup' && replica.role.isJoining);
+    const isInTheWay = replica !== undefined && !(replica.role.is === 'backup' && replica.role.madeBy !== undefined);
     return isInTheWay ? 'it has a copy of the unit' : undefined;
   }
 
@@ -271,7 +271,7 @@ class Shell {
         const { name, position } = effect;
         if (replica !== undefined) throw new Error('a second copy of the unit');
         if (coming.length !== position) throw new Error(`the copy is ${coming}, at position ${position}`);
-        const made = Replica.copied<Content>(name.epoch, position);
+        const made = Replica.copied<Content>({ epoch: name.epoch, primary: name.source }, position);
         this.#change({ replica: made, applied: coming, copiedBy: name, coming: '' });
         break;
       }

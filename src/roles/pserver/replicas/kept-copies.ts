@@ -33,10 +33,10 @@ export class KeptCopies implements CopyKeeper {
 
   adopt(name: MoveName, filled: FilledCopy, position: number): void {
     const { machines, copied, onKept } = this.#options;
-    const { unit, epoch } = name;
+    const { unit, epoch, source } = name;
     assert(machines.of(unit) === undefined, `unit ${unit} has one copy here`);
     copied.adopt(unit, filled);
-    machines.add(unit, Replica.copied(epoch, position));
+    machines.add(unit, Replica.copied({ epoch, primary: source }, position));
     this.#madeBy.set(unit, name);
     onKept(unit);
   }

@@ -220,7 +220,7 @@ export class HostedCluster implements PserverWorld {
     if (joiner.process.isDead || joiner.process.isStopped || primary.process.isDead || primary.process.isStopped)
       return;
     if (isIn(led.replica.peers(), joiner.me)) return;
-    joiner.addCopy(unit, Replica.copied(head.epoch, led.replica.state().log.committed), led.applied);
+    joiner.addCopy(unit, Replica.copied(head, led.replica.state().log.committed), led.applied);
     primary.step(unit, { type: 'join', joiner: joiner.me });
   }
 
@@ -229,7 +229,7 @@ export class HostedCluster implements PserverWorld {
     const { me, process, units } = joiner;
     const { primary, inSync } = this.heads[unit]!;
     const role = units.get(unit)?.replica.state().role;
-    if (process.isDead || role?.is !== 'backup' || !role.isJoining || isIn(inSync, me)) return;
+    if (process.isDead || role?.is !== 'backup' || role.madeBy === undefined || isIn(inSync, me)) return;
     const led = this.isAlive(primary) ? this.pservers[primary.index]!.units.get(unit)?.replica.peers() : [];
     if (!isIn(led ?? [], me)) joiner.free(unit);
   }

@@ -32,7 +32,7 @@ beforeEach(() => {
     },
     onFatal: (error) => told.push(String(error)),
   });
-  machines.add(0, Replica.copied(1, 0));
+  machines.add(0, Replica.copied({ epoch: 1, primary: A }, 0));
   place = { stored: stored(5n), owner: {} };
   seen = new SeenHeads({
     ...{ context: undefined as never, lost: new AbortController().signal, known, machines },

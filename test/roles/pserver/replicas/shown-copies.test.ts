@@ -57,7 +57,7 @@ describe('the copies of a unit', () => {
 
   it('are told by their primary only, in pages', () => {
     for (let unit = LIMITS.shownUnits + 1; unit >= 0; unit--) lead(unit);
-    machines.add(600, Replica.copied(3, 4));
+    machines.add(600, Replica.copied({ epoch: 3, primary: B }, 4));
     const { units, more } = shown();
     expect([units.length, units[0]!.unit, more]).toEqual([LIMITS.shownUnits, 0, true]);
     const rest = shown(undefined, LIMITS.shownUnits);
