@@ -13,16 +13,23 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'a commit position goes alone when no update goes',
     file: OUTBOX,
-    find: '    frames.push(...this.#commits.values());\n',
-    replace: '    if (frames.length > 0) frames.push(...this.#commits.values());\n',
+    find: '    frames.push(...this.#takeOthers(this.#commits)',
+    replace: '    if (frames.length > 0) frames.push(...this.#takeOthers(this.#commits)',
     tests: SCHEDULES,
   },
   {
     rule: 'commit positions of units that a batch has nothing else for ride on it',
     file: OUTBOX,
-    find: '    frames.push(...this.#commits.values());\n',
-    replace: '    if (update === undefined) frames.push(...this.#commits.values());\n',
+    find: '    frames.push(...this.#takeOthers(this.#commits)',
+    replace: '    if (update === undefined) frames.push(...this.#takeOthers(this.#commits)',
     tests: SCHEDULES,
+  },
+  {
+    rule: 'a batch has one frame of a unit: its peer refuses another one',
+    file: OUTBOX,
+    find: 'filter(([unit]) => !this.#begins.has(unit))',
+    replace: 'filter(() => true)',
+    tests: STEPS,
   },
   {
     rule: 'a stage that has waited tells the newest commit position',

@@ -18,7 +18,7 @@ interface StagedUpdate<P> {
   readonly payload: P;
   readonly isLate: boolean;
   /** By unit. */
-  readonly stages: Map<number, { readonly link: LinkName; readonly frame: Stage<P> }>;
+  readonly stages: Map<number, LinkFrame<P> & { readonly frame: Stage<P> }>;
 }
 
 export interface SentBatch<P> {
@@ -160,19 +160,30 @@ export class PeerOutbox<P extends SharedPayload> {
   #next(): PeerBatch<P> | undefined {
     const told = new Set(this.#underWay.flatMap(toldBy));
     const left = [...this.#left].filter((unit) => !told.has(unit));
-    const update = this.#updates.shift();
     const frames: LinkFrame<P>[] = [...this.#begins.values()];
-    for (const [unit, { link, frame }] of update?.stages ?? []) {
+    const [update] = this.#updates;
+    const stages = update === undefined ? [] : this.#takeOthers(update.stages);
+    if (update?.stages.size === 0) this.#updates.shift();
+    for (const [unit, { link, frame }] of stages) {
       this.#commits.delete(unit);
       frames.push({ link, frame: { ...frame, committed: this.#committed.get(unit)! } });
     }
-    frames.push(...this.#commits.values());
+    frames.push(...this.#takeOthers(this.#commits).map(([, commit]) => commit));
     if (frames.length === 0 && left.length === 0) return undefined;
     this.#begins.clear();
-    this.#commits.clear();
-    return { left, frames, order: update?.payload.order ?? 0, isLate: update?.isLate ?? false };
+    const { order, isLate } = stages.length === 0 ? NOTHING_STAGED : { ...update!, order: update!.payload.order };
+    return { left, frames, order, isLate };
+  }
+
+  /** A unit that the batch begins with has nothing else in it: the rest goes with the next one. */
+  #takeOthers<T>(from: Map<number, T>): [unit: number, frame: T][] {
+    const taken = [...from].filter(([unit]) => !this.#begins.has(unit));
+    for (const [unit] of taken) from.delete(unit);
+    return taken;
   }
 }
+
+const NOTHING_STAGED = { order: 0, isLate: false };
 
 /** The units that the batch says are left. One that was begun with since and left again is to be told once more. */
 const toldBy = <P>({ batch, left }: UnderWay<P>): number[] => batch.left.filter((unit) => !left.has(unit));

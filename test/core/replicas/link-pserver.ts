@@ -172,6 +172,8 @@ export class LinkPserver {
 
 /** What comes over a wire is another object, of the parts that were sent. */
 export function asReceived(sent: PeerBatch<Push>, order: number): PeerBatch<Push> {
+  const about = sent.frames.map(({ link }) => link.unit);
+  if (new Set(about).size < about.length) throw new Error(`a batch has two frames of one unit: ${about.join(', ')}`);
   const units = sent.frames.flatMap(({ link, frame }) => (frame.type === 'stage' ? [link.unit] : []));
   let payload: Push | undefined;
   const frames = sent.frames.map(({ link, frame }) => {

@@ -75,6 +75,15 @@ describe('what goes to a peer', () => {
     expect(sent().map(told)).toEqual([[['stage', 1, 2]]]);
   });
 
+  it('has one frame of a unit in each batch: what comes after a beginning goes with the next', () => {
+    const one = payload(1, 1, 2);
+    for (const unit of [1, 3]) send(unit, begin);
+    for (const unit of [1, 2]) send(unit, stage(one, 1));
+    send(3, { type: 'commit', committed: 7 });
+    const batches = sent().map((batch) => [batch.order, ...told(batch).flat()].join(' '));
+    expect(batches).toEqual(['1 begin 1 0 begin 3 0 stage 2 0', '1 stage 1 0 commit 3 7']);
+  });
+
   it('is in the order of the updates, also where a unit is begun with later', () => {
     const [one, two] = [payload(1, 1, 2), payload(2, 1, 2)];
     send(3, stage(payload(8, 3), 1));
