@@ -2,10 +2,11 @@
  * `npx node scripts/bench/failover.ts [--kills 100] [--pservers 3] [--replicas 2] [--at-once 1] [--proof guard|none]
  * [--ttl 15s] [--store sqlite|etcd]`: how long no push of a job with replicas counts when a pserver is killed.
  *
- * A client pushes without end. Each time that `/pserver_cluster_status` says OK, random pservers get SIGKILL. The time is
- * that from the signal to the acknowledgement of a push that was sent after it, so that it counts in units of which the
- * dead were primary. With `--proof guard` each pserver has a parent that ends its lease; with `none` the lease runs out.
- * In the end every acknowledged push is read back: exit code 1 if one is lost or counts twice.
+ * A client pushes without end. Each time that `/pserver_cluster_status` says OK, random pservers get SIGKILL. The time
+ * is that from the signal to the acknowledgement of a push that was sent after it: each push changes all units, so it
+ * counts in those of which the dead were primary. With `--proof guard` each pserver has a parent that ends its lease;
+ * with `none` the lease runs out. In the end every acknowledged push is read back: exit code 1 if one is lost or counts
+ * twice.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
