@@ -32,6 +32,16 @@ export type Head = z.infer<typeof headSchema>;
 
 export const parseHead = (key: string, value: string): Head => parseStoreValue(headSchema, key, value);
 
+/**
+ * Each of them has everything that was ever acknowledged of the unit, and takes the place of the primary when that
+ * dies. After a clean stop a file counts, and only the primary that left it.
+ */
+export const countedOn = ({ primary, inSync, rest }: Pick<Head, 'primary' | 'inSync' | 'rest'>): Owner[] =>
+  rest === undefined ? [primary, ...inSync.filter((member) => !sameOwner(member, primary))] : [primary];
+
+export const isCountedOn = (head: Pick<Head, 'primary' | 'inSync' | 'rest'>, one: Owner): boolean =>
+  countedOn(head).some((owner) => sameOwner(owner, one));
+
 export const sameOwner = (a: Owner, b: Owner): boolean => a.index === b.index && a.token === b.token;
 
 /** The head with which `owner` begins to lead, alone. `rest`: the file that it has loaded, when nothing is missing. */

@@ -7,7 +7,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
-import { parseHead, sameOwner } from '../../cluster/placement/heads.ts';
+import { isCountedOn, parseHead } from '../../cluster/placement/heads.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import { abortOnChange } from '../../cluster/waiting.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
@@ -167,9 +167,9 @@ async function untilWritten(
 }
 
 /**
- * Another pserver may claim the index now: the shards are saved for it. As long as it has not taken them, the heads
- * name this one, and what is in memory is all that there is: it is kept until the disk takes it, or this process is
- * stopped. Throws `loss`.
+ * Another pserver may claim the index now: the shards are saved for it, and the copies of units that others led. As long
+ * as no other one leads them, the heads name this one, and what is in memory may be all that there is: it is kept until
+ * the disk takes it, or this process is stopped. Throws `loss`.
  */
 async function part(
   owned: OwnedIndex,
@@ -193,13 +193,13 @@ async function part(
   throw loss;
 }
 
-/** True while no other pserver has taken all of the units. */
+/** True while there is a unit of which the store counts on what this process has. */
 async function isNamedByHeads({ context, index, fence }: OwnedIndex): Promise<boolean> {
   const { keys, store } = context;
   const me = { index, token: fence.token.toString() };
   try {
     const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
-    return entries.some(({ key, value }) => sameOwner(parseHead(key, value).primary, me));
+    return entries.some(({ key, value }) => isCountedOn(parseHead(key, value), me));
   } catch (error) {
     // Stopped while the store did not answer.
     if (isPaddletError(error, 'Interrupted')) return false;

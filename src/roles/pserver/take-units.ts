@@ -2,13 +2,13 @@
  * Takes units that have no live primary. A starting pserver owns nothing, not even what its index held before (DESIGN
  * §7). A unit that never had an owner starts from its initial values. A unit that had an owner is taken over with that
  * owner's last state, by a transaction that finds the head unchanged, this pserver's token alive, that of the owner and
- * of each process with a copy gone, and no parting snapshot of the owner that came since.
+ * of each process with a copy gone, and no parting snapshot of any of them that came since.
  */
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { changeHeads } from '../../cluster/placement/change-heads.ts';
-import { type Head, type Owner, type Rest, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
+import { countedOn, type Head, type Owner, type Rest, sameOwner, takenBy } from '../../cluster/placement/heads.ts';
 import { type ShowReplicas, showReplicas } from '../../cluster/placement/show-replicas.ts';
 import type { Compare } from '../../store/store.ts';
 import type { FormerState } from './files/last-state.ts';
@@ -29,12 +29,15 @@ export interface FormerUnits extends FormerState {
 /** Where the state of the units must be found before they can be taken. */
 export function formerUnits(orphans: readonly OrphanHead[]): FormerUnits[] {
   const owned = orphans.filter(({ head }) => head !== undefined);
-  const byState = Map.groupBy(owned, ({ head }) => JSON.stringify([head?.primary, head?.rest]));
+  const byState = Map.groupBy(owned, ({ head }) => stateKey(head!));
   return [...byState.values()].map((alike) => {
-    const { primary, rest } = alike[0]!.head!;
-    return { primary, rest, units: alike.map(({ unit }) => unit) };
+    const { primary, inSync, rest } = alike[0]!.head!;
+    return { primary, inSync, rest, units: alike.map(({ unit }) => unit) };
   });
 }
+
+/** Equal for units whose last state is in one place. */
+export const stateKey = ({ primary, inSync, rest }: Head): string => JSON.stringify([primary, inSync, rest]);
 
 /**
  * Those that have no live primary in the store, under the heads that were seen. The view follows heads and claims one
@@ -55,7 +58,7 @@ export async function unchanged<T extends OrphanHead>(
   const isLive = ({ index, token }: Owner): boolean => claims.get(keys.ps(index))?.toString() === token;
   return orphans.filter(({ unit, modRevision, head }) => {
     const isSame = (revisions.get(keys.head(unit)) ?? 0n) === modRevision;
-    return isSame && !(head !== undefined && whoMayLead(head).some(isLive));
+    return isSame && !(head !== undefined && countedOn(head).some(isLive));
   });
 }
 
@@ -63,7 +66,7 @@ export interface TakeUnits extends ShowReplicas {
   readonly me: Owner;
   /** Of units of which nothing is missing, the file that was loaded. */
   readonly rests: ReadonlyMap<number, Rest>;
-  /** Of the parting snapshots that were looked for, by the owner's token: 0n where there was none. */
+  /** Of the parting snapshots that were looked for, by the token that was lost: 0n where there was none. */
   readonly partings: ReadonlyMap<string, bigint>;
   /** Ends waiting for the store: then the outcome is unknown. Default: when the process is asked to stop. */
   readonly signal?: AbortSignal;
@@ -72,7 +75,7 @@ export interface TakeUnits extends ShowReplicas {
 /** Makes this pserver the primary of these units; of those that another has taken, or may save still, it does not. */
 export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): Promise<OwnedHead[]> {
   const taken: OwnedHead[] = [];
-  const byOwners = Map.groupBy(orphans, ({ head }) => head && JSON.stringify(whoMayLead(head)));
+  const byOwners = Map.groupBy(orphans, ({ head }) => head && JSON.stringify(countedOn(head)));
   for (const alike of byOwners.values()) {
     const also = whatShowsItGone(by, alike[0]!.head);
     const changes = alike.map(({ unit, modRevision, head }) => {
@@ -87,20 +90,14 @@ export async function takeUnits(by: TakeUnits, orphans: readonly OrphanHead[]): 
   return taken;
 }
 
-/** Its owner, and the processes that take its place when it dies: none does when it has left by a clean stop. */
-function whoMayLead({ primary, inSync, rest }: Head): Owner[] {
-  return rest === undefined ? [primary, ...inSync.filter((member) => !sameOwner(member, primary))] : [primary];
-}
-
 /**
- * Each process that may lead has lost its index, even if another one has that now; and the owner has parted with
- * nothing that was not looked at. A token is never given again.
+ * Each process that may lead has lost its index, even if another one has that now; and none has parted with anything
+ * that was not looked at. A token is never given again.
  */
 function whatShowsItGone({ context: { keys }, partings }: TakeUnits, head: Head | undefined): Compare[] {
-  if (head === undefined) return [];
-  const { token } = head.primary;
-  const modRevision = partings.get(token);
-  const parting = modRevision === undefined ? [] : [{ key: keys.parting(BigInt(token)), modRevision }];
-  const gone = whoMayLead(head).map((one) => ({ key: keys.ps(one.index), notCreateRevision: BigInt(one.token) }));
-  return [...gone, ...parting];
+  return (head === undefined ? [] : countedOn(head)).flatMap(({ index, token }): Compare[] => {
+    const gone = { key: keys.ps(index), notCreateRevision: BigInt(token) };
+    const modRevision = partings.get(token);
+    return modRevision === undefined ? [gone] : [gone, { key: keys.parting(BigInt(token)), modRevision }];
+  });
 }

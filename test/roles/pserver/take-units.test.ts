@@ -85,6 +85,16 @@ describe('units of an owner', () => {
     expect(again.map(({ unit }) => unit)).toEqual([1]);
   });
 
+  it('of which a copy was written down since are not taken without it', async () => {
+    const member = { index: 4, token: '51' };
+    const orphan = orphanOf(1, { ...takenBy(DEAD, undefined), inSync: [DEAD, member] });
+    const seen = new Map([[DEAD.token, 0n]]);
+    const parted = put(actor.context.keys.parting(BigInt(member.token)), '{}');
+    expect(await take([orphan], { partings: new Map([...seen, [member.token, 0n]]) })).toEqual([]);
+    const again = await take([orphan], { partings: new Map([...seen, [member.token, parted]]) });
+    expect(again.map(({ unit }) => unit)).toEqual([1]);
+  });
+
   it('of which a live process has a copy are not taken, unless the owner has left by a clean stop', async () => {
     const { keys } = actor.context;
     const token = String(put(keys.ps(4), 'there:1'));
@@ -122,8 +132,10 @@ it('the last state is looked for once for all units that have it in one place', 
     orphanOf(2, takenBy(DEAD, { epoch: 3 })),
     orphanOf(3, takenBy(DEAD, undefined, REST)),
   ];
-  expect(formerUnits(orphans)).toEqual([
-    { primary: DEAD, rest: undefined, units: [1, 2] },
-    { primary: DEAD, rest: REST, units: [3] },
+  const copied = { ...takenBy(DEAD, undefined), inSync: [DEAD, ME] };
+  expect(formerUnits([...orphans, orphanOf(4, copied)])).toEqual([
+    { primary: DEAD, inSync: [DEAD], rest: undefined, units: [1, 2] },
+    { primary: DEAD, inSync: [DEAD], rest: REST, units: [3] },
+    { primary: DEAD, inSync: [DEAD, ME], rest: undefined, units: [4] },
   ]);
 });

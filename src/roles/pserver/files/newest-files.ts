@@ -14,7 +14,7 @@ export interface NewestFiles extends Pick<LastState, 'shards' | 'partedAt'> {
   readonly filesOf: ReadonlyMap<number, readonly PublishedFile[]>;
   /** Has all that was ever applied to the units. It is the first one of every shard. */
   readonly exact: PublishedFile | undefined;
-  /** `exact` is the parting snapshot of the primary. */
+  /** `exact` is the parting snapshot of the primary, or of another process that was in sync. */
   readonly isParting: boolean;
   /** Names of all files by the index that they are of. */
   readonly namesOf: ReadonlyMap<number, readonly string[]>;
@@ -24,15 +24,16 @@ export interface NewestFiles extends Pick<LastState, 'shards' | 'partedAt'> {
 
 /**
  * What is read here may be old by the time a unit is taken. That is safe: the units have no live primary, so a newer
- * file can be published only by a pserver that takes them before, or as the parting snapshot of their primary. The
- * transaction that takes them compares both.
+ * file can be published only by a pserver that takes them before, or as the parting snapshot of one that was in sync.
+ * The transaction that takes them compares both. `unusable`: names of files that are not the last state.
  */
 export async function findNewestFiles(
   context: RoleContext,
   former: FormerState,
   shards: readonly number[],
+  unusable: ReadonlySet<string> = new Set(),
 ): Promise<NewestFiles> {
-  const state = await lastState(context, former, shards);
+  const state = await lastState(context, former, shards, unusable);
   const { files, complaints } = await allFiles(context);
   const [first] = state.exact ? state.generations : [];
   const exact = first && (files.find(({ generation: { uuid } }) => uuid === first.uuid) ?? inFolder(state, first));

@@ -47,6 +47,8 @@ export interface SnapshotSource {
 /** Shards for one file of a parting snapshot. */
 export interface PartingSource {
   readonly shards: readonly number[];
+  /** Of shards that others lead; of the others they are known. */
+  readonly copies?: ReadonlyMap<number, ShardMoment>;
   /** In sync mode: of all these shards. */
   readonly rounds?: RoundsMeta;
 }
@@ -109,7 +111,7 @@ export class Snapshots {
 
   /**
    * A parting snapshot, after the lease was lost: clean files under this owner's own token, for the next owner of its
-   * shards. It needs no fence: it is looked for only while the heads of the shards still name this token.
+   * shards. It needs no fence: it is the last state only while the heads of the shards still name this token.
    */
   async saveParting(sources: readonly [PartingSource, ...PartingSource[]]): Promise<void> {
     const { context, fence, index } = this.#options;
@@ -124,14 +126,14 @@ export class Snapshots {
     for (const { uuid, bytes } of files) log.info(`parting snapshot ${uuid} announced`, { bytes });
   }
 
-  async #writeParting({ shards, rounds }: PartingSource): Promise<Generation> {
+  async #writeParting({ shards, copies, rounds }: PartingSource): Promise<Generation> {
     const { context, folder, shards: owned } = this.#options;
     const { disk } = context.host;
     const meta = this.#metaOf(true, rounds);
     const writing = (): Promise<CheckpointFile> =>
       writeCheckpointFile({
         ...{ disk, folder, meta, parameters: owned.parameters, shards, ...this.#folderState() },
-        momentOf: (shard) => owned.momentOf(shard),
+        momentOf: (shard) => copies?.get(shard) ?? owned.momentOf(shard),
       });
     return generationOf(await this.#trouble.save(writing, (written) => written), meta);
   }

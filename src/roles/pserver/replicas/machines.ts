@@ -106,8 +106,14 @@ export class UnitMachines<P> {
   /** Nothing is stepped or carried out any more. */
   close(): void {
     this.#isClosed = true;
-    this.#steps = [];
     this.#cancelTick?.();
+  }
+
+  /** After `close`, in their order: what a copy has committed and not applied, and what it has staged. */
+  unapplied(unit: number): P[] {
+    const own = this.#steps.filter((step) => step.unit === unit).flatMap(({ effects }) => effects);
+    const committed = own.flatMap((effect) => (effect.type === 'commit' ? [effect.update] : []));
+    return [...committed, ...(this.of(unit)?.staged() ?? [])].map(({ payload }) => payload);
   }
 
   #takeTurn(): void {

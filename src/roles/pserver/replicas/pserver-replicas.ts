@@ -29,6 +29,7 @@ import { Inboxes } from './inboxes.ts';
 import { Joins } from './joins.ts';
 import { KeptCopies } from './kept-copies.ts';
 import { KnownHeads, unitHeadOf } from './known-heads.ts';
+import { LastCopies } from './last-copies.ts';
 import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
 import { type MachineStep, UnitMachines } from './machines.ts';
@@ -84,6 +85,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly keeper: KeptCopies;
   readonly digests: CopyDigests;
   readonly inboxes: Inboxes;
+  readonly lastCopies: LastCopies;
   /** Notified after each turn. */
   readonly changed = createSignal();
   readonly #options: PserverReplicasOptions;
@@ -117,6 +119,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
       onTurn: (steps) => this.#turn(steps),
     });
     const { machines, copied } = this;
+    this.lastCopies = new LastCopies({ context, me, machines, copied });
     this.#presence = new Presence(view);
     this.#host = new LinksHost({
       ...{ clock, log, silenceMs, mostUnderWay: MOST_UNDER_WAY, onFatal, connect: options.connect },

@@ -24,7 +24,7 @@ export async function loadLast(
     const shards = left;
     // The parting snapshot of their owner may have some of them only.
     const found = await untilFound(options, () => lookForAny(options, former, shards, cut));
-    const part = await loadExact(options, former, found, cut.timeline);
+    const part = await loadExact(options, found, cut.timeline);
     if (part === undefined) return undefined;
     if (part === 'vanished') continue;
     parts.push(part);
@@ -35,7 +35,6 @@ export async function loadLast(
 
 async function loadExact(
   options: LoadRoundsOptions,
-  { primary }: FormerState,
   found: LastState,
   timeline: number,
 ): Promise<LoadedUnits | 'vanished' | undefined> {
@@ -51,7 +50,7 @@ async function loadExact(
       ...loaded,
       // A parting snapshot is in no entry, where it could be found again.
       rests: new Map(parting === undefined ? shards.map((shard) => [unitOf(shard, options.units), rest]) : []),
-      partedAt: new Map([[primary.token, partedAt]]),
+      partedAt,
     };
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing') && (await isAway(options, found))) return 'vanished';

@@ -16,7 +16,7 @@ import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view
 import { abortOnChange, throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TxnResult } from '../../../store/store.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import { formerUnits, type OrphanHead, takeUnits, unchanged } from '../take-units.ts';
+import { formerUnits, type OrphanHead, stateKey, takeUnits, unchanged } from '../take-units.ts';
 import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { loadLast } from './load-last.ts';
@@ -110,7 +110,7 @@ export class RoundTaker {
 
   async #takeAll(state: Joined, due: readonly OrphanHead[], signal: AbortSignal): Promise<boolean> {
     for (const alike of groupsOf(due, ({ head }) => [head?.primary])) await this.#learn(alike, signal);
-    for (const alike of groupsOf(due, (one) => [one.head?.primary, one.head?.rest, this.#since(one)])) {
+    for (const alike of groupsOf(due, (one) => [one.head && stateKey(one.head), this.#since(one)])) {
       if (!(await this.#takeWhileOrphans(state, alike, signal))) return false;
     }
     return true;

@@ -8,6 +8,7 @@ import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import type { Parameters } from '../../../tensor/parameters.ts';
 import type { FormerState } from '../files/last-state.ts';
 import { findNewestFiles, type NewestFiles } from '../files/newest-files.ts';
+import { untilParted } from '../files/until-parted.ts';
 import { type FileWait, isAwayForNow, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 
@@ -17,6 +18,8 @@ export interface LoadFormerOptions extends FileWait {
   readonly units: number;
   readonly expected: ExpectedJob;
   readonly into: Parameters;
+  /** How long it is waited for copies that are being written down. */
+  readonly partingLimitMs: number;
 }
 
 export interface LoadedShards {
@@ -34,8 +37,7 @@ export interface LoadedShards {
   readonly files: readonly string[];
   /** Of those, the parting snapshots of this index that no entry names yet. */
   readonly partings: readonly Generation[];
-  /** When each former owner had parted, by its token: 0n for one that had not. */
-  readonly partedAt: ReadonlyMap<string, bigint>;
+  readonly partedAt: NewestFiles['partedAt'];
 }
 
 /**
@@ -48,7 +50,8 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
   const unusable = new Set<string>();
   const loaded: LoadedShards[] = [];
   let left: readonly number[] = shardsOfUnits(former.units, { units, shards: expected.shards });
-  let partedAt: bigint | undefined;
+  let partedAt: LoadedShards['partedAt'] | undefined;
+  await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const found = await untilFound(options, () => look(options, former, left, unusable));
     // A snapshot that came after the first look has what was not looked for: the units are not to be taken then.
@@ -62,11 +65,7 @@ export async function loadFormer(options: LoadFormerOptions, former: FormerUnits
     const lost = outcome.left.filter((shard) => found.filesOf.get(shard)?.length === 0);
     tellLoss(options, former, found, { parts: outcome.parts, lost, hadFiles: unusable.size > 0 });
     const exact = lost.length === 0 && outcome.parts.every((part) => isExact(found, part));
-    loaded.push({
-      ...describe(options, found, outcome.parts),
-      exact,
-      partedAt: new Map([[former.primary.token, partedAt]]),
-    });
+    loaded.push({ ...describe(options, found, outcome.parts), exact, partedAt });
     const done = new Set([...lost, ...outcome.parts.flatMap(({ loaded: { positions } }) => positions.map(shardOf))]);
     left = left.filter((shard) => !done.has(shard));
   }
@@ -153,7 +152,7 @@ interface Found extends NewestFiles {
 
 /**
  * The files, once each pserver that has the first one of a shard has a file that is seen, or its files are given up:
- * then others are the first.
+ * then others are the first. A parting snapshot that cannot be found may have an equal at another pserver.
  */
 async function look(
   options: LoadFormerOptions,
@@ -161,8 +160,23 @@ async function look(
   shards: readonly number[],
   unusable: ReadonlySet<string>,
 ): Promise<Look<Found>> {
-  // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const found = await findNewestFiles(options.context, former, shards);
+  let notSeen: Look<Found> | undefined;
+  for (const away = new Set(unusable); ; ) {
+    // Read each time: an owner that keeps its memory may announce a parting snapshot still.
+    const found = await findNewestFiles(options.context, former, shards, away);
+    if (notSeen !== undefined && !found.isParting) return notSeen;
+    const looked = await lookAt(options, found, unusable);
+    if (!('missing' in looked) || !found.isParting) return looked;
+    notSeen ??= looked;
+    away.add(found.exact!.generation.uuid);
+  }
+}
+
+async function lookAt(
+  options: LoadFormerOptions,
+  found: NewestFiles,
+  unusable: ReadonlySet<string>,
+): Promise<Look<Found>> {
   const seen = new Set<number>();
   const forgotten = new Set<number>();
   const isCandidate = ({ index, generation }: PublishedFile): boolean =>

@@ -206,8 +206,10 @@ class TaskService implements ShardService {
   }
 
   async saveParting(): Promise<void> {
-    const { numbers } = this.#shards;
-    if (numbers.length > 0) await this.#snapshots.saveParting([{ shards: numbers }]);
+    const last = (await this.#replicas?.lastCopies.complete()) ?? [];
+    const copies = new Map(last.flatMap(({ moments }) => moments.map((moment) => [moment.shard, moment])));
+    const shards = [...this.#shards.numbers, ...copies.keys()].sort((a, b) => a - b);
+    if (shards.length > 0) await this.#snapshots.saveParting([{ shards, copies }]);
   }
 
   async stopSaving(): Promise<void> {

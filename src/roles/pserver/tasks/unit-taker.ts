@@ -13,7 +13,7 @@ import type { OrphanWatch } from '../orphan-watch.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
-import { type OrphanHead, takeUnits, unchanged } from '../take-units.ts';
+import { type OrphanHead, stateKey, takeUnits, unchanged } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 
 export interface UnitTakerOptions extends ShardServiceOptions {
@@ -186,6 +186,7 @@ export class UnitTaker {
       me: { index, token: fence.token.toString() },
       units: record.units,
       expected: { jobId: record.id, parameters: spec, seed: training.seed, shards: cluster.shards },
+      partingLimitMs: cluster.leaseTtlMs,
       into: shards.parameters,
       warmStart: record.warmStart,
     });
@@ -236,5 +237,5 @@ export class UnitTaker {
 
 /** By where their last state is, so that one that cannot be reached holds up no other. */
 const groupsOf = (due: readonly OrphanHead[]): OrphanHead[][] => [
-  ...Map.groupBy(due, ({ head }) => head && JSON.stringify([head.primary, head.rest])).values(),
+  ...Map.groupBy(due, ({ head }) => head && stateKey(head)).values(),
 ];

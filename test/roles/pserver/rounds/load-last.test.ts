@@ -7,6 +7,7 @@ import { CutRig, ROUND, shardsOf } from './cut-rig.ts';
 
 const formerOf = ({ index, uuid }: CutFile) => ({
   primary: { index, token: '7' },
+  inSync: [{ index, token: '7' }],
   rest: { index, uuid },
   units: [0, 1],
 });
@@ -42,7 +43,8 @@ it('a parting snapshot of units at two rounds is several files, and each unit jo
   const rig = new CutRig();
   const files = [await rig.write(0, [0], ROUND), await rig.write(0, [1], ROUND + 1)] as const;
   rig.put(rig.keys.parting(7n), encodeParting({ index: 0, files: [...files] }));
-  const former = { primary: { index: 0, token: '7' }, rest: undefined, units: [0, 1] };
+  const primary = { index: 0, token: '7' };
+  const former = { primary, inSync: [primary], rest: undefined, units: [0, 1] };
   const loaded = await loadLast(rig.loading, former, { timeline: 0, round: 0, files: [] });
   expect([...loaded!.rounds].map(([unit, { round }]) => [unit, round])).toEqual([
     [0, ROUND],

@@ -8,6 +8,7 @@ import type { PublishedFile } from '../../../../src/checkpoint/registry/newest.t
 import { encodeParting, parsePartings } from '../../../../src/checkpoint/registry/partings.ts';
 import { publishParting } from '../../../../src/checkpoint/registry/publish.ts';
 import type { RoleContext } from '../../../../src/cluster/context.ts';
+import type { Owner } from '../../../../src/cluster/placement/heads.ts';
 import type { FormerState } from '../../../../src/roles/pserver/files/last-state.ts';
 import { sweepOrphans } from '../../../../src/roles/pserver/files/sweep.ts';
 import { type LoadedShards, loadFormer } from '../../../../src/roles/pserver/tasks/load-former.ts';
@@ -21,6 +22,9 @@ import { put, RecordingLog } from '../../../store/support.ts';
 const ALL = allShards(JOB);
 const DEAD = { index: 1, token: '99' };
 const ME = 3;
+const LIMIT_MS = 10_000;
+
+const ledBy = (primary: Owner, ...others: Owner[]): FormerState => ({ primary, inSync: [primary, ...others] });
 
 let disk: SimulatedDisk;
 let cluster: MovedCluster;
@@ -41,11 +45,14 @@ const contextOf = (): RoleContext => {
   return { host, store: cluster.store, keys, stop: new AbortController().signal } as unknown as RoleContext;
 };
 
-const load = (former: FormerState = { primary: DEAD }, units: readonly number[] = ALL): Promise<LoadedShards[]> => {
+const load = (former: FormerState = ledBy(DEAD), units: readonly number[] = ALL): Promise<LoadedShards[]> => {
   const onWaiting = (what: string | undefined): void => void waitedFor.push(what);
   const wait = { context: contextOf(), index: ME, folder: FOLDER, waitSignal: new AbortController().signal, onWaiting };
   const me = { index: ME, token: '100' };
-  return loadFormer({ ...wait, me, units: JOB.shards, expected: JOB, into }, { ...former, units });
+  return loadFormer(
+    { ...wait, me, units: JOB.shards, expected: JOB, into, partingLimitMs: LIMIT_MS },
+    { ...former, units },
+  );
 };
 
 const exactness = (parts: readonly LoadedShards[]): boolean => parts.every(({ exact }) => exact);
@@ -142,7 +149,7 @@ describe('the last state', () => {
     await STAGES['2 → 4, and the last one has not saved yet']!(cluster);
     const [, older] = (await cluster.files()).filter(({ index }) => index === 1);
     const rest = { index: 1, uuid: older!.generation.uuid };
-    const parts = await load({ primary: { index: 3, token: '98' }, rest }, [1, 3]);
+    const parts = await load({ ...ledBy({ index: 3, token: '98' }), rest }, [1, 3]);
     expect(exactness(parts)).toBe(true);
     expect(new Map(rests(parts))).toEqual(
       new Map([
@@ -157,7 +164,7 @@ describe('the last state', () => {
     const { uuid } = (await cluster.files()).find(({ index }) => index === 1)!.generation;
     const path = checkpointPath({ folder: FOLDER, index: 1 }, uuid);
     disk.flip(path, disk.content(path)!.length - 100);
-    const parts = await load({ primary: { index: 3, token: '98' }, rest: { index: 1, uuid } }, [1, 3]);
+    const parts = await load({ ...ledBy({ index: 3, token: '98' }), rest: { index: 1, uuid } }, [1, 3]);
     expect(into.shards()).toEqual([1, 3]);
     expect(exactness(parts)).toBe(false);
     expect(rests(parts)).toEqual([]);
@@ -166,7 +173,7 @@ describe('the last state', () => {
   it('is the parting snapshot of the primary, of the units that it has; of the others the newest file', async () => {
     await STAGES['2 pservers']!(cluster);
     await parting(1, 40, 1, [3, 5], BigInt(DEAD.token));
-    const parts = await load({ primary: DEAD }, [1, 3, 5, 7]);
+    const parts = await load(ledBy(DEAD), [1, 3, 5, 7]);
     expect(parts.map(({ exact }) => exact)).toEqual([true, false]);
     expect(into.shards()).toEqual([1, 3, 5, 7]);
     const whole = contentOf(cluster.newest(), JOB) as { shard: number }[];
@@ -188,9 +195,74 @@ describe('the last state', () => {
       if (isEnd && ++looks === 1) await parting(1, 40, 1, [3, 5], BigInt(DEAD.token));
       return answer;
     };
-    const parts = await load({ primary: DEAD }, [1, 3, 5, 7]);
+    const parts = await load(ledBy(DEAD), [1, 3, 5, 7]);
     expect(looks).toBeGreaterThan(1);
     for (const { partedAt } of parts) expect(partedAt.get(DEAD.token)).toBe(0n);
+  });
+});
+
+describe('the last state of units with copies', () => {
+  const MEMBER = { index: 0, token: '97' };
+  const COPIED = ledBy(DEAD, MEMBER);
+  const UNITS_LED = [1, 3, 5, 7];
+
+  const claim = async (index: number): Promise<void> => put(cluster.store, keys.ps(index), 'host:9');
+  const unclaim = async (index: number): Promise<void> => {
+    await cluster.store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
+  };
+  const exactOf = async (loading: Promise<LoadedShards[]>) => (await loading).map(({ exact }) => exact);
+
+  beforeEach(async () => {
+    await STAGES['2 pservers']!(cluster);
+    for (const { index } of [DEAD, MEMBER]) await unclaim(index);
+  });
+
+  it('is what a copy has written down, when its primary has written nothing', async () => {
+    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
+    const parts = await load(COPIED, UNITS_LED);
+    expect(exactness(parts)).toBe(true);
+    const whole = contentOf(cluster.newest(), JOB) as { shard: number }[];
+    expect(contentOf(into, JOB)).toEqual(whole.filter(({ shard }) => shard % 2 === 1));
+    expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
+  });
+
+  it.each(['damaged', 'out of sight'])('is another file of a copy when the first one is %s', async (what) => {
+    await parting(DEAD.index, 41, 1, UNITS_LED, BigInt(DEAD.token));
+    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
+    const path = checkpointPath({ folder: FOLDER, index: DEAD.index }, uuidOf(41));
+    if (what === 'damaged') disk.flip(path, disk.content(path)!.length - 100);
+    else {
+      await hide(DEAD.index);
+      await disk.remove(path);
+    }
+    expect(exactness(await load(COPIED, UNITS_LED))).toBe(true);
+  });
+
+  it('is waited for, as long as a process may be writing it', async () => {
+    const loading = load(COPIED, UNITS_LED);
+    await untilWaiting();
+    expect(waitedFor.at(-1)).toBe('what pserver 1, 0 may be writing down of its copies');
+    await claim(DEAD.index);
+    await cluster.clock.advance(2_000);
+    expect(waitedFor.at(-1)).toBe('what pserver 0 may be writing down of its copies');
+    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
+    await cluster.clock.advance(2_000);
+    expect(await exactOf(loading)).toEqual([true]);
+  });
+
+  it('is not waited for once other processes have the indexes of all that had a copy', async () => {
+    for (const { index } of [DEAD, MEMBER]) await claim(index);
+    expect(await exactOf(load(COPIED, UNITS_LED))).toEqual([false]);
+    expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
+  });
+
+  it('is waited for so long and no longer', async () => {
+    const loading = load(COPIED, UNITS_LED);
+    await cluster.clock.advance(LIMIT_MS - 100);
+    expect(into.shards()).toEqual([]);
+    await cluster.clock.advance(LIMIT_MS);
+    expect(await exactOf(loading)).toEqual([false]);
+    expect(waitedFor.at(-1)).toBeUndefined();
   });
 });
 
@@ -212,7 +284,7 @@ describe('files of another pserver that cannot be found', () => {
 
   it('are not waited for when others have the newest copies', async () => {
     await hide(0);
-    await load({ primary: DEAD }, [4, 6, 1]);
+    await load(ledBy(DEAD), [4, 6, 1]);
     expect(into.shards()).toEqual([1, 4, 6]);
     expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
   });
@@ -231,7 +303,7 @@ describe('files of another pserver that cannot be found', () => {
       }
       return openFile(opened);
     });
-    const loading = load({ primary: DEAD }, [4, 6]);
+    const loading = load(ledBy(DEAD), [4, 6]);
     await cluster.clock.advance(60_000);
     await loading;
     expect(opens).toBeGreaterThan(Math.max(...fails));
@@ -244,7 +316,7 @@ describe('files of another pserver that cannot be found', () => {
     const files = (await cluster.files()).filter(({ index }) => index === 0);
     expect(files.length).toBeGreaterThan(1);
     await disk.remove(checkpointPath({ folder: FOLDER, index: 0 }, files[0]!.generation.uuid));
-    await load({ primary: DEAD }, [0, 2]);
+    await load(ledBy(DEAD), [0, 2]);
     expect(into.shards()).toEqual([0, 2]);
     expect(log.messages.filter((message) => message.startsWith('CheckpointMissing'))).toHaveLength(1);
   });
@@ -254,7 +326,7 @@ describe('files of another pserver that cannot be found', () => {
     const { leaseId } = await cluster.store.leaseGrant(1_000_000);
     const claim = { put: keys.ps(ME), value: 'host:3', leaseId };
     await cluster.store.txn({ if: [], then: [claim] });
-    const loading = load({ primary: DEAD }, [4, 6, 1]);
+    const loading = load(ledBy(DEAD), [4, 6, 1]);
     await untilWaiting();
     expect(await forgetFiles(cluster.store, keys, 2)).toHaveLength(1);
     await cluster.clock.advance(60_000);
@@ -331,7 +403,7 @@ describe('the sweep of a new owner', () => {
     await parting(1, 40, 0, [3, 5], 2n);
     await parting(1, 41, 0, [3, 5], 3n);
     const rest = { index: 1, uuid: uuidOf(41) };
-    const head = { epoch: 1, led: 1, primary: DEAD, inSync: [DEAD], rest };
+    const head = { epoch: 1, led: 1, ...ledBy(DEAD), rest };
     await put(cluster.store, keys.head(0), JSON.stringify(head));
     expect(await sweep(1, [uuidOf(40)])).toEqual([2, 40, 41].map(uuidOf));
   });

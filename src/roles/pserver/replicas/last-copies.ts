@@ -1,0 +1,73 @@
+/**
+ * What a pserver that has lost its index has of units that others lead (DESIGN §7, "A parting in-sync member writes all
+ * it has staged"). The store counts on a copy where the head names this process as in sync, and no file as the last
+ * state. What is staged is applied: its trainer may have been told that it counts.
+ */
+import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
+import type { RoleContext } from '../../../cluster/context.ts';
+import { retryStore } from '../../../cluster/ownership.ts';
+import { isCountedOn, parseHead } from '../../../cluster/placement/heads.ts';
+import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { CopiedUnits } from './copied-units.ts';
+import type { UnitMachines } from './machines.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface LastCopiesOptions {
+  readonly context: RoleContext;
+  readonly me: UnitOwner;
+  readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'of' | 'unapplied'>;
+  readonly copied: Pick<CopiedUnits, 'units' | 'apply' | 'positions'>;
+}
+
+export interface LastCopy {
+  readonly unit: number;
+  readonly moments: readonly ShardMoment[];
+}
+
+export class LastCopies {
+  readonly #options: LastCopiesOptions;
+  /** With everything that was staged, or of no use: an update does not fit. */
+  readonly #completed = new Map<number, boolean>();
+
+  constructor(options: LastCopiesOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when nothing is staged or applied any more. Throws `Interrupted` while the store is unreachable. */
+  async complete(): Promise<LastCopy[]> {
+    const epochs = await this.#countedOn();
+    const { copied } = this.#options;
+    return copied.units().flatMap((unit) => {
+      const epoch = epochs.get(unit);
+      return epoch === undefined || !this.#isComplete(unit) ? [] : [{ unit, moments: this.#momentsOf(unit, epoch) }];
+    });
+  }
+
+  /** Unit → the epoch of its head. */
+  async #countedOn(): Promise<Map<number, number>> {
+    const { context, me } = this.#options;
+    const { keys, store } = context;
+    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
+    const heads = entries.map(({ key, value }) => ({ key, head: parseHead(key, value) }));
+    const named = heads.filter(({ head }) => isCountedOn(head, me));
+    return new Map(named.map(({ key, head }) => [Number(key.slice(keys.headsPrefix.length)), head.epoch]));
+  }
+
+  #isComplete(unit: number): boolean {
+    const known = this.#completed.get(unit);
+    if (known !== undefined) return known;
+    const { machines, copied } = this.#options;
+    const standing = machines.of(unit)?.standing ?? 'none';
+    const isComplete =
+      standing !== 'none' &&
+      machines.unapplied(unit).every((payload) => copied.apply([unit], payload.partOf([unit])).length === 0);
+    this.#completed.set(unit, isComplete);
+    return isComplete;
+  }
+
+  /** Of this epoch no file of another process has more: without this copy nothing is committed in it. */
+  #momentsOf(unit: number, epoch: number): ShardMoment[] {
+    const { ledgers, seqs } = this.#options.copied.positions(unit);
+    return [...ledgers].map(([shard, ledger]) => ({ shard, epoch, seq: seqs.get(shard)!, ledger }));
+  }
+}
