@@ -10,6 +10,7 @@ import { MOVING } from './moving.ts';
 import type { Mutation } from './mutation.ts';
 import { OPERATIONS } from './operations.ts';
 import { OWNERSHIP } from './ownership.ts';
+import { PARTING } from './parting.ts';
 import { PEER_CONNECTIONS } from './peer-connections.ts';
 import { PEER_LINKS } from './peer-links.ts';
 import { PLACING } from './placing.ts';
@@ -42,6 +43,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PLANS,
   ...PROOF_OF_DEATH,
   ...FILES,
+  ...PARTING,
   ...OPERATIONS,
   ...WIRE,
 ];

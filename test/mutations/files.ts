@@ -48,8 +48,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'a parting snapshot is the last state of the shards that it has, and of no other',
     file: 'src/roles/pserver/files/last-state.ts',
-    find: '{ shards: shardsIn(parting, shards), generations',
-    replace: '{ shards, generations',
+    find: 'shards: shards.filter((shard) => best.get(shard)?.file === first.file)',
+    replace: 'shards',
     tests: ['test/roles/pserver/files', 'test/sim/sim.test.ts'],
   },
   {

@@ -22,8 +22,8 @@ export const LAST_ROUNDS: readonly Mutation[] = [
   {
     rule: 'each file of a parting snapshot is the last state of the units that it has',
     file: 'src/roles/pserver/files/last-state.ts',
-    find: 'files.find((file) => shardsIn(file, shards).length > 0);',
-    replace: 'files.slice(0, 1).find((file) => shardsIn(file, shards).length > 0);',
+    find: '  for (const file of files) {',
+    replace: '  for (const file of files.slice(0, 1)) {',
     tests: ['test/roles/pserver/rounds/load-last.test.ts'],
   },
   {

@@ -56,7 +56,7 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'recovery is not raised for units whose primary has its index, which is seen late',
     file: 'src/roles/pserver/take-units.ts',
-    find: 'return isSame && !(head !== undefined && whoMayLead(head).some(isLive));',
+    find: 'return isSame && !(head !== undefined && countedOn(head).some(isLive));',
     replace: 'return isSame;',
     tests: ['test/roles/pserver/tasks/unit-taker.test.ts'],
   },
@@ -143,15 +143,15 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a unit is taken only when its owner is gone',
     file: 'src/roles/pserver/take-units.ts',
-    find: 'return [...gone, ...parting];',
-    replace: 'return parting;',
+    find: '[gone, { key: keys.parting(BigInt(token)), modRevision }];',
+    replace: '[{ key: keys.parting(BigInt(token)), modRevision }];',
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {
     rule: 'a unit is not taken without a parting snapshot that came since',
     file: 'src/roles/pserver/take-units.ts',
-    find: 'modRevision === undefined ? [] : [{ key: keys.parting(BigInt(token)), modRevision }];',
-    replace: 'modRevision === undefined ? [] : [];',
+    find: 'modRevision === undefined ? [gone] :',
+    replace: 'modRevision !== 1n ? [gone] :',
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {
@@ -192,9 +192,9 @@ export const OWNERSHIP: readonly Mutation[] = [
   },
   {
     rule: 'a unit of which a live process has a copy is not loaded from files',
-    file: 'src/roles/pserver/take-units.ts',
-    find: 'return rest === undefined ? [primary, ',
-    replace: 'return rest !== undefined ? [primary, ',
+    file: 'src/cluster/placement/heads.ts',
+    find: 'rest === undefined ? [primary, ',
+    replace: 'rest !== undefined ? [primary, ',
     tests: ['test/roles/pserver/take-units.test.ts'],
   },
   {

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { JobWatch } from '../../../src/cluster/job/job-watch.ts';
-import { takenBy } from '../../../src/cluster/placement/heads.ts';
+import { type Owner, takenBy } from '../../../src/cluster/placement/heads.ts';
 import { parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { createSignal, type Signal } from '../../../src/cluster/waiting.ts';
 import type { OwnedIndex } from '../../../src/roles/pserver/owned-index.ts';
@@ -30,6 +30,7 @@ let leave: ShardService['leave'];
 let leaving: PromiseWithResolvers<boolean>[];
 let saving: PromiseWithResolvers<void> | undefined;
 let events: string[];
+let isDiskFull: boolean;
 let serving: ReturnType<typeof serveUntilStopped>;
 
 beforeEach(() => {
@@ -48,6 +49,7 @@ beforeEach(() => {
   leaving = [];
   saving = undefined;
   events = [];
+  isDiskFull = false;
   leave = (signal) => {
     const left = Promise.withResolvers<boolean>();
     leaving.push(left);
@@ -76,7 +78,10 @@ const serve = async (): Promise<void> => {
       await saving?.promise;
     },
     stopSaving: async () => {},
-    saveParting: async () => void events.push('parts'),
+    saveParting: async () => {
+      events.push('parts');
+      if (isDiskFull) throw new PaddletError('CheckpointNotWritten', 'the disk is full');
+    },
   } as unknown as ShardService;
   const watch = {
     stopSignal: AbortSignal.any([stop.signal, job.signal]),
@@ -271,4 +276,23 @@ it('one that finds its index lost while it hands over parts with what it has', a
   await want(INDEX);
   expect(await stateOf(serving)).toBe('refused: LeaseGone');
   expect(events).toEqual(['leaves', 'gives up', 'freezes', 'parts']);
+});
+
+it('one that the disk refuses tries again as long as a head counts on it, as the primary or as in sync', async () => {
+  const me = { index: INDEX, token: process.fence.token.toString() };
+  const other = { index: 1, token: '9' };
+  const name = (primary: Owner, inSync: Owner[]): void => {
+    const value = JSON.stringify({ ...takenBy(primary, undefined), inSync });
+    data.txn({ if: [], then: [{ put: process.context.keys.head(0), value }] });
+  };
+  name(other, [other, me]);
+  isDiskFull = true;
+  await serve();
+  lost.abort(new PaddletError('LeaseGone', 'gone'));
+  await process.clock.advance(60_000);
+  expect(await stateOf(serving)).toBe('open');
+  expect(events.filter((event) => event === 'parts').length).toBeGreaterThan(10);
+  name(other, [other]);
+  await process.clock.advance(10_000);
+  expect(await stateOf(serving)).toBe('refused: LeaseGone');
 });

@@ -50,7 +50,7 @@ beforeEach(async () => {
 
 const linkOf = (unit: number) => ({ unit, epoch: EPOCH, primary: A, member: B });
 
-const name = (unit: number, more: Partial<Head> = {}): Promise<void> => {
+const name = (unit: number, more: Partial<Head> = {}): Promise<unknown> => {
   const head: Head = { epoch: EPOCH, led: 1, primary: A, inSync: [A, B], ...more };
   return put(actor.context.store, actor.context.keys.head(unit), JSON.stringify(head));
 };

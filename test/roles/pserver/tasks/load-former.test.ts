@@ -206,7 +206,7 @@ describe('the last state of units with copies', () => {
   const COPIED = ledBy(DEAD, MEMBER);
   const UNITS_LED = [1, 3, 5, 7];
 
-  const claim = async (index: number): Promise<void> => put(cluster.store, keys.ps(index), 'host:9');
+  const claim = (index: number): Promise<unknown> => put(cluster.store, keys.ps(index), 'host:9');
   const unclaim = async (index: number): Promise<void> => {
     await cluster.store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
   };

@@ -1,0 +1,110 @@
+/** Rules of copies that are written down by processes that have lost their index, and of who loads them. */
+import type { Mutation } from './mutation.ts';
+
+const COPIES = 'src/roles/pserver/replicas/last-copies.ts';
+const COPIES_TESTS = ['test/roles/pserver/replicas/last-copies.test.ts'];
+const STATE = 'src/roles/pserver/files/last-state.ts';
+const STATE_TESTS = ['test/roles/pserver/files/last-state.test.ts'];
+const LOAD_TESTS = ['test/roles/pserver/tasks/load-former.test.ts'];
+const TAKE_TESTS = ['test/roles/pserver/take-units.test.ts'];
+
+export const PARTING: readonly Mutation[] = [
+  {
+    rule: 'a copy is written down with everything that is staged',
+    file: 'src/roles/pserver/replicas/machines.ts',
+    find: 'return [...committed, ...(this.of(unit)?.staged() ?? [])].map(',
+    replace: 'return committed.map(',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'a copy is written down with what was committed and not applied yet',
+    file: 'src/roles/pserver/replicas/machines.ts',
+    find: 'return [...committed, ...(this.of(unit)?.staged() ?? [])].map(',
+    replace: 'return (this.of(unit)?.staged() ?? []).map(',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'a copy is written down only where the store counts on it',
+    file: COPIES,
+    find: 'const named = heads.filter(({ head }) => isCountedOn(head, me));',
+    replace: 'const named = heads;',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'what is staged is applied once, however often the disk refuses the file',
+    file: COPIES,
+    find: 'if (known !== undefined) return known;',
+    replace: '',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'a copy that an update does not fit is not written down',
+    file: COPIES,
+    find: 'payload.partOf([unit])).length === 0)',
+    replace: 'payload.partOf([unit])).length >= 0)',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'a copy is written down under the epoch of its head',
+    file: COPIES,
+    find: 'head.epoch]));',
+    replace: '1]));',
+    tests: COPIES_TESTS,
+  },
+  {
+    rule: 'what a process that was in sync has written down is the last state, as that of the primary is',
+    file: STATE,
+    find: 'countedOn(former).map((owner)',
+    replace: '[primary].map((owner)',
+    tests: [...STATE_TESTS, ...LOAD_TESTS],
+  },
+  {
+    rule: 'of several copies that were written down the one that is the furthest counts',
+    file: STATE,
+    find: 'if (isFurther) best.set(',
+    replace: 'if (known === undefined) best.set(',
+    tests: STATE_TESTS,
+  },
+  {
+    rule: 'after a clean stop no copy counts',
+    file: 'src/cluster/placement/heads.ts',
+    find: 'rest === undefined ? [primary, ',
+    replace: 'rest === undefined || rest !== undefined ? [primary, ',
+    tests: [...STATE_TESTS, ...TAKE_TESTS],
+  },
+  {
+    rule: 'a unit is not taken without a copy that was written down since',
+    file: 'src/roles/pserver/take-units.ts',
+    find: 'const modRevision = partings.get(token);',
+    replace: "const modRevision = partings.get(token === head!.primary.token ? token : '');",
+    tests: TAKE_TESTS,
+  },
+  {
+    rule: 'a copy that was written down and cannot be found may have an equal at another pserver',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: "if (!('missing' in looked) || !found.isParting) return looked;",
+    replace: 'if (looked !== undefined) return looked;',
+    tests: LOAD_TESTS,
+  },
+  {
+    rule: 'who takes a unit waits for copies that may be being written down',
+    file: 'src/roles/pserver/tasks/load-former.ts',
+    find: 'await untilParted(',
+    replace: 'if (Number.isNaN(left.length)) await untilParted(',
+    tests: LOAD_TESTS,
+  },
+  {
+    rule: 'a process whose index is claimed again writes nothing down any more',
+    file: 'src/roles/pserver/files/until-parted.ts',
+    find: ' && !claimed.has(keys.ps(index))',
+    replace: '',
+    tests: LOAD_TESTS,
+  },
+  {
+    rule: 'a pserver that has lost its index keeps a copy until it is written, as long as the store counts on it',
+    file: 'src/roles/pserver/stopping.ts',
+    find: 'isCountedOn(parseHead(key, value), me)',
+    replace: 'isCountedOn({ ...parseHead(key, value), inSync: [] }, me)',
+    tests: ['test/roles/pserver/stopping.test.ts'],
+  },
+];
