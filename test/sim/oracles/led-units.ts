@@ -1,5 +1,5 @@
 /** Which process leads which unit, as the store has it, and which units a request means. */
-import { type Head, parseHead } from '../../../src/cluster/placement/heads.ts';
+import { type Head, isCountedOn, parseHead } from '../../../src/cluster/placement/heads.ts';
 import { stampOf } from '../../../src/core/placement.ts';
 import type { KeyValue } from '../../../src/store/store.ts';
 import type { SimulatedProcess } from '../process.ts';
@@ -38,6 +38,14 @@ export class LedUnits implements Oracle {
 
   ledBy(token: string | undefined): number[] {
     return token === undefined ? [] : this.all.filter((unit) => this.head(unit)?.primary.token === token);
+  }
+
+  /** Units of which this process, live or not, has everything that was acknowledged. */
+  countingOn(owner: Head['primary']): number[] {
+    return this.all.filter((unit) => {
+      const head = this.head(unit);
+      return head !== undefined && isCountedOn(head, owner);
+    });
   }
 
   /** Whether the store has the claim of this owner. */

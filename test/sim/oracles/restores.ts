@@ -7,8 +7,9 @@ import { EXIT, isPaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import type { Cut } from '../../../src/checkpoint/registry/cut.ts';
 import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import type { PublishedFile } from '../../../src/checkpoint/registry/newest.ts';
 import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
-import type { Head } from '../../../src/cluster/placement/heads.ts';
+import { countedOn, type Head } from '../../../src/cluster/placement/heads.ts';
 import { type PserverRecord, parsePserverRecord } from '../../../src/cluster/placement/pserver-record.ts';
 import { plannedPrimary } from '../../../src/core/placement.ts';
 import type { SimulatedProcess } from '../process.ts';
@@ -31,7 +32,7 @@ type Moment = number;
 export function restores(world: World, led: LedUnits): Oracle {
   const { keys } = world;
   /** Units that have their last state in a file; in sync mode with the timeline of it. */
-  const saved = new Map<number, { readonly timeline: number; readonly at: Moment }>();
+  const saved = new Map<number, { readonly timeline: number; readonly at: Moment; readonly index: number }>();
   /** By unit: when an update was last acknowledged. */
   const acknowledged = new Map<number, Moment>();
   /** By unit: when it last got another primary because the one before was gone. */
@@ -99,7 +100,7 @@ export function restores(world: World, led: LedUnits): Oracle {
     const file = saved.get(unit);
     const isOfUse =
       file !== undefined && file.at <= at && (world.mode === 'async' || file.timeline === timelineNow() - 1);
-    return !isOfUse || world.wasDamaged(head.rest?.index ?? head.primary.index);
+    return !isOfUse || world.wasDamaged(file.index);
   }
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
@@ -130,7 +131,7 @@ export function restores(world: World, led: LedUnits): Oracle {
     const unit = Number(key.slice(keys.headsPrefix.length));
     const { rest } = JSON.parse(value) as Head;
     if (rest === undefined) saved.delete(unit);
-    else saved.set(unit, { timeline: timelineOf(rest), at: now });
+    else saved.set(unit, { timeline: timelineOf(rest), at: now, index: rest.index });
   }
 
   function took(process: SimulatedProcess, unit: number, { head, last }: { head: Head; last: Head }): void {
@@ -143,11 +144,14 @@ export function restores(world: World, led: LedUnits): Oracle {
       if (last.rest === undefined || head.rest?.uuid !== last.rest.uuid) saved.delete(unit);
       return;
     }
-    const parting = partingWith(unit, last.primary.token);
+    const partings = countedOn(last).flatMap((owner) => partingWith(unit, owner) ?? []);
+    const [parting] = partings;
     if (parting !== undefined) {
+      if (parting.index !== last.primary.index) world.count('copy loaded that was written down');
       // In sync mode the next owner does not publish the snapshot again.
-      if (world.mode === 'sync' || last.primary.index !== indexOf(process)) saved.delete(unit);
-      else if (!names(entryOf(indexOf(process)), parting.uuid)) {
+      const isOthers = partings.some(({ index }) => index !== indexOf(process));
+      if (world.mode === 'sync' || (isOthers && head.rest === undefined)) saved.delete(unit);
+      else if (!isOthers && !names(entryOf(indexOf(process)), parting.generation.uuid)) {
         world.violated(
           `${process.name} took unit ${unit}, but no entry names the parting snapshot of its former owner`,
         );
@@ -175,16 +179,20 @@ export function restores(world: World, led: LedUnits): Oracle {
   }
 
   /** The file lacks what its writer had taken but not yet loaded when it lost its index: that is where it was. */
-  function parted(units: readonly number[], files: readonly Generation[]): void {
+  function parted(token: string, index: number, files: readonly Generation[]): void {
     if (files.length > 1) world.count('parting snapshot of several rounds');
-    for (const file of files) {
-      for (const unit of units) if (isIn(file, unit)) saved.set(unit, { timeline: timelineIn(file), at: now });
+    for (const unit of led.countingOn({ index, token })) {
+      const file = files.find((one) => isIn(one, unit));
+      if (file === undefined) continue;
+      saved.set(unit, { timeline: timelineIn(file), at: now, index });
+      if (led.head(unit)!.primary.token !== token) world.count('copy written down');
     }
   }
 
-  function partingWith(unit: number, token: string): Generation | undefined {
+  function partingWith(unit: number, { index, token }: Head['primary']): PublishedFile | undefined {
     const found = world.get(keys.parting(BigInt(token)));
-    return found && parseParting(found.key, found.value).files.find((file) => isIn(file, unit));
+    const generation = found && parseParting(found.key, found.value).files.find((file) => isIn(file, unit));
+    return generation && { index, generation };
   }
 
   /** A process that ends by itself has saved what only it has, unless another has its shards, or the job is over. */
@@ -218,7 +226,7 @@ export function restores(world: World, led: LedUnits): Oracle {
       else if (key.startsWith(keys.headsPrefix)) changedHead(written);
       else if (key.startsWith(keys.pserversPrefix)) tells(process, parsePserverRecord(key, value));
       else if (key.startsWith(keys.partingPrefix)) {
-        parted(led.ledBy(key.slice(keys.partingPrefix.length)), parseParting(key, value).files);
+        parted(key.slice(keys.partingPrefix.length), indexOf(process), parseParting(key, value).files);
       }
     },
     ended,
