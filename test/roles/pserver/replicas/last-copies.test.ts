@@ -39,7 +39,7 @@ beforeEach(async () => {
   });
   for (const unit of UNITS) {
     rig.adopt(unit);
-    machines.add(unit, Replica.copied(EPOCH, 0));
+    machines.add(unit, Replica.copied({ epoch: EPOCH, primary: A }, 0));
     machines.step(unit, { type: 'seen', head: { epoch: EPOCH, primary: A, inSync: [A, B] }, isPrimaryAlive: true });
     const begin = { type: 'begin', base: 0, tail: [], committed: 0 } as const;
     machines.step(unit, { type: 'frame', link: linkOf(unit), frame: begin });
