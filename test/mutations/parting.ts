@@ -5,7 +5,7 @@ const COPIES = 'src/roles/pserver/replicas/last-copies.ts';
 const COPIES_TESTS = ['test/roles/pserver/replicas/last-copies.test.ts'];
 const STATE = 'src/roles/pserver/files/last-state.ts';
 const STATE_TESTS = ['test/roles/pserver/files/last-state.test.ts'];
-const LOAD_TESTS = ['test/roles/pserver/tasks/load-former.test.ts'];
+const LOAD_TESTS = ['test/roles/pserver/tasks/load-copies.test.ts'];
 const TAKE_TESTS = ['test/roles/pserver/take-units.test.ts'];
 
 export const PARTING: readonly Mutation[] = [

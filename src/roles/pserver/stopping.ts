@@ -167,9 +167,9 @@ async function untilWritten(
 }
 
 /**
- * Another pserver may claim the index now: the shards are saved for it, and the copies of units that others led. As long
- * as no other one leads them, the heads name this one, and what is in memory may be all that there is: it is kept until
- * the disk takes it, or this process is stopped. Throws `loss`.
+ * Another pserver may claim the index now: the shards are saved for it, and the copies of units that others led. As
+ * long as no other one leads them, the heads name this one, and what is in memory may be all that there is: it is kept
+ * until the disk takes it, or this process is stopped. Throws `loss`.
  */
 async function part(
   owned: OwnedIndex,

@@ -1,31 +1,20 @@
 /** Async mode: units without a live copy are loaded from the newest file of any pserver. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkpointPath } from '../../../../src/checkpoint/file/paths.ts';
-import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
-import { generationOf } from '../../../../src/checkpoint/registry/entry.ts';
 import { forgetFiles } from '../../../../src/checkpoint/registry/forgotten.ts';
 import type { PublishedFile } from '../../../../src/checkpoint/registry/newest.ts';
 import { encodeParting, parsePartings } from '../../../../src/checkpoint/registry/partings.ts';
-import { publishParting } from '../../../../src/checkpoint/registry/publish.ts';
-import type { RoleContext } from '../../../../src/cluster/context.ts';
-import type { Owner } from '../../../../src/cluster/placement/heads.ts';
-import type { FormerState } from '../../../../src/roles/pserver/files/last-state.ts';
 import { sweepOrphans } from '../../../../src/roles/pserver/files/sweep.ts';
-import { type LoadedShards, loadFormer } from '../../../../src/roles/pserver/tasks/load-former.ts';
+import type { LoadedShards } from '../../../../src/roles/pserver/tasks/load-former.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
-import { FOLDER, wholeParameters } from '../../../checkpoint/cluster-fixture.ts';
-import { allShards, contentOf, emptyParameters, IDS, ledgerOf, metaOf, uuidOf } from '../../../checkpoint/fixture.ts';
-import { JOB, keys, MovedCluster, STAGES } from '../../../checkpoint/moved-cluster.ts';
-import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
-import { put, RecordingLog } from '../../../store/support.ts';
+import { FOLDER } from '../../../checkpoint/cluster-fixture.ts';
+import { contentOf, uuidOf } from '../../../checkpoint/fixture.ts';
+import { JOB, keys, type MovedCluster, STAGES } from '../../../checkpoint/moved-cluster.ts';
+import type { SimulatedDisk } from '../../../simulated-disk.ts';
+import { put, type RecordingLog } from '../../../store/support.ts';
+import { ALL, DEAD, exactness, FormerRig, ledBy, ME } from './load-former-rig.ts';
 
-const ALL = allShards(JOB);
-const DEAD = { index: 1, token: '99' };
-const ME = 3;
-const LIMIT_MS = 10_000;
-
-const ledBy = (primary: Owner, ...others: Owner[]): FormerState => ({ primary, inSync: [primary, ...others] });
-
+let rig: FormerRig;
 let disk: SimulatedDisk;
 let cluster: MovedCluster;
 let log: RecordingLog;
@@ -33,65 +22,17 @@ let into: Parameters;
 let waitedFor: (string | undefined)[];
 
 beforeEach(() => {
-  disk = createSimulatedDisk();
-  cluster = new MovedCluster(disk);
-  log = new RecordingLog();
-  into = emptyParameters(JOB);
-  waitedFor = [];
+  rig = new FormerRig();
+  ({ disk, cluster, log, into, waitedFor } = rig);
 });
 
-const contextOf = (): RoleContext => {
-  const host = { disk, clock: cluster.clock, log };
-  return { host, store: cluster.store, keys, stop: new AbortController().signal } as unknown as RoleContext;
-};
+const load: FormerRig['load'] = (...of) => rig.load(...of);
+const parting: FormerRig['parting'] = (...of) => rig.parting(...of);
+const hide: FormerRig['hide'] = (index) => rig.hide(index);
 
-const load = (former: FormerState = ledBy(DEAD), units: readonly number[] = ALL): Promise<LoadedShards[]> => {
-  const onWaiting = (what: string | undefined): void => void waitedFor.push(what);
-  const wait = { context: contextOf(), index: ME, folder: FOLDER, waitSignal: new AbortController().signal, onWaiting };
-  const me = { index: ME, token: '100' };
-  return loadFormer(
-    { ...wait, me, units: JOB.shards, expected: JOB, into, partingLimitMs: LIMIT_MS },
-    { ...former, units },
-  );
-};
-
-const exactness = (parts: readonly LoadedShards[]): boolean => parts.every(({ exact }) => exact);
 const rests = (parts: readonly LoadedShards[]) => parts.flatMap((part) => [...part.rests]);
 
-/** Announced by an owner that lost its index; the number is that of the file and of its content. */
-async function parting(
-  index: number,
-  number: number,
-  epoch: number,
-  shards: readonly number[],
-  token: bigint,
-  { seq = 9_000, timeline = 0n } = {},
-) {
-  const parameters = wholeParameters(JOB, IDS, number);
-  const meta = metaOf(JOB, { uuid: uuidOf(number), index, token, timeline, clean: true });
-  const momentOf = (shard: number) => ({ shard, epoch, seq, ledger: ledgerOf(`save ${number}`) });
-  const file = await writeCheckpointFile({ disk, folder: FOLDER, meta, parameters, shards, momentOf });
-  const { store, clock } = cluster;
-  await publishParting({ store, clock, key: keys.parting(token), index, files: [generationOf(file, meta)] });
-  for (const shard of shards) cluster.saltOf.set(shard, number);
-}
-
 const content = () => contentOf(cluster.newest(), JOB);
-
-/** The files of that pserver are out of reach until the function is called. */
-async function hide(index: number): Promise<() => void> {
-  const files = (await cluster.files()).filter((file) => file.index === index);
-  const paths = files.map(({ generation }) => checkpointPath({ folder: FOLDER, index }, generation.uuid));
-  const contents = paths.map((path) => disk.content(path)!.slice());
-  for (const path of paths) await disk.remove(path);
-  return () => {
-    for (const [at, path] of paths.entries()) disk.place(path, contents[at]!);
-  };
-}
-
-const untilWaiting = async (): Promise<void> => {
-  while (waitedFor.at(-1) === undefined) await cluster.clock.advance(100);
-};
 
 describe('the newest copy of each shard', () => {
   it.each(Object.keys(STAGES))('is loaded, from any pserver: %s', async (stage) => {
@@ -201,78 +142,13 @@ describe('the last state', () => {
   });
 });
 
-describe('the last state of units with copies', () => {
-  const MEMBER = { index: 0, token: '97' };
-  const COPIED = ledBy(DEAD, MEMBER);
-  const UNITS_LED = [1, 3, 5, 7];
-
-  const claim = (index: number): Promise<unknown> => put(cluster.store, keys.ps(index), 'host:9');
-  const unclaim = async (index: number): Promise<void> => {
-    await cluster.store.txn({ if: [], then: [{ delete: keys.ps(index) }] });
-  };
-  const exactOf = async (loading: Promise<LoadedShards[]>) => (await loading).map(({ exact }) => exact);
-
-  beforeEach(async () => {
-    await STAGES['2 pservers']!(cluster);
-    for (const { index } of [DEAD, MEMBER]) await unclaim(index);
-  });
-
-  it('is what a copy has written down, when its primary has written nothing', async () => {
-    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
-    const parts = await load(COPIED, UNITS_LED);
-    expect(exactness(parts)).toBe(true);
-    const whole = contentOf(cluster.newest(), JOB) as { shard: number }[];
-    expect(contentOf(into, JOB)).toEqual(whole.filter(({ shard }) => shard % 2 === 1));
-    expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
-  });
-
-  it.each(['damaged', 'out of sight'])('is another file of a copy when the first one is %s', async (what) => {
-    await parting(DEAD.index, 41, 1, UNITS_LED, BigInt(DEAD.token));
-    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
-    const path = checkpointPath({ folder: FOLDER, index: DEAD.index }, uuidOf(41));
-    if (what === 'damaged') disk.flip(path, disk.content(path)!.length - 100);
-    else {
-      await hide(DEAD.index);
-      await disk.remove(path);
-    }
-    expect(exactness(await load(COPIED, UNITS_LED))).toBe(true);
-  });
-
-  it('is waited for, as long as a process may be writing it', async () => {
-    const loading = load(COPIED, UNITS_LED);
-    await untilWaiting();
-    expect(waitedFor.at(-1)).toBe('what pserver 1, 0 may be writing down of its copies');
-    await claim(DEAD.index);
-    await cluster.clock.advance(2_000);
-    expect(waitedFor.at(-1)).toBe('what pserver 0 may be writing down of its copies');
-    await parting(MEMBER.index, 40, 1, UNITS_LED, BigInt(MEMBER.token));
-    await cluster.clock.advance(2_000);
-    expect(await exactOf(loading)).toEqual([true]);
-  });
-
-  it('is not waited for once other processes have the indexes of all that had a copy', async () => {
-    for (const { index } of [DEAD, MEMBER]) await claim(index);
-    expect(await exactOf(load(COPIED, UNITS_LED))).toEqual([false]);
-    expect(waitedFor.filter((what) => what !== undefined)).toEqual([]);
-  });
-
-  it('is waited for so long and no longer', async () => {
-    const loading = load(COPIED, UNITS_LED);
-    await cluster.clock.advance(LIMIT_MS - 100);
-    expect(into.shards()).toEqual([]);
-    await cluster.clock.advance(LIMIT_MS);
-    expect(await exactOf(loading)).toEqual([false]);
-    expect(waitedFor.at(-1)).toBeUndefined();
-  });
-});
-
 describe('files of another pserver that cannot be found', () => {
   beforeEach(() => STAGES['2 → 4, and the last one has not saved yet']!(cluster));
 
   it('are waited for, named by their index, as long as they have the newest copy of a shard', async () => {
     const show = await hide(1);
     const loading = load();
-    await untilWaiting();
+    await rig.untilWaiting();
     await cluster.clock.advance(60_000);
     expect(waitedFor.at(-1)).toMatch(/^the checkpoint files of pserver 1: /);
     expect(into.shards()).toEqual([]);
@@ -327,7 +203,7 @@ describe('files of another pserver that cannot be found', () => {
     const claim = { put: keys.ps(ME), value: 'host:3', leaseId };
     await cluster.store.txn({ if: [], then: [claim] });
     const loading = load(ledBy(DEAD), [4, 6, 1]);
-    await untilWaiting();
+    await rig.untilWaiting();
     expect(await forgetFiles(cluster.store, keys, 2)).toHaveLength(1);
     await cluster.clock.advance(60_000);
     await loading;
@@ -342,7 +218,7 @@ describe('the sweep of a new owner', () => {
     await cluster.store.txn({ if: [], then: [{ delete: key }] });
     await put(cluster.store, key, 'host:9');
     const fence = { key, token: (await cluster.store.get(key))!.createRevision };
-    await sweepOrphans({ context: contextOf(), record: { id: JOB.jobId }, index, fence, folder: FOLDER }, loaded);
+    await sweepOrphans({ context: rig.context, record: { id: JOB.jobId }, index, fence, folder: FOLDER }, loaded);
     return (await disk.list(`${FOLDER}/${index}`)).sort();
   };
 
