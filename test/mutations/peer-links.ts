@@ -46,6 +46,13 @@ export const PEER_LINKS: readonly Mutation[] = [
     tests: STEPS,
   },
   {
+    rule: 'an answer that is older than a beginning that waits says nothing',
+    file: OUTBOX,
+    find: ' || this.#begins.has(link.unit)',
+    replace: '',
+    tests: ['test/core/replicas/peer-outbox.test.ts'],
+  },
+  {
     rule: 'the oldest update goes first',
     file: OUTBOX,
     find: 'this.#updates.shift()',

@@ -68,6 +68,12 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     replace: '    from.inbox.opened();\n',
   },
   {
+    ...INBOXES,
+    rule: 'a batch is answered when the machines have had their turn',
+    find: 'if (ofCopies.length === 0) giveAnswers(from);',
+    replace: 'giveAnswers(from);',
+  },
+  {
     ...JOINS,
     rule: 'a copy is begun with what is applied',
     find: 'if (!machines.isPending(unit)) this.#begin(unit, target);',

@@ -126,7 +126,8 @@ export class PeerOutbox<P extends SharedPayload> {
     this.#underWay.shift();
     for (const unit of toldBy(first)) this.#left.delete(unit);
     return first.batch.frames.flatMap(({ link }, at) =>
-      first.left.has(link.unit) ? [] : [this.#answeredFrame(link, answers[at])],
+      // What is older than a beginning that waits says nothing after it.
+      first.left.has(link.unit) || this.#begins.has(link.unit) ? [] : [this.#answeredFrame(link, answers[at])],
     );
   }
 

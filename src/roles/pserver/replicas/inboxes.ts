@@ -14,7 +14,7 @@ import type { ReplicatedUpdate } from './replicated-update.ts';
 export interface InboxesOptions {
   readonly room: BackupRoomOptions;
   readonly hasCopy: (unit: number) => boolean;
-  /** To the machine of its unit. */
+  /** To the machine of its unit. What that answers comes later, and then `giveAnswers` is called. */
   readonly onFrame: (frame: LinkFrame<ReplicatedUpdate>) => void;
 }
 
@@ -61,11 +61,11 @@ export class Inboxes {
     for (const { frame } of batch.frames) if (frame.type === 'stage') frame.update.payload.own();
     const answer = Promise.withResolvers<BatchAnswer>();
     from.waiting.push(answer);
-    for (const frame of batch.frames) {
-      if (this.#options.hasCopy(frame.link.unit)) this.#options.onFrame(frame);
-      else from.inbox.hasNone(frame.link.unit);
-    }
-    giveAnswers(from);
+    const ofCopies = batch.frames.filter(({ link }) => this.#options.hasCopy(link.unit));
+    for (const { link } of batch.frames) if (!this.#options.hasCopy(link.unit)) from.inbox.hasNone(link.unit);
+    for (const frame of ofCopies) this.#options.onFrame(frame);
+    // The machines answer in their turn, which is yet to come.
+    if (ofCopies.length === 0) giveAnswers(from);
     return answer.promise;
   }
 

@@ -30,6 +30,12 @@ const begin: Batch = {
   frames: [{ link: LINK, frame: { type: 'begin', base: 0, tail: [], committed: 0 } }],
 };
 
+/** As the turn of the machines after the frames. */
+function turn(through: number): void {
+  inboxes.answered(LINK, { type: 'staged', through, committed: 0 });
+  inboxes.giveAnswers();
+}
+
 beforeEach(() => {
   frames = [];
   hasCopy = true;
@@ -47,9 +53,15 @@ describe('an inbox', () => {
     expect(inboxes.opened(A, first)).toBe(ROOM);
     const answer = inboxes.received(A, begin, first);
     expect(frames).toEqual(['begin']);
-    inboxes.answered(LINK, { type: 'staged', through: 0, committed: 0 });
-    inboxes.giveAnswers();
+    turn(0);
     expect(await answer).toEqual([{ type: 'staged', through: 0, committed: 0 }]);
+  });
+
+  it('answers an update when the machine of its unit has had its turn', async () => {
+    inboxes.opened(A, first);
+    const answer = inboxes.received(A, stage(1), first);
+    turn(1);
+    expect(await answer).toEqual([{ type: 'staged', through: 1, committed: 0 }]);
   });
 
   it('answers for a unit of which there is no copy', async () => {
@@ -69,7 +81,7 @@ describe('an inbox', () => {
 
   it('refuses what goes beyond the window, and that connection', async () => {
     inboxes.opened(A, first);
-    await inboxes.received(A, stage(1), first);
+    inboxes.received(A, stage(1), first).catch(codeOf);
     expect(() => inboxes.received(A, stage(2), first)).toThrow('room');
     expect(() => inboxes.received(A, begin, first)).toThrow('another connection');
     expect(frames).toEqual(['stage']);
@@ -77,9 +89,12 @@ describe('an inbox', () => {
 
   it('has room again when the copy has applied what was staged', async () => {
     inboxes.opened(A, first);
-    await inboxes.received(A, stage(1), first);
-    inboxes.keep(UNIT, []);
-    await inboxes.received(A, stage(2), first);
+    for (const order of [1, 2]) {
+      const answer = inboxes.received(A, stage(order), first);
+      turn(order);
+      await answer;
+      inboxes.keep(UNIT, []);
+    }
     expect(frames).toEqual(['stage', 'stage']);
   });
 
