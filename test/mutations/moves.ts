@@ -351,8 +351,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'no pull is answered while the store decides about a unit',
     file: 'src/roles/pserver/serve.ts',
-    find: 'isBetweenPservers(header) ? undefined : (',
-    replace: '!isBetweenPservers(header) ? undefined : (',
+    find: 'isAboutCopies(header) ? undefined : (',
+    replace: '!isAboutCopies(header) ? undefined : (',
     schedules: { mode: 'async', faults: LEAVING },
     tests: ['test/roles/pserver/serve.test.ts'],
   },

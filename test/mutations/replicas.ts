@@ -26,14 +26,14 @@ export const REPLICAS: readonly Mutation[] = [
   {
     rule: 'what was inherited is not dropped when a member is taken out',
     file: PRIMARY,
-    find: 'Math.max(committed, Math.min(this.#state.inherited, last), Math.min(last, ...acknowledged))',
-    replace: 'Math.max(committed, Math.min(last, ...acknowledged))',
+    find: 'Math.max(committed, Math.min(this.#state.inherited, last), staged)',
+    replace: 'Math.max(committed, staged)',
     tests: TESTS,
   },
   {
     rule: 'what all members that are left have staged is not dropped when one is taken out',
     file: PRIMARY,
-    find: 'Math.max(committed, Math.min(this.#state.inherited, last), Math.min(last, ...acknowledged))',
+    find: 'Math.max(committed, Math.min(this.#state.inherited, last), staged)',
     replace: 'Math.max(committed, Math.min(this.#state.inherited, last))',
     tests: TESTS,
   },
@@ -115,10 +115,17 @@ export const REPLICAS: readonly Mutation[] = [
     tests: TESTS,
   },
   {
+    rule: 'no update is committed with fewer copies than it needs',
+    file: PRIMARY,
+    find: 'this.#state.head.inSync.length < this.#options.minInSync ? 0 :',
+    replace: '',
+    tests: STEPS,
+  },
+  {
     rule: 'only an in-sync member takes over',
     file: BACKUP,
-    find: 'if (isMember && !isPrimaryAlive) this.#promote(head);',
-    replace: 'if (!isPrimaryAlive) this.#promote(head);',
+    find: 'if (!isIn(head.inSync, this.#options.me)) return',
+    replace: 'if (!isIn(head.inSync, this.#options.me) && isPrimaryAlive) return',
     tests: TESTS,
   },
   {

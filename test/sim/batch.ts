@@ -74,7 +74,15 @@ export const MUST_HAPPEN_IN_SYNC: readonly string[] = [
 ];
 
 /** Where units have copies. */
-const COPIES: readonly string[] = ['unit promoted', 'copy joined', 'copy taken out', 'refused ReplicaFailed'];
+const COPIES: readonly string[] = [
+  'unit promoted',
+  'copy joined',
+  'copy taken out',
+  'copies equal',
+  'copy written down',
+  'copy loaded that was written down',
+  'refused ReplicaFailed',
+];
 
 export interface BatchOptions {
   readonly mode?: Mode;

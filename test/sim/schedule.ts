@@ -4,6 +4,7 @@ import { parseJobEnd } from '../../src/cluster/job/job-watch.ts';
 import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster } from './cluster.ts';
+import { compareCopies } from './comparing.ts';
 import { createDice } from './dice.ts';
 import type { PlannedFault } from './fault.ts';
 import { COPIED_MIX, type FaultMix, isResized, usualMix } from './fault-kinds.ts';
@@ -70,6 +71,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const onRejection = (reason: unknown): void =>
     witness.violated(`unhandled: ${reason instanceof Error ? reason.stack : String(reason)}`);
   process.on('unhandledRejection', onRejection);
+  const endComparing = shape.replicas > 1 ? compareCopies(cluster, createDice(seed, 'comparing')) : () => {};
   try {
     const healedMs = await runUntilOver(cluster, planFaults(createDice(seed, 'faults'), mix), 0);
     if (options.isContinued && witness.violations.length === 0) {
@@ -79,6 +81,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
     }
     if (witness.violations.length === 0) judge(cluster, workload);
   } finally {
+    endComparing();
     process.off('unhandledRejection', onRejection);
   }
   return {
@@ -160,6 +163,7 @@ function worldOf(cluster: Cluster, { mode, shape, workload }: WorldFacts): World
       shards: shape.shards,
       units: shape.units,
       replicas: shape.replicas,
+      minInSync: shape.minInSync,
       keep: workload.job.checkpoint.keep,
     },
     get: (key) => store.data.get(key),

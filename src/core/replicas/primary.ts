@@ -319,11 +319,12 @@ export class Primary<P> {
     return undefined;
   }
 
-  /** What all members that are left have staged stays, and what was inherited. */
+  /** What all members that are left have staged stays, where they are enough, and what was inherited. */
   #dropUnstaged(): void {
     const { committed, last } = this.#log;
     const acknowledged = this.#peers.filter((peer) => this.#isMember(peer)).map((peer) => peer.acknowledged);
-    const kept = Math.max(committed, Math.min(this.#state.inherited, last), Math.min(last, ...acknowledged));
+    const staged = this.#state.head.inSync.length < this.#options.minInSync ? 0 : Math.min(last, ...acknowledged);
+    const kept = Math.max(committed, Math.min(this.#state.inherited, last), staged);
     const names = this.#log.dropAfter(kept).map(({ name }) => name);
     if (names.length > 0) this.#out({ type: 'drop', names });
   }

@@ -31,6 +31,18 @@ describe('an update', () => {
 });
 
 describe('a member that is silent', () => {
+  it('is taken out; with fewer left than an update needs, what is not committed is dropped', () => {
+    const [a, b] = inSync([A, B], { minInSync: 2 }) as [Copy, Copy];
+    a.place('1');
+    exchange(a, b, 1);
+    a.place('2');
+    a.step({ type: 'gone', owner: B });
+    a.succeed();
+    expect(a.applied).toEqual(['1']);
+    expect(a.take('drop')).toEqual([{ type: 'drop', names: [{ position: 2, epoch: 2 }] }]);
+    expect(['read', 'update'].map((kind) => a.replica.admits(kind as 'read'))).toEqual([true, false]);
+  });
+
   it('is taken out; what the others have staged is committed, the rest is dropped', () => {
     const [a, b, c] = inSync([A, B, C]) as [Copy, Copy, Copy];
     a.place('x');

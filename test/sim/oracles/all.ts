@@ -2,6 +2,7 @@ import { acknowledgedPushes, acknowledgedVersions } from './acknowledged.ts';
 import { conclusion } from './conclusion.ts';
 import { copies } from './copies.ts';
 import { drained } from './drained.ts';
+import { enoughCopies } from './enough-copies.ts';
 import { files } from './files.ts';
 import { leading } from './leading.ts';
 import { LedUnits } from './led-units.ts';
@@ -13,7 +14,7 @@ import { rounds } from './rounds.ts';
 
 export function allOracles(world: World): Oracle[] {
   const led = new LedUnits(world);
-  const common = [ownership, leading, copies, moves, restores, files, drained, conclusion];
+  const common = [ownership, leading, copies, enoughCopies, moves, restores, files, drained, conclusion];
   const ofMode = world.mode === 'async' ? [acknowledgedPushes] : [acknowledgedVersions, rounds];
   return [led, ...[...common, ...ofMode].map((make) => make(world, led))];
 }

@@ -16,6 +16,8 @@ export interface World {
   readonly units: number;
   /** Copies of each unit. */
   readonly replicas: number;
+  /** With fewer, no update is acknowledged. */
+  readonly minInSync: number;
   /** Entries kept beside the newest. */
   readonly keep: number;
   get(key: string): KeyValue | undefined;
