@@ -51,12 +51,11 @@ function unitRules({ units, shards }: JobFile['cluster'], maxPservers: number): 
   return [{ path: ['cluster', 'maxPservers'], message: `expected at most ${most}` }];
 }
 
-function replicaRules({ cluster, training }: JobFile): RuleBroken[] {
+function replicaRules({ cluster }: JobFile): RuleBroken[] {
   const { replicas, minInSync, minPservers, maxPservers = replicas } = cluster;
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void => void broken.push({ path: ['cluster', field], message });
   if (replicas > maxPservers) refuse('replicas', `expected at most maxPservers (${maxPservers})`);
-  if (replicas > 1 && training.mode === 'sync') refuse('replicas', 'only for async mode, so far: expected 1');
   if (minInSync > replicas) refuse('minInSync', `expected at most replicas (${replicas})`);
   else if (minInSync > minPservers) refuse('minInSync', `expected at most minPservers (${minPservers})`);
   return broken;

@@ -25,11 +25,9 @@ test('a job has one copy of each unit unless it says otherwise', () => {
   expect(load(JSON.stringify(cluster)).cluster).toMatchObject(cluster);
 });
 
-test('a job in sync mode has one copy of each unit', () => {
+test('units have copies in sync mode, too', () => {
   const file = 'name: x\ndata: { train: a, format: libsvm }\nmodel: { type: lr }\ntraining: { mode: sync }\n';
-  expect(() => parseJobFile('job.yaml', `${file}cluster: { replicas: 2 }\n`)).toThrow(
-    'cluster.replicas: only for async mode, so far: expected 1',
-  );
+  expect(parseJobFile('job.yaml', `${file}cluster: { pservers: 2, replicas: 2 }\n`).cluster.replicas).toBe(2);
 });
 
 test('without bounds a job may have any number of pservers for which it has units', () => {

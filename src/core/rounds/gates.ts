@@ -57,6 +57,11 @@ export interface RoundGates<Kept> {
   add(unit: number, at: UnitPosition, kept: Kept): void;
   /** Takes the unit out of its group. Returns what is left of that; undefined when it was its only unit. */
   remove(unit: number): GateGroup<Kept> | undefined;
+  /**
+   * These units of the group have applied its round, of which it has all lanes: they are one version further. Where
+   * they are not the whole group, `passed` is what belongs to them from now on. Gives their group.
+   */
+  advance(group: GateGroup<Kept>, units: readonly number[], passed: () => Kept): GateGroup<Kept>;
   /** To be called when rounds were applied. `kept` of merged groups is what `mergeKept` makes of theirs. */
   merge(): void;
 }
@@ -133,6 +138,19 @@ export function createRoundGates<Kept>({ timeline, lanes, mergeKept }: GatesOpti
       const left = units.length === 0 ? undefined : { ...group, units };
       groups = sorted(groups.flatMap((other) => (other === group ? (left ?? []) : [other])));
       return left;
+    },
+    advance(group, units, passed) {
+      const { gate } = group;
+      const left = group.units.filter((unit) => !units.includes(unit));
+      if (left.length === 0) {
+        gate.advance();
+        return group;
+      }
+      assert(gate.missing().length === 0, 'a round is applied when all its lanes are there');
+      const at = { version: gate.version() + 1, keepsPrevious: true };
+      const further = { units, gate: createRoundGate({ timeline, lanes, ...at }), kept: passed() };
+      groups = sorted(groups.flatMap((other) => (other === group ? [{ ...group, units: left }, further] : [other])));
+      return further;
     },
     merge,
   };

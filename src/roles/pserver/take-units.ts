@@ -21,6 +21,14 @@ export interface OrphanHead {
   readonly head: Head | undefined;
 }
 
+/** Of units that have copies. */
+export interface TakerCopies {
+  /** What is here of a unit is of no use: no process leads it with its copy. */
+  free(unit: number): void;
+  /** The unit is led here, alone. */
+  taken(owned: OwnedHead): void;
+}
+
 /** Units whose last state is to be looked for in one place. */
 export interface FormerUnits extends FormerState {
   readonly units: readonly number[];

@@ -64,3 +64,11 @@ export interface MovedRounds {
   /** Units that came so, and are led, have yet to be loaded from the cut. */
   hasOutdated(): boolean;
 }
+
+/** What the copies of units ask of the rounds of a pserver. */
+export interface CopiedRounds extends MovedRounds {
+  /** All copies of these units, which are led here, have the round. */
+  commit(units: readonly number[], round: ForwardedRound): void;
+  /** The unit is led here, and has yet to be loaded from the cut. */
+  isOutdated(unit: number): boolean;
+}

@@ -38,6 +38,8 @@ export function restores(world: World, led: LedUnits): Oracle {
   /** By unit: when it last got another primary because the one before was gone. */
   const taken = new Map<number, Moment>();
   let now: Moment = 0;
+  /** When a pserver last raised the number or the timeline. */
+  let risenAt: Moment = 0;
   /** Processes that changed their shards, with the timeline in which they did. */
   const updated = new WeakMap<SimulatedProcess, number>();
   const claims = new WeakMap<SimulatedProcess, Claim>();
@@ -84,7 +86,9 @@ export function restores(world: World, led: LedUnits): Oracle {
     const claim = claims.get(process);
     if (claim === undefined) return;
     claim.raisedAt = now;
-    if (world.mode === 'async' ? led.all.some((unit) => mayHaveLost(unit, claim)) : mayGoBack(claim)) return;
+    const isAllowed = world.mode === 'async' ? led.all.some((unit) => mayHaveLost(unit, claim)) : mayGoBack(claim);
+    risenAt = now;
+    if (isAllowed) return;
     world.violated(`${process.name} raised the ${what} although the last state of all shards was saved`);
   }
 
@@ -105,10 +109,17 @@ export function restores(world: World, led: LedUnits): Oracle {
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */
   const mayGoBack = (claim: Claim): boolean =>
-    !claim.wasSaved ||
-    timelineNow() > claim.timeline + 1 ||
-    led.ledBy(claim.token).length > 0 ||
-    led.all.some((unit) => mayHaveLost(unit, claim));
+    led.all.some((unit) => mayBeWithoutCopy(unit)) &&
+    (!claim.wasSaved ||
+      timelineNow() > claim.timeline + 1 ||
+      led.ledBy(claim.token).length > 0 ||
+      led.all.some((unit) => mayHaveLost(unit, claim)));
+
+  /** No live process has a copy of the unit, or had one at some time since all went back last. */
+  function mayBeWithoutCopy(unit: number): boolean {
+    const head = led.head(unit);
+    return head === undefined || !led.hasCopy(head) || (taken.get(unit) ?? 0) > risenAt;
+  }
 
   function changedHead(written: Written): void {
     const change = led.changed(written);

@@ -4,6 +4,7 @@
  */
 import { failPoint } from '../../../base/fail-points.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { CopiedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import { applyingShards, type UnitParts } from './part-sizes.ts';
@@ -13,6 +14,8 @@ export interface CommittedUpdatesOptions {
   readonly of: UnitParts;
   readonly owned: OwnedShards;
   readonly copied: CopiedUnits;
+  /** In sync mode. */
+  readonly rounds?: Pick<CopiedRounds, 'commit'> | undefined;
   /** Units that are led here have applied the update just now, and nothing has happened since. */
   readonly onApplied: (payload: ReplicatedUpdate, units: readonly number[]) => void;
   /** The units, led here or not, have had the update just now, and not the next one. */
@@ -78,7 +81,8 @@ export class CommittedUpdates {
         for (const { pass, task, records } of update.tasks) owned.close(pass, task, records, shards);
         return;
       case 'round':
-        throw new Error('in async mode there are no rounds');
+        this.#options.rounds!.commit(units, update);
+        return;
     }
   }
 }

@@ -62,9 +62,11 @@ export class CopiedUnits {
 
   /**
    * One update, to these units of those that it concerns: once for all of them. Gives the units that it does not fit;
-   * nothing of it was applied to those.
+   * nothing of it was applied to those. A copy that is outdated takes nothing: who leads with it loads the unit.
    */
-  apply(units: readonly number[], update: ForwardedUpdate): number[] {
+  apply(concerned: readonly number[], update: ForwardedUpdate): number[] {
+    const units = concerned.filter((unit) => !this.#isOutdated(unit));
+    if (units.length === 0) return [];
     // Nearly always it fits all, and equal copies are judged as one.
     const unfit = this.#whyUnfit(units, update) === undefined ? [] : this.#unfitOf(units, update);
     const fit = unfit.length === 0 ? units : units.filter((unit) => !unfit.includes(unit));
@@ -79,8 +81,13 @@ export class CopiedUnits {
     return this.#shards.positions(this.#copyOf(unit).shards);
   }
 
-  /** Of a shard that is copied here: the updates applied to it, and its ledger as it is when asked for. */
+  /**
+   * Of a shard that is copied here: the updates applied to it, and its ledger as it is when asked for. There is nothing
+   * to compare in a copy that is outdated.
+   */
   momentOf(shard: number): { readonly seq: number; readonly ledger: () => Uint8Array } | undefined {
+    for (const [unit, { shards }] of this.#units)
+      if (shards.includes(shard) && this.#isOutdated(unit)) return undefined;
     const seq = this.#shards.seqOf(shard);
     return seq === undefined ? undefined : { seq, ledger: () => this.#shards.ledgerOf(shard) };
   }
@@ -92,6 +99,12 @@ export class CopiedUnits {
     const { spec, shards: count } = this.#options;
     const of = { spec, shards: count, router: createIdRouter({ shards: count }) };
     return { ...rounds, previous: new PreImage(of, rounds.previous).partOf(shards).old };
+  }
+
+  /** In sync mode: the copy is from before all went back to a cut, or they are on their way there. */
+  #isOutdated(unit: number): boolean {
+    const { timeline } = this.#options;
+    return timeline !== undefined && this.#units.get(unit)?.rounds?.timeline !== timeline();
   }
 
   /** This pserver leads the unit from now on: its memory stays. */

@@ -12,7 +12,7 @@ import { peerProtocol } from './peer-protocol.ts';
 import { PserverReplicas, type PserverReplicasOptions } from './pserver-replicas.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
 
-type Own = 'owned' | 'withoutSaves' | 'onLed' | 'onChanged' | 'onCopyEnded' | 'onRecovery';
+type Own = 'owned' | 'withoutSaves' | 'rounds' | 'onLed' | 'onChanged' | 'onCopyEnded' | 'onRecovery';
 type Service = 'context' | 'record' | 'index' | 'fence' | 'lease' | 'view' | 'spec' | 'onFatal';
 
 export type CreateReplicas = Pick<ShardServiceOptions, Service> & Pick<PserverReplicasOptions, Own>;

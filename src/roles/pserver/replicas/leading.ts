@@ -4,6 +4,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { CopiedRounds } from '../unit-rounds.ts';
 import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { HandOvers } from './hand-overs.ts';
@@ -26,6 +27,8 @@ export interface LeadingOptions {
   readonly placed: Pick<PlacedUpdates, 'lost'>;
   readonly handOvers: Pick<HandOvers, 'isBegun'>;
   readonly copies: () => Pick<MadeCopies, 'releaseAll'>;
+  /** In sync mode. */
+  readonly rounds?: Pick<CopiedRounds, 'timeline' | 'stateOf' | 'add' | 'remove' | 'outdated'> | undefined;
   readonly onLed: (owned: OwnedHead) => void;
   readonly onChanged: () => void;
   readonly onFatal: (error: unknown) => void;
@@ -40,19 +43,36 @@ export class Leading {
 
   /** With everything that is committed. */
   serve(unit: number): void {
-    const { owned, copied, known, machines, me, onLed, context } = this.#options;
+    const { owned, copied, known, machines, me, onLed } = this.#options;
     const stored = known.of(unit);
     if (machines.of(unit)?.standing !== 'leading' || owned.heads.of(unit) !== undefined) return;
     if (stored === undefined || stored.head.primary.token !== me.token) return;
+    if (!copied.units().includes(unit)) return;
+    this.#lead(stored);
+    onLed(stored);
+  }
+
+  /** All may have gone back to a cut since the copy was made: it is of no use then, but the unit is led here. */
+  #lead(stored: OwnedHead): void {
+    const { owned, copied, rounds, context } = this.#options;
+    const { unit } = stored;
+    const state = copied.rounds(unit);
+    const how = `unit ${unit} is led by this pserver now`;
+    if (rounds !== undefined && state?.timeline !== rounds.timeline()) {
+      copied.discard(unit);
+      rounds.outdated(stored);
+      context.host.log.info(`${how}, and is to be loaded from the cut: its copy is from before`);
+      return;
+    }
     owned.add(stored, copied.positions(unit), true);
     copied.release(unit);
-    context.host.log.info(`unit ${unit} is led by this pserver now, with the copy that it had`);
-    onLed(stored);
+    rounds?.add(unit, state!);
+    context.host.log.info(`${how}, with the copy that it had`);
   }
 
   /** Another process leads the unit, by the wish of this one. Otherwise this one has lost its index. */
   stepDown(unit: number): void {
-    const { owned, copied, placed, handOvers, copies, context, onChanged } = this.#options;
+    const { owned, copied, placed, handOvers, copies, rounds, context, onChanged } = this.#options;
     placed.lost(unit);
     if (owned.heads.of(unit) === undefined) return;
     if (!handOvers.isBegun(unit)) {
@@ -60,7 +80,9 @@ export class Leading {
       return;
     }
     copies().releaseAll(unit);
-    copied.adopt(unit, { positions: owned.release(unit), rounds: undefined });
+    const state = rounds?.stateOf(unit, owned.shardsOf(unit));
+    copied.adopt(unit, { positions: owned.release(unit), rounds: state });
+    rounds?.remove(unit);
     context.host.log.info(`unit ${unit} is led by another pserver now, and has a copy here`);
     onChanged();
   }

@@ -18,6 +18,7 @@ import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { CopiedRounds } from '../unit-rounds.ts';
 import type { MadeCopies } from '../units/backup-copies.ts';
 import type { CopyActions } from '../units/copy-duties.ts';
 import { CommittedUpdates } from './committed-updates.ts';
@@ -41,6 +42,7 @@ import type { ReplicatedJob } from './replicate-codec.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
 import { SeenHeads } from './seen-heads.ts';
 import type { ServedReplicas } from './served-replicas.ts';
+import { Standing } from './standing.ts';
 
 export interface PserverReplicasOptions {
   readonly context: RoleContext;
@@ -56,6 +58,8 @@ export interface PserverReplicasOptions {
   readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
   readonly connect: ConnectPeer<ReplicatedUpdate>;
   readonly withoutSaves: () => Promise<() => void>;
+  /** In sync mode. */
+  readonly rounds?: CopiedRounds | undefined;
   /** This pserver leads the unit now, with everything that was acknowledged. */
   readonly onLed: (owned: OwnedHead) => void;
   /** A copy was freed, or a hand-over or a join has ended: there may be something else to do. */
@@ -97,6 +101,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
   readonly #seen: SeenHeads;
   readonly #handOvers: HandOvers;
   readonly #leading: Leading;
+  readonly #standing: Standing;
   readonly #stopped = new AbortController();
   /** Nothing is waited for any more. */
   readonly #ending: AbortSignal;
@@ -104,14 +109,15 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
 
   constructor(options: PserverReplicasOptions) {
     this.#options = options;
-    const { context, me, owned, job, silenceMs, minInSync, mostPservers, view, lease, spec } = options;
+    const { context, me, owned, job, silenceMs, minInSync, mostPservers, view, lease, spec, rounds } = options;
     const { clock, log } = context.host;
     const { onFatal } = options;
     this.me = me;
     this.job = job;
     this.owned = owned;
     this.#ending = AbortSignal.any([this.#stopped.signal, lease.lost]);
-    this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks });
+    const timeline = rounds && (() => rounds.timeline());
+    this.copied = new CopiedUnits({ log, owned, spec, shards: job.shards, tasks: job.tasks, timeline });
     this.digests = new CopyDigests({ clock, spec, owned, copied: this.copied });
     this.machines = new UnitMachines({
       ...{ clock, me, silenceMs, minInSync, onFatal },
@@ -144,7 +150,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
     this.placing = new Placing({ owned, host: this.#host, machines });
     this.#committed = new CommittedUpdates({
-      ...{ of: job, owned, copied },
+      ...{ of: job, owned, copied, rounds },
       onApplied: (payload, units) => this.#applied(payload, units),
       onEach: (units) => this.digests.applied(units),
       onUnfit: (units) => {
@@ -172,6 +178,10 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
     const { withoutSaves, onChanged } = options;
     this.#handOvers = new HandOvers({ machines, withoutSaves, onEnded: onChanged, onFatal });
+    this.#standing = new Standing({
+      ...{ machines, owned, rounds, changed: this.changed, ending: this.#ending },
+      ...{ placed: this.placing.updates, handOvers: this.#handOvers },
+    });
     this.#leading = new Leading({
       ...{ ...options, machines, copied, known: this.#known, host: this.#host, inboxes: this.inboxes },
       ...{ placed: this.placing.updates, handOvers: this.#handOvers, copies: () => this.#copies! },
@@ -204,28 +214,22 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
 
   // ---- requests
 
-  /**
-   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
-   * for an update.
-   */
   wait(kind: 'read' | 'update'): Promise<void> | undefined {
-    if (this.#admits(kind)) return undefined;
-    const admits = (): true | undefined => this.#admits(kind) || undefined;
-    return this.changed.until(admits, this.#ending).then(() => {}, asSuspended);
+    return this.#standing.wait(kind);
   }
 
-  /** Resolves when nothing in the units is undecided that this process leads, or is about to. Throws `Interrupted`. */
-  async quiet(): Promise<void> {
-    const isQuiet = (): boolean =>
-      this.placing.updates.size === 0 &&
-      !this.isTakingOver() &&
-      this.#handOvers.to().size === 0 &&
-      this.#options.owned.heads.units().every((unit) => this.machines.of(unit)?.staged().length === 0);
-    await this.changed.until(() => isQuiet() || undefined, this.#ending);
+  quiet(): Promise<void> {
+    return this.#standing.quiet();
   }
 
-  #admits(kind: 'read' | 'update'): boolean {
-    return this.#options.owned.heads.units().every((unit) => this.machines.of(unit)?.admits(kind) === true);
+  /** Resolves when every unit that is led here is led alone, and nothing in it is undecided. Throws `Interrupted`. */
+  alone(): Promise<void> {
+    return this.#standing.alone();
+  }
+
+  /** The newest that is known. */
+  headOf(unit: number): OwnedHead | undefined {
+    return this.#known.of(unit);
   }
 
   // ---- what is to be done with the copies
@@ -250,18 +254,12 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.machines.step(unit, { type: 'gone', owner: from });
   }
 
-  /** A head names a copy that is here and that another process leads. */
   hasMembers(): boolean {
-    return this.machines.units().some((unit) => this.machines.of(unit)!.standing === 'member');
+    return this.#standing.hasMembers();
   }
 
-  /** A copy that is here is about to be led by this process. */
   isTakingOver(): boolean {
-    const { heads } = this.#options.owned;
-    return this.machines.units().some((unit) => {
-      const machine = this.machines.of(unit)!;
-      return machine.isPromoting || (machine.standing === 'leading' && heads.of(unit) === undefined);
-    });
+    return this.#standing.isTakingOver();
   }
 
   /** The unit is to be loaded from a file: a copy that is here is of no use. */

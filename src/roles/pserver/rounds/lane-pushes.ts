@@ -1,5 +1,6 @@
 /**
- * Sync mode: takes the lanes of the current round, and applies the round when the last one has arrived. A lane is
+ * Sync mode: takes the lanes of the current round, and applies the round when the last one has arrived; where units
+ * have copies, when all of them have it (placed-rounds.ts). A lane is
  * checked whole when it arrives. So applying a round fails only for want of memory or when sums overflow; both would
  * fail again on every try, and fail the job.
  */
@@ -14,6 +15,7 @@ import type { Moves } from '../units/moves.ts';
 import type { UnitGroup } from './kept-rounds.ts';
 import { checkLane, checkSameLane, type LaneCountsOf } from './lane-counts.ts';
 import { checkLaneNumber, type Lane, readLane } from './lanes.ts';
+import type { PlacedRounds } from './placed-rounds.ts';
 import { draining, roundAhead, staleTimeline } from './refusals.ts';
 import type { RoundGroups } from './round-groups.ts';
 
@@ -27,6 +29,8 @@ export interface LanePushesOptions {
   readonly counts: Omit<LaneCountsOf, 'ledgers'>;
   readonly isFrozen: () => boolean;
   readonly moves: Pick<Moves, 'applied'>;
+  /** Units have copies: their rounds are applied when all of those have them. */
+  readonly placed?: Pick<PlacedRounds, 'begin'> | undefined;
   /** A round cannot be applied: the job has to fail. */
   readonly onFatal: (error: PaddletError) => void;
 }
@@ -121,13 +125,17 @@ export class LanePushes {
     const complete = groups.filter(({ gate }) => gate.accepted(lane));
     if (complete.length > 0) this.#completeMs = nowMs;
     const waits = complete.flatMap((group) => this.#applyRound(group) ?? []);
-    if (complete.length > 0) this.#events.onMoved();
+    if (complete.length > 0 && this.#options.placed === undefined) this.#events.onMoved();
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
   }
 
   #applyRound(group: UnitGroup): Promise<void> | undefined {
-    const { moves, onFatal } = this.#options;
+    const { moves, placed, onFatal } = this.#options;
     try {
+      if (placed !== undefined) {
+        placed.begin(group);
+        return undefined;
+      }
       const made = this.#groups.apply(group, this.#events.beforeRound);
       return moves.applied(made, group.units);
     } catch (error) {

@@ -13,6 +13,13 @@ export interface OutdatedUnitsOptions {
   readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
 
+/** Of units that have copies. */
+export interface OutdatedCopies {
+  /** Resolves when no other process has a copy of a unit that is led here: it would be outdated, too. */
+  alone(): Promise<void>;
+  headOf(unit: number): OwnedHead | undefined;
+}
+
 export class OutdatedUnits {
   readonly #options: OutdatedUnitsOptions;
   readonly #units = new Map<number, OwnedHead>();
@@ -33,18 +40,24 @@ export class OutdatedUnits {
     this.#units.set(led.unit, led);
   }
 
-  /** No pserver has led them on this timeline: they join as the cut has them, unless all go back to another one. */
-  async load(state: TimelineState, waitSignal: AbortSignal): Promise<void> {
+  /**
+   * No pserver has led them on this timeline: they join as the cut has them, unless all go back to another one.
+   */
+  async load(state: TimelineState, waitSignal: AbortSignal, copies?: OutdatedCopies): Promise<void> {
     const { cuts, fence, loading } = this.#options;
     const { cut } = cuts.current()!;
-    const heads = [...this.#units.values()];
-    const shards = heads.flatMap(({ unit }) => state.shards.shardsOf(unit));
+    const units = [...this.#units.keys()];
+    await copies?.alone();
+    const shards = units.flatMap((unit) => state.shards.shardsOf(unit));
     const loaded = await loadCut({ ...loading, fence, into: state.shards.parameters, waitSignal }, cut, shards);
     if (loaded === undefined) {
       await untilAbove(cuts, cut.timeline, waitSignal);
       return;
     }
-    state.add(heads, loaded);
-    for (const { unit } of heads) this.#units.delete(unit);
+    state.add(
+      units.map((unit) => copies?.headOf(unit) ?? this.#units.get(unit)!),
+      loaded,
+    );
+    for (const unit of units) this.#units.delete(unit);
   }
 }

@@ -2,6 +2,7 @@
  * Sync mode: the units of a pserver, in groups of those that are at one version, with what is kept for each group. A
  * round is applied to one group by itself. `src/core/rounds/gates.ts` decides which group takes which lane.
  */
+import { assert } from '../../../base/assert.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
 import { addPassMetrics, type PassMetrics } from '../../../core/pass-metrics.ts';
@@ -123,28 +124,77 @@ export class RoundGroups {
    * before it changes anything. Returns what is forwarded to the targets of moves, when it is asked for.
    */
   apply(group: UnitGroup, before: (gradients: RoundGradients) => void): () => ForwardedRound {
-    const { spec, router, shards } = this.#options;
-    const { parameters, ledgers } = shards;
-    const { gate, kept } = group;
-    const only = this.shardsOf(group);
+    const round = this.#sumOf(group);
+    this.#apply(group, group.units, round, before);
+    return () => round;
+  }
+
+  /**
+   * Folds the round, of which the group has all lanes, to be applied when all copies of the units have the sum. Throws
+   * what `Parameters.check` throws.
+   */
+  takeSum(group: UnitGroup): ForwardedRound {
+    const { shards } = this.#options;
+    const sum = this.#sumOf(group);
+    shards.parameters.check(sum.sparse, sum.dense, shards.actions(this.shardsOf(group)));
+    group.kept.sum = sum;
+    group.kept.lanes.forEach((lane, number) => {
+      group.kept.lanes[number] = lane && { ...lane, dense: [], sparse: [] };
+    });
+    return sum;
+  }
+
+  /** Those of the units that wait until their copies have the sum. */
+  waitingFor(sum: ForwardedRound, units: readonly number[]): number[] {
+    const group = this.gates.groups().find(({ kept }) => kept.sum === sum);
+    return group === undefined ? [] : units.filter((unit) => group.units.includes(unit));
+  }
+
+  /** All copies of these units have the sum: a part of the one that was taken. */
+  commit(units: readonly number[], round: ForwardedRound, before: (gradients: RoundGradients) => void): void {
+    const group = this.gates.groupOf(units[0]!);
+    assert(
+      group.kept.sum?.round === round.round && units.every((unit) => group.units.includes(unit)),
+      'units that commit a round wait for it',
+    );
+    this.#apply(group, units, round, before);
+  }
+
+  #sumOf({ gate, kept }: UnitGroup): ForwardedRound {
+    const { spec, router } = this.#options;
     // Of the group's shards alone.
     const lanes = lanesOf(kept);
-    const gradients = foldLanes(spec, router, lanes);
-    before(gradients);
-    kept.previous = [keepPreImage(this.#parts, parameters, gradients)];
-    if (hasAny(gradients)) parameters.push(gradients.sparse, gradients.dense, shards.actions(undefined));
+    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
+    const at = { timeline: gate.timeline, round: gate.version() };
+    return { type: 'round', ...at, batches, ...foldLanes(spec, router, lanes) };
+  }
+
+  /** To these units of the group. */
+  #apply(
+    group: UnitGroup,
+    units: readonly number[],
+    round: ForwardedRound,
+    before: (gradients: RoundGradients) => void,
+  ): void {
+    const { shards, lanes } = this.#options;
+    const { parameters, ledgers } = shards;
+    const isWhole = units.length === group.units.length;
+    const only = isWhole ? this.shardsOf(group) : this.#shardsOf(units);
+    before(round);
+    const previous = [keepPreImage(this.#parts, parameters, round)];
+    if (hasAny(round)) parameters.push(round.sparse, round.dense, shards.actions(undefined));
     failPoint('round.applied');
-    for (const { position, metrics } of lanes) {
-      if (position === undefined) continue;
+    let { metrics } = group.kept;
+    for (const { position, metrics: more } of round.batches) {
       ledgers.advance(position, only);
-      kept.metrics = addPassMetrics(kept.metrics, position.pass, metrics);
+      metrics = addPassMetrics(metrics, position.pass, more);
     }
     shards.advance(only);
-    kept.lanes.fill(undefined);
-    const round = gate.version();
-    gate.advance();
-    const batches = lanes.flatMap(({ position, metrics }) => (position === undefined ? [] : [{ position, metrics }]));
-    return () => ({ type: 'round', timeline: gate.timeline, round, batches, ...gradients });
+    if (isWhole) {
+      group.kept.lanes.fill(undefined);
+      Object.assign(group.kept, { previous, metrics, sum: undefined });
+    }
+    this.gates.advance(group, units, () => keptAt(lanes, metrics, previous));
   }
 
   #shardsOf(units: readonly number[]): readonly number[] {

@@ -1,10 +1,13 @@
 /** Sync mode: the moves of this pserver's units, each with its place in the rounds. */
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import { copiesOf } from '../replicas/create-replicas.ts';
+import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
+import type { CopiedRounds } from '../unit-rounds.ts';
 import { connectMove } from '../units/move-connection.ts';
-import { type Moves, PserverMoves } from '../units/moves.ts';
+import { PserverMoves } from '../units/moves.ts';
 import type { TimelineState } from './timeline.ts';
 
 /** What moves ask the service for, and tell it. */
@@ -20,9 +23,16 @@ export interface MovingRounds {
   readonly onOutdated: (led: OwnedHead) => void;
   /** Some of those have yet to be loaded. */
   readonly hasOutdated: () => boolean;
+  readonly isOutdated: (unit: number) => boolean;
 }
 
-export function startRoundMoves(options: ShardServiceOptions, owned: OwnedShards, rounds: MovingRounds): Moves {
+/** `replicas`: undefined where units have one copy. */
+export function startRoundMoves(
+  options: ShardServiceOptions,
+  owned: OwnedShards,
+  rounds: MovingRounds,
+  replicas: PserverReplicas | undefined,
+): PserverMoves {
   const { context, record, index, fence, onFatal } = options;
   const { cluster } = record.job;
   const job = jobFields(record);
@@ -38,13 +48,19 @@ export function startRoundMoves(options: ShardServiceOptions, owned: OwnedShards
     onGained: () => {},
     onGivenUp: rounds.onGivenUp,
     onRecovery: () => {},
-    rounds: {
-      timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
-      stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),
-      add: (unit, at) => rounds.state().rounds.add(unit, at),
-      remove: (unit) => rounds.state().rounds.remove(unit),
-      outdated: rounds.onOutdated,
-      hasOutdated: rounds.hasOutdated,
-    },
+    rounds: roundsOfMoves(rounds),
+    ...(replicas === undefined ? {} : copiesOf(replicas, cluster.replicas)),
   });
 }
+
+/** What moves and copies ask of the rounds, under whichever timeline. */
+export const roundsOfMoves = (rounds: MovingRounds): CopiedRounds => ({
+  timeline: () => (rounds.isGoingBack() ? undefined : rounds.state().timeline),
+  stateOf: (unit, shards) => rounds.state().rounds.stateOf(unit, shards),
+  add: (unit, at) => rounds.state().rounds.add(unit, at),
+  remove: (unit) => rounds.state().rounds.remove(unit),
+  commit: (units, round) => rounds.state().rounds.commit(units, round),
+  outdated: rounds.onOutdated,
+  hasOutdated: rounds.hasOutdated,
+  isOutdated: rounds.isOutdated,
+});

@@ -6,22 +6,26 @@ import { isPaddletError } from '../../../base/errors.ts';
 import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import { lossOf } from '../../../cluster/ownership.ts';
 import { createSignal, throwIfAborted } from '../../../cluster/waiting.ts';
+import { createReplicas } from '../replicas/create-replicas.ts';
+import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
 import type { OwnedShards } from '../shards.ts';
-import type { Moves } from '../units/moves.ts';
+import type { PserverMoves } from '../units/moves.ts';
 import { backToCut } from './back-to-cut.ts';
 import { type LoadRoundsOptions, NO_UNITS } from './load.ts';
 import { OutdatedUnits } from './outdated-units.ts';
-import { startRoundMoves } from './round-moves.ts';
+import { type MovingRounds, roundsOfMoves, startRoundMoves } from './round-moves.ts';
 import { cutAbove, untilAbove } from './seen-cut.ts';
 import { type TimelineOptions, TimelineState } from './timeline.ts';
 import { RoundTaker } from './unit-taker.ts';
 
-export interface RoundWorkOptions extends Omit<TimelineOptions, 'moves'> {
+export interface RoundWorkOptions extends Omit<TimelineOptions, 'moves' | 'replicas'> {
   readonly loading: Omit<LoadRoundsOptions, 'into' | 'waitSignal'>;
 }
 
 export class RoundWork {
-  readonly moves: Moves;
+  readonly moves: PserverMoves;
+  /** Undefined: units have one copy. */
+  readonly replicas: PserverReplicas | undefined;
   readonly #options: RoundWorkOptions;
   readonly #taker: RoundTaker;
   readonly #outdated: OutdatedUnits;
@@ -45,7 +49,7 @@ export class RoundWork {
     this.#options = options;
     this.#taker = new RoundTaker(options);
     this.#outdated = new OutdatedUnits(options);
-    this.moves = startRoundMoves(options, owned, {
+    const rounds: MovingRounds = {
       state: () => this.#state,
       isGoingBack: () => this.#isGoingBack,
       isFrozen: () => !this.#isStarted || this.#isGoingBack || this.#frozen.signal.aborted,
@@ -56,8 +60,28 @@ export class RoundWork {
         this.#lookAgain();
       },
       hasOutdated: () => !this.#outdated.isEmpty,
+      isOutdated: (unit) => this.#outdated.has(unit),
+    };
+    if (options.record.job.cluster.replicas > 1) this.replicas = this.#createReplicas(rounds, owned);
+    this.moves = startRoundMoves(options, owned, rounds, this.replicas);
+    this.#state = new TimelineState(this.#parts, timeline, NO_UNITS, owned);
+  }
+
+  get #parts(): TimelineOptions {
+    return { ...this.#options, moves: this.moves, replicas: this.replicas };
+  }
+
+  #createReplicas(rounds: MovingRounds, owned: OwnedShards): PserverReplicas {
+    return createReplicas({
+      ...{ ...this.#options, owned, rounds: roundsOfMoves(rounds), onRecovery: () => {} },
+      withoutSaves: () => this.#state.withoutSaves(),
+      onLed: () => this.moves.lookAgain(),
+      onChanged: () => {
+        this.moves.lookAgain();
+        this.#lookAgain();
+      },
+      onCopyEnded: (copy, outcome) => this.moves.copyEnded(copy, outcome),
     });
-    this.#state = new TimelineState({ ...options, moves: this.moves }, timeline, NO_UNITS, owned);
   }
 
   /** Under the current timeline, or the last one while the shards go back to a cut. */
@@ -90,13 +114,16 @@ export class RoundWork {
   /** From now on takes what becomes due, and follows the timeline. */
   start(): void {
     this.#isStarted = true;
+    this.replicas?.start();
+    this.#taker.follow(this.replicas);
     this.moves.lookAgain();
     this.#run().catch((error: unknown) => {
       const isInterrupted = isPaddletError(error, 'Interrupted');
       if (this.#stopped.signal.aborted && isInterrupted) return;
       this.#broken = { error };
       this.#changed.notify();
-      if (!this.#frozen.signal.aborted || !isInterrupted) this.#options.onFatal(error);
+      const isEnding = this.#frozen.signal.aborted || this.#options.lease.lost.aborted;
+      if (!isEnding || !isInterrupted) this.#options.onFatal(error);
     });
   }
 
@@ -195,7 +222,7 @@ export class RoundWork {
   /** Given up when this process is to stop: it saves what it has. */
   async #loadOutdated(signal: AbortSignal): Promise<void> {
     try {
-      await this.#outdated.load(this.#state, AbortSignal.any([signal, this.#frozen.signal]));
+      await this.#outdated.load(this.#state, AbortSignal.any([signal, this.#frozen.signal]), this.replicas);
       this.moves.lookAgain();
     } catch (error) {
       const isGivenUp = this.#frozen.signal.aborted || this.#options.stopSignal.aborted;
@@ -211,12 +238,14 @@ export class RoundWork {
     old.freeze();
     this.#isGoingBack = true;
     this.moves.keepAll('all pservers go back to a cut');
+    // Copies of the old timeline must not be in a set whose unit is led under the new one.
+    await this.replicas?.alone();
     await old.saved();
     const onWaiting = (what: string | undefined): void => {
       this.#waitingFor = what;
     };
     const waitSignal = AbortSignal.any([this.#frozen.signal, signal]);
-    const options = { ...this.#options, moves: this.moves, loading: { ...loading, waitSignal, onWaiting } };
+    const options = { ...this.#parts, loading: { ...loading, waitSignal, onWaiting } };
     const state = await backToCut(options, old, cut);
     if (state === undefined) return untilAbove(cuts, cut.timeline, waitSignal);
     if (this.#frozen.signal.aborted) state.freeze();

@@ -4,6 +4,7 @@
  * decides what is accepted when. Units that came from another pserver may be at another version for a while: each group
  * of units at one version takes lanes and applies rounds by itself (round-groups.ts).
  */
+import { isPaddletError } from '../../../base/errors.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { asSuspended } from '../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../cluster/waiting.ts';
@@ -15,18 +16,23 @@ import type { SnapshotSource } from '../files/snapshots.ts';
 import { withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
-import type { TimedRounds, UnitRounds } from '../unit-rounds.ts';
+import type { ForwardedRound, TimedRounds, UnitRounds } from '../unit-rounds.ts';
 import type { Moves } from '../units/moves.ts';
 import { type CutSave, CutSaves } from './cut-saves.ts';
 import type { KeptRounds } from './kept-rounds.ts';
 import { type LaneAnswer, LanePushes, type LanePushesOptions } from './lane-pushes.ts';
 import { longPoll } from './long-poll.ts';
+import { PlacedRounds, type PlacedRoundsOptions } from './placed-rounds.ts';
 import { draining, pending, staleTimeline, versionGone } from './refusals.ts';
 import { RoundGroups, type RoundGroupsOptions, type RoundUnits } from './round-groups.ts';
 
-export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOptions, 'moves'> {
+export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOptions, 'moves' | 'placed'> {
   readonly isHeld: () => boolean;
   readonly moves: Pick<Moves, 'wait' | 'applied'>;
+  /** Undefined: units have one copy. */
+  readonly replicas?: PlacedRoundsOptions['replicas'] | undefined;
+  /** A bug. */
+  readonly onBug: (error: unknown) => void;
   /** Writes and publishes what `source` gives when its turn comes. */
   readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
 }
@@ -48,15 +54,20 @@ export class Rounds {
     this.#groups = new RoundGroups(options);
     this.gates = this.#groups.gates;
     this.#cuts = new CutSaves(options);
-    this.#lanes = new LanePushes(options, this.#groups, {
+    const { replicas } = options;
+    const placed = replicas && new PlacedRounds({ ...options, replicas, groups: this.#groups });
+    this.#lanes = new LanePushes({ ...options, placed }, this.#groups, {
       beforeRound: (gradients) => this.#cuts.beforeRound(gradients),
       onMoved: () => this.#moved(),
     });
   }
 
-  /** To be awaited before a lane is taken, until it is undefined: a unit is being handed over. */
+  /**
+   * To be awaited before a lane is taken, until it is undefined: a unit is being handed over, or has too few copies for
+   * an update.
+   */
   untilUpdatable(): Promise<void> | undefined {
-    return this.#options.moves.wait('update');
+    return this.#wait('update');
   }
 
   /** Exactly the version asked for. Throws `VersionPending`, `VersionGone`, `StaleTimeline`, `Draining`. */
@@ -153,6 +164,17 @@ export class Rounds {
     this.#moved();
   }
 
+  /** All copies of these units have the round, which waited for that. */
+  commit(units: readonly number[], round: ForwardedRound): void {
+    try {
+      this.#groups.commit(units, round, (gradients) => this.#cuts.beforeRound(gradients));
+    } catch (error) {
+      if (isPaddletError(error)) this.#options.onFatal(error);
+      throw error;
+    }
+    this.#moved();
+  }
+
   /** Requests that wait are answered with `Draining`: their senders look for the shards' next state or owner. */
   close(): void {
     this.#closed.abort();
@@ -164,7 +186,12 @@ export class Rounds {
   }
 
   #answerable(): Promise<void> | undefined {
-    return this.#options.moves.wait('read');
+    return this.#wait('read');
+  }
+
+  #wait(kind: 'read' | 'update'): Promise<void> | undefined {
+    const { moves, replicas } = this.#options;
+    return moves.wait(kind) ?? replicas?.wait(kind);
   }
 
   /** Units are at another version than before, or are others. */

@@ -23,7 +23,7 @@ export type RoundServiceOptions = Omit<TimelineOptions, 'batches' | 'moves'>;
  */
 export async function startRoundService(options: RoundServiceOptions): Promise<ShardService> {
   const { context, record, spec, index, fence, folder, cuts, stopSignal, lease } = options;
-  const { shards } = record.job.cluster;
+  const { shards, replicas } = record.job.cluster;
   const { seed } = record.job.training;
   const { units } = record;
   const loading = {
@@ -32,7 +32,7 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
     warmStart: record.warmStart,
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
-  const heads = new OwnedHeads({ context, fence, signal: lease.lost }, []);
+  const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
   const job = { spec, shards, units, tasks: record.train.tasks };
   const owned = new OwnedShards(job, heads, { parameters: createParameters({ spec, seed, shards }), ...NO_UNITS });
   const whole = { ...options, batches: roundPlanOf(record), loading };
@@ -74,16 +74,30 @@ class RoundService implements ShardService {
   saveLast(): Promise<unknown> {
     this.#last ??= this.#work.moves
       .stop()
-      .then(() => this.#work.settled())
-      .then(async (state) => {
-        state.snapshots.endRateLimit();
-        await state.saveLast();
-      })
+      .then(() => this.#saveAll())
       .catch((error: unknown) => {
         this.#last = undefined;
         throw error;
       });
     return this.#last;
+  }
+
+  async #saveAll(): Promise<void> {
+    const { replicas } = this.#work;
+    for (;;) {
+      const state = await this.#work.settled();
+      state.snapshots.endRateLimit();
+      if (replicas !== undefined) await replicas.quiet();
+      // All may have gone back to a cut in the meantime.
+      if (this.#work.current !== state) continue;
+      await state.saveLast();
+      if (replicas === undefined) return;
+      // While the files were written another pserver may have died whose units this one leads now.
+      const { heads } = state.shards;
+      const isComplete = heads.units().every((unit) => heads.of(unit)?.head.rest !== undefined);
+      if (isComplete && !replicas.isTakingOver()) break;
+    }
+    replicas.close();
   }
 
   async saveParting(): Promise<void> {
@@ -93,6 +107,7 @@ class RoundService implements ShardService {
   async stopSaving(): Promise<void> {
     const work = this.#work;
     work.moves.close();
+    work.replicas?.close();
     const stopping = work.stop();
     work.state.endHolds();
     work.current?.snapshots.abandon();

@@ -7,6 +7,7 @@ import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
@@ -18,6 +19,8 @@ import { saveAll, saveLast, saveParting } from './save-last.ts';
 export interface TimelineOptions extends ShardServiceOptions {
   readonly cuts: CutView;
   readonly moves: Moves;
+  /** Undefined: units have one copy. */
+  readonly replicas?: ServedReplicas | undefined;
   /** The mini-batch of each lane in each round. */
   readonly batches: Pick<RoundPlan, 'batchOf' | 'placeOf'>;
 }
@@ -56,7 +59,7 @@ export class TimelineState {
       ...{ clock: context.host.clock, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
-      moves: options.moves,
+      ...{ moves: options.moves, replicas: options.replicas, onBug: options.onFatal },
       counts: {
         plan: pushPlanOf(record),
         batches: options.batches,
@@ -69,7 +72,7 @@ export class TimelineState {
     this.serving = createServing({
       ...{ host: context.host, job: servedJob(record, spec), shards, metrics, isHeld, isFrozen },
       rounds: this.rounds,
-      moves: options.moves,
+      ...{ moves: options.moves, replicas: options.replicas },
       checkMaster: options.master.check,
       onContradiction: (error) => failWholeJob(options, error),
       recovery: () => 0,

@@ -16,7 +16,7 @@ import { type CutView, raiseTimeline } from '../../../cluster/placement/cut-view
 import { abortOnChange, throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TxnResult } from '../../../store/store.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
-import { formerUnits, type OrphanHead, stateKey, takeUnits, unchanged } from '../take-units.ts';
+import { formerUnits, type OrphanHead, stateKey, type TakerCopies, takeUnits, unchanged } from '../take-units.ts';
 import { type LoadedUnits, type LoadRoundsOptions, loadInitial } from './load.ts';
 import { loadCut } from './load-cut.ts';
 import { loadLast } from './load-last.ts';
@@ -50,6 +50,7 @@ export class RoundTaker {
   /** Aborts while nothing is taken for now. */
   #held = new AbortController();
   #failures = 0;
+  #copies: TakerCopies | undefined;
 
   constructor(options: RoundTakerOptions) {
     this.#options = options;
@@ -58,6 +59,11 @@ export class RoundTaker {
   /** Names of the files that were loaded from this pserver's own folder. */
   get files(): readonly string[] {
     return this.#files;
+  }
+
+  /** From now on, where units have them. */
+  follow(copies: TakerCopies | undefined): void {
+    this.#copies = copies;
   }
 
   isTaking(unit: number): boolean {
@@ -167,6 +173,7 @@ export class RoundTaker {
   /** False when some of them were not taken. */
   async #take(state: Joined, alike: readonly OrphanHead[], waitSignal: AbortSignal): Promise<boolean> {
     const { shards } = state;
+    for (const { unit } of alike) this.#copies?.free(unit);
     try {
       const loaded = await this.#load(state, alike, waitSignal);
       if (loaded === undefined) return false;
@@ -216,6 +223,7 @@ export class RoundTaker {
       alike,
     );
     state.add(taken, loaded);
+    for (const one of taken) this.#copies?.taken(one);
     this.#files.push(...loaded.files);
     const { numbers } = state.shards;
     context.host.log.info(`serving ${numbers.length} shards as index ${index}`, { from: loaded.source });

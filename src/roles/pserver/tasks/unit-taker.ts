@@ -10,23 +10,14 @@ import { raiseRecovery } from '../../../cluster/placement/recovery.ts';
 import { abortOnChange, createSignal, unlessStopped } from '../../../cluster/waiting.ts';
 import { adoptParting } from '../files/adopt-parting.ts';
 import type { OrphanWatch } from '../orphan-watch.ts';
-import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { OwnedShards } from '../shards.ts';
-import { type OrphanHead, stateKey, takeUnits, unchanged } from '../take-units.ts';
+import { type OrphanHead, stateKey, type TakerCopies, takeUnits, unchanged } from '../take-units.ts';
 import { type FilledShards, loadShards } from './load.ts';
 
 export interface UnitTakerOptions extends ShardServiceOptions {
   readonly shards: OwnedShards;
   readonly orphans: OrphanWatch;
-}
-
-/** Of units that have copies. */
-export interface TakerCopies {
-  /** What is here of a unit is of no use: no process leads it with its copy. */
-  free(unit: number): void;
-  /** The unit is led here, alone. */
-  taken(owned: OwnedHead): void;
 }
 
 /** What the taking of units has come to. */

@@ -158,11 +158,13 @@ describe('a copy in sync mode', () => {
     expect(both.copies.rounds(0)).toEqual(both.copies.rounds(1));
   });
 
-  it('takes no round while this pserver goes back to a cut, or when it has gone back', () => {
+  it('takes no round while this pserver goes back to a cut, or when it has gone back, and is kept', () => {
+    const before = both.copies.rounds(0);
     both.timeline = undefined;
-    expect(both.copies.apply([0, 1], noRound)).toEqual([0, 1]);
+    expect(both.copies.apply([0, 1], noRound)).toEqual([]);
     both.timeline = 1;
-    expect(both.copies.apply([0, 1], { ...noRound, timeline: 1 })).toEqual([0, 1]);
+    expect(both.copies.apply([0, 1], { ...noRound, timeline: 1 })).toEqual([]);
+    expect(both.copies.rounds(0)).toEqual(before);
   });
 
   it('is in a round', () => {

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { shardsOfUnits } from '../../../../src/core/units/units.ts';
+import type { RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { blockLength, blockShards } from '../../../../src/tensor/blocks.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import type { Parameters } from '../../../../src/tensor/parameters.ts';
@@ -36,12 +37,19 @@ export class PlayedPserver {
   readonly parameters: Parameters;
   readonly #rounds: PlayedRounds;
 
-  constructor(optimizer: OptimizerSpec, rounds: PlayedRounds, held: readonly number[] = ALL, units = SHARDS) {
+  constructor(
+    optimizer: OptimizerSpec,
+    rounds: PlayedRounds,
+    held: readonly number[] = ALL,
+    units = SHARDS,
+    replicas?: RoundsOptions['replicas'],
+  ) {
     this.#rounds = rounds;
     const present = shardsOfUnits(held, { shards: SHARDS, units });
     this.parameters = makeParameters({ spec: ROUND_SPEC, optimizer, seed: 3, shards: SHARDS, present });
     const { parameters } = this;
-    this.rig = new RoundsRig({ spec: ROUND_SPEC, parameters, held, shards: SHARDS, units, lanes: LANES, tasks: LANES });
+    const job = { spec: ROUND_SPEC, shards: SHARDS, units, lanes: LANES, tasks: LANES };
+    this.rig = new RoundsRig({ ...job, parameters, held, ...(replicas === undefined ? {} : { replicas }) });
   }
 
   get rounds() {

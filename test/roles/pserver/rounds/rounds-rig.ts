@@ -8,7 +8,7 @@ import type { MetricSums } from '../../../../src/model/model.ts';
 import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received, Session } from '../../../../src/protocol/messages/channel.ts';
 import type { SnapshotSource } from '../../../../src/roles/pserver/files/snapshots.ts';
-import { Rounds } from '../../../../src/roles/pserver/rounds/rounds.ts';
+import { Rounds, type RoundsOptions } from '../../../../src/roles/pserver/rounds/rounds.ts';
 import { OwnedShards } from '../../../../src/roles/pserver/shards.ts';
 import type { ForwardedRound } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
@@ -44,6 +44,8 @@ export interface RigOptions {
   readonly lanes: number;
   readonly tasks: number;
   readonly version?: number;
+  /** Units have copies. */
+  readonly replicas?: RoundsOptions['replicas'];
 }
 
 /** As `Moves`, for rounds alone. */
@@ -73,7 +75,7 @@ export class RoundsRig {
   #close: (() => void)[] = [];
   readonly session = { onClosed: (fire: () => void) => this.#onClosed(fire) } as unknown as Session;
 
-  constructor({ spec, parameters, held, shards, units = shards, lanes, tasks, version = 0 }: RigOptions) {
+  constructor({ spec, parameters, held, shards, units = shards, lanes, tasks, version = 0, replicas }: RigOptions) {
     const heads = firstHeads(held);
     const seqs = new Map(shardsOfUnits(held, { shards, units }).map((shard) => [shard, version]));
     const owned = new OwnedShards({ spec, shards, units, tasks }, heads, {
@@ -94,6 +96,7 @@ export class RoundsRig {
         onContradiction: (error) => void this.failures.push(error),
       },
       router: createIdRouter({ shards }),
+      replicas,
       moves: {
         wait: (kind) => this.moves.wait(kind),
         applied: (make, units) => this.moves.applied(() => make() as ForwardedRound, units!),
@@ -108,6 +111,7 @@ export class RoundsRig {
         return end.promise;
       },
       onFatal: (error) => void this.failures.push(error),
+      onBug: (error) => void this.failures.push(error),
     });
   }
 

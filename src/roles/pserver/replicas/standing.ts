@@ -1,0 +1,103 @@
+/** How the copies of units are here: whether requests may be answered, and whether anything is undecided. */
+import { asSuspended } from '../../../cluster/as-suspended.ts';
+import type { Signal } from '../../../cluster/waiting.ts';
+import { keyOfOwner } from '../../../core/replicas/messages.ts';
+import type { OwnedShards } from '../shards.ts';
+import type { CopiedRounds } from '../unit-rounds.ts';
+import type { HandOvers } from './hand-overs.ts';
+import type { UnitMachines } from './machines.ts';
+import type { PlacedUpdates } from './placed-updates.ts';
+import type { ReplicatedUpdate } from './replicated-update.ts';
+
+export interface StandingOptions {
+  readonly machines: UnitMachines<ReplicatedUpdate>;
+  readonly owned: Pick<OwnedShards, 'heads'>;
+  readonly placed: Pick<PlacedUpdates, 'size'>;
+  readonly handOvers: Pick<HandOvers, 'to'>;
+  /** In sync mode. */
+  readonly rounds?: Pick<CopiedRounds, 'isOutdated'> | undefined;
+  /** Notified after each turn. */
+  readonly changed: Signal;
+  /** Nothing is waited for any more. */
+  readonly ending: AbortSignal;
+}
+
+export class Standing {
+  readonly #options: StandingOptions;
+
+  constructor(options: StandingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * To be awaited before a request is judged, until it is undefined: a unit is being handed over, or has too few copies
+   * for an update.
+   */
+  wait(kind: 'read' | 'update'): Promise<void> | undefined {
+    if (this.#admits(kind)) return undefined;
+    return this.#until(() => this.#admits(kind)).catch(asSuspended);
+  }
+
+  /** Resolves when nothing in the units is undecided that this process leads, or is about to. Throws `Interrupted`. */
+  quiet(): Promise<void> {
+    const { machines, owned, placed, handOvers } = this.#options;
+    return this.#until(
+      () =>
+        placed.size === 0 &&
+        !this.isTakingOver() &&
+        handOvers.to().size === 0 &&
+        owned.heads.units().every((unit) => machines.of(unit)?.staged().length === 0),
+    );
+  }
+
+  /**
+   * Takes all other copies of the units that are led here out of their sets. Resolves when none is left, and nothing is
+   * undecided. Throws `Interrupted`.
+   */
+  alone(): Promise<void> {
+    const { machines } = this.#options;
+    const told = new Set<string>();
+    return this.#until(() => {
+      const led = machines.units().filter((unit) => machines.of(unit)!.standing === 'leading');
+      for (const unit of led) {
+        for (const owner of machines.of(unit)!.peers()) {
+          const key = `${unit}/${keyOfOwner(owner)}`;
+          if (told.has(key)) continue;
+          told.add(key);
+          machines.step(unit, { type: 'gone', owner });
+        }
+      }
+      return led.every((unit) => {
+        const machine = machines.of(unit)!;
+        return machine.peers().length === 0 && machine.staged().length === 0 && !machines.isPending(unit);
+      });
+    });
+  }
+
+  /** A head names a copy that is here and that another process leads. */
+  hasMembers(): boolean {
+    const { machines } = this.#options;
+    return machines.units().some((unit) => machines.of(unit)!.standing === 'member');
+  }
+
+  /** A copy that is here is about to be led by this process. */
+  isTakingOver(): boolean {
+    const { machines, owned, rounds } = this.#options;
+    const isNotServed = (unit: number): boolean =>
+      owned.heads.of(unit) === undefined && rounds?.isOutdated(unit) !== true;
+    return machines.units().some((unit) => {
+      const machine = machines.of(unit)!;
+      return machine.isPromoting || (machine.standing === 'leading' && isNotServed(unit));
+    });
+  }
+
+  #admits(kind: 'read' | 'update'): boolean {
+    const { machines, owned } = this.#options;
+    return owned.heads.units().every((unit) => machines.of(unit)?.admits(kind) === true);
+  }
+
+  async #until(look: () => boolean): Promise<void> {
+    const { changed, ending } = this.#options;
+    await changed.until(() => look() || undefined, ending);
+  }
+}
