@@ -52,7 +52,11 @@ async function serve(spec: ParameterSpec): Promise<void> {
     host: { clock: realClock, log: silent },
     job: { id: JOB.job, batchPlanId: JOB.batchPlanId, spec, units: SHARDS, tasks: TASKS, passes: 1, plan: ENDLESS },
     shards,
-    metrics: registerPserverMetrics(new Registry(), () => shards.stats()),
+    metrics: registerPserverMetrics(
+      new Registry(),
+      () => shards.stats(),
+      () => undefined,
+    ),
     staleness: { rule: undefined, patienceMs: 10_000 },
     checkMaster: () => {},
     onContradiction: () => {},

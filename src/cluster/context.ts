@@ -20,6 +20,8 @@ export interface ClusterContext {
   readonly network: Network;
   readonly store: Store;
   readonly keys: Keys;
+  /** What this process waits for: of a role, which is asked for it. */
+  readonly troubles?: Troubles;
 }
 
 /** Enough to own a key of a job, and to write by that. */

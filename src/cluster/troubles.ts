@@ -1,8 +1,11 @@
-/** What a role waits for outside of paddlet, such as its store or its disk; told to all who ask for `info`. */
+/**
+ * What a role waits for that only it sees: its store, its disk, the network to a pserver; told to all who ask
+ * for `info`.
+ */
 import * as z from 'zod';
 import type { Store } from '../store/store.ts';
 
-export const TROUBLE_KINDS = ['store', 'checkpointFolder'] as const;
+export const TROUBLE_KINDS = ['store', 'checkpointFolder', 'pserver'] as const;
 export type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** `text` follows "waiting for". */

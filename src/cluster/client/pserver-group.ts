@@ -17,6 +17,7 @@ import { logWaiting, throwIfAborted } from '../waiting.ts';
 import { annotateError } from './annotate-error.ts';
 import { answerTimeoutMs } from './answer-timeout.ts';
 import { createPserverChannels } from './pserver-channels.ts';
+import { SilentPservers } from './silent-pservers.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Failures in a row that are logged for debugging only. */
@@ -80,6 +81,7 @@ export function createPserverGroup(
 ): PserverGroup {
   const { clock, log } = context.host;
   const channels = createPserverChannels(context.network, view);
+  const silent = silentPservers(context, record, view);
 
   async function completePlacement(what: string, signal: AbortSignal): Promise<Placement> {
     const now = view.current();
@@ -131,11 +133,15 @@ export function createPserverGroup(
       const proof = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { masterSecret } : {};
       const common = { type, job: record.id, batchPlanId: record.batchPlanId, placement: pserver.stamp };
       const message = { ...common, ...proof, ...header };
+      const askedMs = clock.monotonicMs();
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
         const asked = { header: message as unknown as RequestOf<typeof type>, segments };
-        return (await channels.to(pserver).request<typeof type>(asked, { timeoutMs })) as ReplyOf<typeof type>;
+        const reply = (await channels.to(pserver).request<typeof type>(asked, { timeoutMs })) as ReplyOf<typeof type>;
+        silent?.answered(pserver);
+        return reply;
       } catch (error) {
+        silent?.failed(pserver, error, askedMs);
         if (!isPaddletError(error)) throw error;
         throw annotateError(error, {
           message: `pserver ${pserver.index} at ${pserver.address}: ${error.message}`,
@@ -146,6 +152,17 @@ export function createPserverGroup(
     current: () => view.current(),
     close: () => channels.close(),
   };
+}
+
+/** Of a role: what it finds is told to all who ask it. */
+function silentPservers(
+  { host: { clock }, troubles }: ClusterContext,
+  record: JobRecord,
+  view: PlacementView,
+): SilentPservers | undefined {
+  if (troubles === undefined) return undefined;
+  const longMs = record.job.cluster.leaseTtlMs;
+  return new SilentPservers({ clock, troubles, longMs, isLive: (index, token) => view.isLive(index, token) });
 }
 
 /** Requests that name the master's secret; of checkpoints only the final one needs it. */

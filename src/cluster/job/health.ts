@@ -77,7 +77,10 @@ function troubles(answering: readonly SeenProcess[]): Waiting[] {
   for (const process of answering) {
     if (process.answer.kind !== 'info') continue;
     const { info } = process.answer;
-    for (const { kind, text } of info.troubles) all.set(text, { kind, text });
+    for (const trouble of info.troubles) {
+      const { kind, text } = { ...trouble, ...(trouble.kind === 'pserver' && toldBy(process, trouble.text)) };
+      all.set(text, { kind, text });
+    }
     const isSuspended = info.role === 'pserver' && info.state === 'working' && !info.held;
     if (isSuspended && info.troubles.length === 0) {
       const text = `the store to renew the lease of ${nameOf(process)}`;
@@ -86,6 +89,11 @@ function troubles(answering: readonly SeenProcess[]): Waiting[] {
   }
   return [...all.values()];
 }
+
+/** The network between two processes: other processes may reach that pserver. */
+const toldBy = (process: SeenProcess, text: string): Pick<Waiting, 'text'> => ({
+  text: `${text} (says ${nameOf(process)})`,
+});
 
 /** Of processes that are dead, suspended or unreachable. */
 function leases({ leaseTtlMs }: JobNeeds, processes: readonly SeenProcess[]): Waiting[] {

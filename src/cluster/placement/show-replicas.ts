@@ -1,10 +1,14 @@
-/** The seed's `/pshards/<shard>/<replica>`: shows for each shard who holds it. Nothing decides by it. */
+/**
+ * The seed's `/pshards/<shard>/<replica>`: shows for each shard who holds it, its primary as replica 0. Nothing decides
+ * by it.
+ */
 import { LIMITS } from '../../base/limits.ts';
 import { type Grouping, shardsOfUnit } from '../../core/units/units.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
+import type { Op } from '../../store/store.ts';
 import type { RoleContext } from '../context.ts';
 import { retryStore } from '../ownership.ts';
-import type { Head } from './heads.ts';
+import { type Head, sameOwner } from './heads.ts';
 
 /** Times in seconds since 1970. */
 export interface ReplicaRecord {
@@ -21,26 +25,39 @@ export interface ShowReplicas {
   readonly context: RoleContext;
   readonly fence: Fence;
   readonly grouping: Grouping;
+  /** Copies that a unit may have; by default its primary alone is shown. */
+  readonly replicas?: number;
 }
 
 /** To be called after the heads were changed. Throws `LeaseGone` when the claim is another's by now. */
 export async function showReplicas(
-  { context, fence, grouping }: ShowReplicas,
+  { context, fence, grouping, replicas = 1 }: ShowReplicas,
   changed: readonly { readonly unit: number; readonly head: Head }[],
 ): Promise<void> {
   const { store, keys, host } = context;
   const nowSeconds = host.clock.wallSeconds();
-  const puts = changed.flatMap(({ unit, head }) =>
-    shardsOfUnit(unit, grouping).map((shard) => {
-      const replica: ReplicaRecord = {
-        ...{ id: 0, shardid: shard, created: nowSeconds, modified: nowSeconds },
-        ...{ status: 'master', pserver: head.primary.index, epoch: head.epoch },
-      };
-      return { put: keys.replica(shard, 0), value: JSON.stringify(replica) };
-    }),
-  );
-  for (let from = 0; from < puts.length; from += LIMITS.storeTxnOps) {
-    const then = puts.slice(from, from + LIMITS.storeTxnOps);
+  const ops = changed.flatMap(({ unit, head }) => {
+    const holders = holdersOf(head);
+    return shardsOfUnit(unit, grouping).flatMap((shard) =>
+      Array.from({ length: replicas }, (_, id): Op => {
+        const pserver = holders[id];
+        if (pserver === undefined) return { delete: keys.replica(shard, id) };
+        const replica: ReplicaRecord = {
+          ...{ id, shardid: shard, created: nowSeconds, modified: nowSeconds },
+          ...{ status: id === 0 ? 'master' : 'backup', pserver, epoch: head.epoch },
+        };
+        return { put: keys.replica(shard, id), value: JSON.stringify(replica) };
+      }),
+    );
+  });
+  for (let from = 0; from < ops.length; from += LIMITS.storeTxnOps) {
+    const then = ops.slice(from, from + LIMITS.storeTxnOps);
     await retryStore(context, () => fencedTxn(store, fence, { then }));
   }
 }
+
+/** The primary first. */
+const holdersOf = ({ primary, inSync }: Head): number[] => [
+  primary.index,
+  ...inSync.filter((member) => !sameOwner(member, primary)).map(({ index }) => index),
+];

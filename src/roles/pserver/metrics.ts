@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
+import { type CopyCounts, type CopyMetrics, registerCopyMetrics } from './copy-metrics.ts';
 
 export interface PserverMetrics {
   pushed(outcome: 'applied' | 'duplicate', bytes: number): void;
@@ -11,12 +12,14 @@ export interface PserverMetrics {
   waitedForStaleness(ms: number): void;
   /** A unit that was to be handed over: it went, or stayed. */
   moved(outcome: 'kept' | 'moved'): void;
+  readonly copies: CopyMetrics;
 }
 
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
 export function registerPserverMetrics(
   registry: Registry,
   stats: () => (ParameterMemoryStats & { units: number; shards: number }) | undefined,
+  copies: () => CopyCounts | undefined,
 ): PserverMetrics {
   const pushes = new Counter({
     name: 'paddlet_pserver_pushes_total',
@@ -64,6 +67,7 @@ export function registerPserverMetrics(
   });
   let duplicates = 0;
   return {
+    copies: registerCopyMetrics(registry, copies),
     staleness: (updates) => staleness.observe(updates),
     tooStale: () => tooStale.inc(),
     moved: (outcome) => moves.inc({ outcome }),

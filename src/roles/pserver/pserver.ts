@@ -25,11 +25,12 @@ import { followRecovery, type RecoveryView } from '../../cluster/placement/recov
 import { processInfo } from '../../cluster/process-info.ts';
 import { interrupted } from '../../cluster/waiting.ts';
 import { claimIndex } from './claim-index.ts';
+import type { CopyCounts } from './copy-metrics.ts';
 import { FileReads } from './files/file-reads.ts';
 import { withPeerDisk } from './files/peer-disk.ts';
 import type { ServedFiles } from './files/serve-file.ts';
 import { landInParameters } from './landing.ts';
-import { registerPserverMetrics } from './metrics.ts';
+import { type PserverMetrics, registerPserverMetrics } from './metrics.ts';
 import { watchOwnOrphans } from './orphan-watch.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { startRoundService } from './rounds/service.ts';
@@ -59,7 +60,7 @@ export async function runPserver(context: RoleContext, options: PserverOptions):
   let files: ReturnType<Handled['files']>;
   let waitingFor = 'the job';
   const started = context.host.clock.wallSeconds();
-  const metrics = registerPserverMetrics(context.registry, () => service?.stats());
+  const metrics = metricsOf(context, () => ({ service, files }));
   const info = (): PserverInfo => describe(context, service?.info() ?? { state: 'waiting', waitingFor });
   const listening = await listen(
     context,
@@ -154,6 +155,26 @@ async function loaded(view: PlacementView, stopSignal: AbortSignal): Promise<Pla
 
 const known = ({ changed, current }: RecoveryView, stopSignal: AbortSignal): Promise<unknown> =>
   changed.until(current, stopSignal);
+
+interface Loaded {
+  readonly service: ShardService | undefined;
+  readonly files: ReturnType<Handled['files']>;
+}
+
+const metricsOf = ({ registry }: RoleContext, loaded: () => Loaded): PserverMetrics =>
+  registerPserverMetrics(
+    registry,
+    () => loaded().service?.stats(),
+    () => copyCounts(loaded()),
+  );
+
+function copyCounts({ service, files }: Loaded): CopyCounts | undefined {
+  const serving = service?.serving;
+  if (serving === undefined || files === undefined) return undefined;
+  const { replicas } = files.job.job.cluster;
+  const lacking = [...serving.shards.heads.all()].filter(({ head }) => head.inSync.length < replicas).length;
+  return { lacking, copies: serving.replicas?.copied.units().length ?? 0 };
+}
 
 const describe = (context: RoleContext, shards: ShardsInfo): PserverInfo => ({
   role: 'pserver',

@@ -63,6 +63,15 @@ describe('the health of a job', () => {
     expect(textsOf(MASTER, PSERVER_0, PSERVER_1, { ...client, address: '127.0.0.1:2' })).toHaveLength(2);
   });
 
+  it('names who does not reach a pserver that others may reach', () => {
+    const troubles = [{ kind: 'pserver' as const, text: 'an answer of pserver 1' }];
+    const cutOff = says({ ...infos.workingTrainer, troubles }, 't');
+    expect(healthOf(NEEDS, [MASTER, PSERVER_0, PSERVER_1, cutOff])).toMatchObject({
+      status: 'UNHEALTHY',
+      waitingFor: [{ kind: 'pserver', text: 'an answer of pserver 1 (says trainer t)' }],
+    });
+  });
+
   it('waits for what a role waits for', () => {
     expect(textsOf(says(infos.waitingMaster, 'master'), says(infos.waitingPserver, '0'), PSERVER_1, TRAINER)).toEqual([
       'the master, which waits for the master lock',

@@ -108,8 +108,14 @@ describe('an attempt with an unknown outcome', () => {
 
 it('the key of each shard shows who holds its unit', async () => {
   const grouping = { units: 2, shards: 5 };
-  await showReplicas({ ...by(), grouping }, [{ unit: 1, head: takenBy(OTHER, { epoch: 3 }) }]);
   const { keys } = actor.context;
+  const alone = takenBy(OTHER, { epoch: 3 });
+  await showReplicas({ ...by(), grouping, replicas: 3 }, [{ unit: 1, head: { ...alone, inSync: [ME, OTHER] } }]);
+  const backups = [1, 2].map((replica) => data.get(keys.replica(3, replica))?.value);
+  expect(JSON.parse(backups[0]!)).toMatchObject({ id: 1, shardid: 3, status: 'backup', pserver: ME.index, epoch: 4 });
+  expect(backups[1]).toBeUndefined();
+  await showReplicas({ ...by(), grouping, replicas: 3 }, [{ unit: 1, head: alone }]);
+  expect(data.get(keys.replica(3, 1))).toBeUndefined();
   const shown = [0, 1, 2, 3, 4].map((shard) => data.get(keys.replica(shard, 0))?.value);
   expect(shown.map((value) => value !== undefined)).toEqual([false, true, false, true, false]);
   expect(JSON.parse(shown[3]!)).toMatchObject({ id: 0, shardid: 3, status: 'master', pserver: 1, epoch: 4 });

@@ -46,7 +46,11 @@ const serving = (other: Partial<ServingOptions> = {}): Serving =>
     host: { clock: new FakeClock(), log: SILENT },
     job: { id: 'job', batchPlanId: 'plan', spec: SPEC, units: 2, tasks: 3, passes: 1, plan: PLAN },
     shards,
-    metrics: registerPserverMetrics(new Registry(), () => undefined),
+    metrics: registerPserverMetrics(
+      new Registry(),
+      () => undefined,
+      () => undefined,
+    ),
     staleness: { rule: undefined, patienceMs: 1_000 },
     isHeld: () => state.held,
     isFrozen: () => state.frozen,

@@ -1,19 +1,20 @@
 /** The copies of units of a pserver, connected with its cluster. */
-import { isPaddletError } from '../../../base/errors.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
-import { showReplicas } from '../../../cluster/placement/show-replicas.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
 import type { MovesOptions } from '../units/moves.ts';
+import { CountedChanges } from './counted-changes.ts';
 import { connectPeer } from './peer-connection.ts';
 import type { ConnectPeer } from './peer-connections.ts';
 import { peerProtocol } from './peer-protocol.ts';
 import { PserverReplicas, type PserverReplicasOptions } from './pserver-replicas.ts';
+import { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
+import { ShownHeads } from './shown-heads.ts';
 
 type Own = 'owned' | 'withoutSaves' | 'rounds' | 'onLed' | 'onChanged' | 'onCopyEnded' | 'onRecovery';
-type Service = 'context' | 'record' | 'index' | 'fence' | 'lease' | 'view' | 'spec' | 'onFatal';
+type Service = 'context' | 'record' | 'index' | 'fence' | 'lease' | 'view' | 'spec' | 'metrics' | 'onFatal';
 
 export type CreateReplicas = Pick<ShardServiceOptions, Service> & Pick<PserverReplicasOptions, Own>;
 
@@ -29,19 +30,27 @@ export function createReplicas(options: CreateReplicas): PserverReplicas {
       protocol: peerProtocol(fields, { primary: me, member: { index: link.peer.index, token: link.peer.token } }),
       ...link,
     });
-  const grouping = { units, shards };
+  const observer = observerOf(options);
   const led = (owned: OwnedHead): void => {
     onLed(owned);
-    showReplicas({ context, fence, grouping }, [owned]).catch((error: unknown) => {
-      if (!isPaddletError(error, 'Interrupted')) onFatal(error);
-    });
+    observer.led(owned.unit);
   };
   const router = createIdRouter({ shards });
   return new PserverReplicas({
     ...{ ...options, me, connect, minInSync, silenceMs: leaseTtlMs, mostPservers: maxPservers ?? job.cluster.pservers },
     job: { spec, shards, units, router, tasks: train.tasks, passes: job.training.passes },
-    onLed: led,
+    ...{ onLed: led, observer },
   });
+}
+
+function observerOf({ context, record, fence, lease, owned, metrics, onFatal }: CreateReplicas): ReplicaObserver {
+  const { shards, replicas } = record.job.cluster;
+  const { heads } = owned;
+  const showing = { context, fence, grouping: { units: record.units, shards }, replicas };
+  return new ReplicaObserver(
+    new CountedChanges({ clock: context.host.clock, owned, metrics: metrics.copies }),
+    new ShownHeads({ ...showing, heads, lost: lease.lost, onFatal }),
+  );
 }
 
 /** For the moves, which make the copies. */

@@ -12,6 +12,8 @@ import type { KnownHeads } from './known-heads.ts';
 export interface HeadProposalsOptions {
   readonly heads: Pick<OwnedHeads, 'propose'>;
   readonly known: KnownHeads;
+  /** A change is made. */
+  readonly onMade: (kind: HeadProposal['kind'], unit: number) => void;
   readonly onDecided: (decided: DecidedHead) => void;
   readonly onFatal: (error: unknown) => void;
 }
@@ -32,11 +34,14 @@ export class HeadProposals {
     if (this.#gathered.length === 0) return;
     const gathered = this.#gathered;
     this.#gathered = [];
-    const { heads, known, onDecided, onFatal } = this.#options;
-    const promoting = new Set(gathered.filter(({ proposal }) => proposal.kind === 'promote').map(({ unit }) => unit));
-    if (promoting.size > 0) failPoint('copies.promoting');
+    const { heads, known, onMade, onDecided, onFatal } = this.#options;
+    const kinds = new Map(gathered.map(({ unit, proposal }) => [unit, proposal.kind]));
+    if ([...kinds.values()].includes('promote')) failPoint('copies.promoting');
     const decided = (one: DecidedHead): void => {
-      if (promoting.has(one.now.unit) && one.outcome.outcome === 'succeeded') failPoint('copies.promoted');
+      const kind = kinds.get(one.now.unit)!;
+      const isMade = one.outcome.outcome === 'succeeded';
+      if (isMade && kind === 'promote') failPoint('copies.promoted');
+      if (isMade) onMade(kind, one.now.unit);
       known.learn(one.now);
       onDecided(one);
     };

@@ -3,6 +3,7 @@
  * find the same, whichever units the update has at each of them: both count the room that it takes.
  */
 import { LIMITS } from '../../../base/limits.ts';
+import type { BackupRoomOptions } from '../../../core/replicas/backup-room.ts';
 import { roomOfPart } from '../../../core/replicas/peer-link.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { blockLength, blockShards } from '../../../tensor/blocks.ts';
@@ -102,4 +103,13 @@ function addGradients(
     const rows = router.tally(name, ids, ids.byteLength / ID_BYTES, unitOfShard, units + 1);
     for (let unit = 0; unit < rows.length; unit++) bytes[unit]! += rows[unit]! * (ID_BYTES + FLOAT_BYTES * width);
   }
+}
+
+/** What each primary may have staged at a backup. Larger updates go alone. */
+const WINDOW_BYTES = 64 * 2 ** 20;
+
+/** The room of a backup in a job that may have so many pservers. */
+export function roomFor(units: number, mostPservers: number): BackupRoomOptions {
+  const largestBytes = mostRoom(units);
+  return { windowBytes: WINDOW_BYTES, lateBytes: mostPservers * largestBytes, largestBytes };
 }

@@ -34,10 +34,11 @@ import { LastCopies } from './last-copies.ts';
 import { Leading } from './leading.ts';
 import { LinksHost } from './links-host.ts';
 import { type MachineStep, UnitMachines } from './machines.ts';
-import { mostRoom } from './part-sizes.ts';
+import { roomFor } from './part-sizes.ts';
 import type { ConnectPeer } from './peer-connections.ts';
 import { Placing } from './placing.ts';
 import { Presence } from './presence.ts';
+import type { ReplicaObserver } from './replica-observer.ts';
 import type { ReplicatedJob } from './replicate-codec.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
 import { SeenHeads } from './seen-heads.ts';
@@ -57,6 +58,7 @@ export interface PserverReplicasOptions {
   readonly mostPservers: number;
   readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
   readonly connect: ConnectPeer<ReplicatedUpdate>;
+  readonly observer: ReplicaObserver;
   readonly withoutSaves: () => Promise<() => void>;
   /** In sync mode. */
   readonly rounds?: CopiedRounds | undefined;
@@ -69,9 +71,6 @@ export interface PserverReplicasOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-const MiB = 2 ** 20;
-/** What each primary may have staged here. Larger updates go alone. */
-const WINDOW_BYTES = 64 * MiB;
 const MOST_UNDER_WAY = 4;
 
 type Step = MachineStep<ReplicatedUpdate>;
@@ -111,7 +110,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#options = options;
     const { context, me, owned, job, silenceMs, minInSync, mostPservers, view, lease, spec, rounds } = options;
     const { clock, log } = context.host;
-    const { onFatal } = options;
+    const { observer, onFatal } = options;
     this.me = me;
     this.job = job;
     this.owned = owned;
@@ -140,10 +139,8 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
           ),
       },
     });
-    const largestBytes = mostRoom(job.units);
-    const room = { windowBytes: WINDOW_BYTES, lateBytes: mostPservers * largestBytes, largestBytes };
     this.inboxes = new Inboxes({
-      room,
+      room: roomFor(job.units, mostPservers),
       hasCopy: (unit) => machines.of(unit) !== undefined,
       onFrame: ({ link, frame }: LinkFrame<ReplicatedUpdate>) =>
         machines.step(link.unit, { type: 'frame', link, frame }),
@@ -152,13 +149,16 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#committed = new CommittedUpdates({
       ...{ of: job, owned, copied, rounds },
       onApplied: (payload, units) => this.#applied(payload, units),
-      onEach: (units) => this.digests.applied(units),
+      onEach: (units) => {
+        for (const one of [this.digests, observer]) one.applied(units);
+      },
       onUnfit: (units) => {
         for (const unit of units) this.#leading.unfit(unit);
       },
     });
     this.#proposals = new HeadProposals({
       ...{ heads: owned.heads, known: this.#known, onFatal },
+      onMade: (kind, unit) => observer.made(kind, unit),
       onDecided: (decided) => this.#decided(decided),
     });
     this.#seen = new SeenHeads({
@@ -168,8 +168,10 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.joins = new Joins({
       machines,
       copies: () => this.#copies!,
-      onEnded: ({ unit, target }, isMember) =>
-        options.onCopyEnded({ unit, to: target.index }, isMember ? 'moved' : 'kept'),
+      onEnded: ({ unit, target }, isMember) => {
+        observer.joined(isMember);
+        options.onCopyEnded({ unit, to: target.index }, isMember ? 'moved' : 'kept');
+      },
     });
     this.keeper = new KeptCopies({
       ...{ machines, copied },
@@ -274,6 +276,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#host.close();
     this.inboxes.close();
     this.digests.close();
+    this.#options.observer.close();
     this.placing.close();
     this.#handOvers.close();
   }
@@ -317,6 +320,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
           break;
         case 'drop':
           this.placing.updates.dropped(unit, effect.names);
+          this.#options.observer.dropped(effect.names.length);
           break;
         case 'propose':
           this.#proposals.add(unit, effect.proposal);

@@ -13,7 +13,11 @@ it('sends away, when the pserver leaves, those who wait and those who come later
     rule: { policy: 'wait', bound: 0 },
     patienceMs: 1_000,
     version: () => 0,
-    metrics: registerPserverMetrics(new Registry(), () => undefined),
+    metrics: registerPserverMetrics(
+      new Registry(),
+      () => undefined,
+      () => undefined,
+    ),
   });
   const session = (): Session => ({ onClosed: () => () => {} }) as unknown as Session;
   const enter = (trainer: string) => staleness.enter({ trainer, pushes: 1 }, session());
@@ -31,7 +35,11 @@ it('compares versions told under former stamps when units have only moved since'
     rule: { policy: 'refuse', bound: 2 },
     patienceMs: 1_000,
     version: () => 10,
-    metrics: registerPserverMetrics(new Registry(), () => undefined),
+    metrics: registerPserverMetrics(
+      new Registry(),
+      () => undefined,
+      () => undefined,
+    ),
   });
   const shards = { stamp: { revision: '5' }, isComparable: (revision: string) => ['4', '5'].includes(revision) };
   expect(staleness.judge(shards, { revision: '4', version: 8 }, 0)).toBe(1);

@@ -1,0 +1,65 @@
+/**
+ * Shows who holds the shards of the units that are led here (`/pshards`), a moment after their heads have changed: when
+ * a pserver dies many change at once, and what matters goes to the store before that.
+ */
+import { isPaddletError } from '../../../base/errors.ts';
+import type { Cancel } from '../../../base/seams.ts';
+import { type ShowReplicas, showReplicas } from '../../../cluster/placement/show-replicas.ts';
+import type { OwnedHeads } from '../owned-heads.ts';
+
+export interface ShownHeadsOptions extends ShowReplicas {
+  readonly heads: Pick<OwnedHeads, 'of'>;
+  /** Aborts when the index is lost. */
+  readonly lost: AbortSignal;
+  readonly onFatal: (error: unknown) => void;
+}
+
+const SHOWN_AFTER_MS = 1_000;
+
+export class ShownHeads {
+  readonly #options: ShownHeadsOptions;
+  #units = new Set<number>();
+  /** Of the write that is due. */
+  #cancel: Cancel | undefined;
+  #isWriting = false;
+  #isClosed = false;
+
+  constructor(options: ShownHeadsOptions) {
+    this.#options = options;
+  }
+
+  changed(unit: number): void {
+    this.#units.add(unit);
+    this.#plan();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
+
+  #plan(): void {
+    const { context, onFatal } = this.#options;
+    if (this.#isClosed || this.#isWriting || this.#cancel !== undefined || this.#units.size === 0) return;
+    this.#cancel = context.host.clock.after(SHOWN_AFTER_MS, () => {
+      this.#cancel = undefined;
+      this.#write().catch(onFatal);
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { heads, lost } = this.#options;
+    const changed = [...this.#units].flatMap((unit) => heads.of(unit) ?? []);
+    this.#units = new Set();
+    this.#isWriting = true;
+    try {
+      await showReplicas(this.#options, changed);
+    } catch (error) {
+      // The pservers that lead the units now show them.
+      if (!isPaddletError(error, 'Interrupted') && !lost.aborted) throw error;
+    } finally {
+      this.#isWriting = false;
+    }
+    this.#plan();
+  }
+}
