@@ -67,6 +67,7 @@ const simulation = ({ schedules }: Mutation, from: number, to: number): string[]
   'scripts/sim.ts',
   ...['--seeds', `${from}..${to}`, '--mode', schedules!.mode, '--jobs', '1', '--until-violation'],
   ...(schedules?.disks === true ? ['--disks'] : []),
+  ...(schedules?.isCopied === true ? ['--replicas'] : []),
   ...(schedules?.faults === undefined ? [] : ['--faults', schedules.faults.join(',')]),
 ];
 

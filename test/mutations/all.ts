@@ -1,5 +1,6 @@
 /** All mutations. `scripts/mutations.ts` applies each in a copy of the source, and demands that something notices. */
 import { COMPARED_COPIES } from './compared-copies.ts';
+import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
@@ -38,6 +39,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REPLICATE,
   ...PEER_CONNECTIONS,
   ...COPIES,
+  ...COPIED_ROUNDS,
   ...COMPARED_COPIES,
   ...PSERVER_REPLICAS,
   ...PLANS,

@@ -14,6 +14,8 @@ export interface Mutation {
     readonly mode: Mode;
     /** Disks fail, too. */
     readonly disks?: boolean;
+    /** Units have copies. */
+    readonly isCopied?: boolean;
     /** Only these faults. Default: the usual mix. */
     readonly faults?: readonly FaultKind[];
     /** How many are tried. */

@@ -237,3 +237,27 @@ it('without units there is nothing to wait for', () => {
     expect(gates.judgeLane({ timeline, round: 0, lane: 0 })).toEqual({ verdict: 'otherTimeline' });
   }
 });
+
+describe('units that pass a round by themselves', () => {
+  const gates = createRoundGates<Brought>({
+    ...{ timeline: TIMELINE, lanes: 2, mergeKept: (first, second) => [...first, ...second] },
+  });
+  for (const unit of [0, 1, 2]) gates.add(unit, { version: 0, keepsPrevious: false }, [unit]);
+  const [whole] = gates.groups();
+  for (const lane of [0, 1]) whole!.gate.accepted(lane);
+
+  it('are a group of their own, one version further, until the others are there', () => {
+    expect(gates.advance(whole!, [1], () => [7])).toMatchObject({ units: [1], kept: [7] });
+    gates.merge();
+    expect(unitsOf(gates.groups())).toEqual([0, 1, 2]);
+    expect([gates.version(), gates.highest(), gates.missing()]).toEqual([0, 1, []]);
+    expect(gates.judgeLane({ timeline: TIMELINE, round: 1, lane: 0 }).verdict).toBe('ahead');
+    expect(gates.judgePull({ timeline: TIMELINE, version: 0 })).toMatchObject({
+      ...{ verdict: 'read', previous: [{ units: [1] }] },
+    });
+    gates.advance(gates.groupOf(0), [0, 2], () => []);
+    gates.merge();
+    expect(gates.groups()).toMatchObject([{ units: [0, 1, 2] }]);
+    expect([gates.version(), gates.oldest()]).toEqual([1, 0]);
+  });
+});

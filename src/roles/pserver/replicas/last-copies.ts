@@ -8,6 +8,7 @@ import type { RoleContext } from '../../../cluster/context.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../../cluster/placement/heads.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { TimedRounds } from '../unit-rounds.ts';
 import type { CopiedUnits } from './copied-units.ts';
 import type { UnitMachines } from './machines.ts';
 import type { ReplicatedUpdate } from './replicated-update.ts';
@@ -16,12 +17,14 @@ export interface LastCopiesOptions {
   readonly context: RoleContext;
   readonly me: UnitOwner;
   readonly machines: Pick<UnitMachines<ReplicatedUpdate>, 'of' | 'unapplied'>;
-  readonly copied: Pick<CopiedUnits, 'units' | 'apply' | 'positions'>;
+  readonly copied: Pick<CopiedUnits, 'units' | 'apply' | 'positions' | 'rounds'>;
 }
 
 export interface LastCopy {
   readonly unit: number;
   readonly moments: readonly ShardMoment[];
+  /** In sync mode. */
+  readonly rounds: TimedRounds | undefined;
 }
 
 export class LastCopies {
@@ -39,7 +42,8 @@ export class LastCopies {
     const { copied } = this.#options;
     return copied.units().flatMap((unit) => {
       const epoch = epochs.get(unit);
-      return epoch === undefined || !this.#isComplete(unit) ? [] : [{ unit, moments: this.#momentsOf(unit, epoch) }];
+      if (epoch === undefined || !this.#isComplete(unit)) return [];
+      return [{ unit, moments: this.#momentsOf(unit, epoch), rounds: copied.rounds(unit) }];
     });
   }
 

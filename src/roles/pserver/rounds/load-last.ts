@@ -8,6 +8,7 @@ import type { Cut } from '../../../checkpoint/registry/cut.ts';
 import type { Rest } from '../../../cluster/placement/heads.ts';
 import { shardsOfUnits, unitOf } from '../../../core/units/units.ts';
 import { type FormerState, type LastState, lastState } from '../files/last-state.ts';
+import { untilParted } from '../files/until-parted.ts';
 import { isAwayForNow, type Look, lookForFiles, untilFound } from '../files/wait-for-files.ts';
 import type { FormerUnits } from '../take-units.ts';
 import { joined, type LoadedUnits, type LoadRoundsOptions, loadFile } from './load.ts';
@@ -19,12 +20,14 @@ export async function loadLast(
   cut: Cut,
 ): Promise<LoadedUnits | undefined> {
   const parts: LoadedUnits[] = [];
+  const damaged = new Set<string>();
   let left = shardsOfUnits(former.units, { units: options.units, shards: options.expected.shards });
+  await untilParted({ ...options, limitMs: options.partingLimitMs }, former, left);
   while (left.length > 0) {
     const shards = left;
     // The parting snapshot of their owner may have some of them only.
-    const found = await untilFound(options, () => lookForAny(options, former, shards, cut));
-    const part = await loadExact(options, found, cut.timeline);
+    const found = await untilFound(options, () => lookForAny(options, former, { shards, cut, damaged }));
+    const part = await loadExact(options, found, cut.timeline, damaged);
     if (part === undefined) return undefined;
     if (part === 'vanished') continue;
     parts.push(part);
@@ -37,6 +40,7 @@ async function loadExact(
   options: LoadRoundsOptions,
   found: LastState,
   timeline: number,
+  damaged: Set<string>,
 ): Promise<LoadedUnits | 'vanished' | undefined> {
   const { log } = options.context.host;
   const { index, generations, exact, complaint, parting, partedAt, shards } = found;
@@ -55,7 +59,10 @@ async function loadExact(
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing') && (await isAway(options, found))) return 'vanished';
     log.error(unusable(error).message);
-    return undefined;
+    if (parting === undefined) return undefined;
+    // Another process may have written the units down, too.
+    damaged.add(newest.uuid);
+    return 'vanished';
   }
 }
 
@@ -68,11 +75,10 @@ const isAway = ({ context, folder }: LoadRoundsOptions, { index, generations }: 
 async function lookForAny(
   options: LoadRoundsOptions,
   former: FormerState,
-  shards: readonly number[],
-  cut: Cut,
+  { shards, cut, damaged }: { shards: readonly number[]; cut: Cut; damaged: ReadonlySet<string> },
 ): Promise<Look<LastState>> {
   // Read each time: an owner that keeps its memory may announce a parting snapshot still.
-  const state = await lastState(options.context, former, shards);
+  const state = await lastState(options.context, former, shards, damaged);
   const { index, generations } = state;
   const ofCuts = [cut, cut.before].flatMap((one) => one?.files.filter((file) => file.index === index) ?? []);
   const published = [...generations, ...ofCuts];

@@ -23,6 +23,8 @@ export interface LoadRoundsOptions extends FileWait {
   readonly units: number;
   /** What shards at their initial values take over from another job. */
   readonly warmStart: WarmPlan | undefined;
+  /** How long it is waited for copies that are being written down. */
+  readonly partingLimitMs: number;
   /** None of the shards to be loaded is present. After an error some may be. */
   readonly into: Parameters;
 }

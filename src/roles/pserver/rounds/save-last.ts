@@ -4,13 +4,16 @@
  */
 import { PaddletError } from '../../../base/errors.ts';
 import type { ShardMoment } from '../../../checkpoint/file/capture.ts';
+import type { RoundsMeta } from '../../../checkpoint/file/format.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import type { SnapshotSource, Snapshots } from '../files/snapshots.ts';
+import type { LastCopy } from '../replicas/last-copies.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { Rounds } from './rounds.ts';
 
 export interface SaveLast {
   readonly index: number;
+  readonly timeline: number;
   readonly shards: Pick<OwnedShards, 'parameters' | 'momentOf' | 'shardsOf' | 'heads'>;
   readonly rounds: Pick<Rounds, 'byRound'>;
   readonly snapshots: Pick<Snapshots, 'save' | 'saveParting'>;
@@ -24,10 +27,31 @@ export async function saveLast(by: SaveLast): Promise<void> {
   }
 }
 
-/** When the index is lost, and nothing is applied any more. */
-export async function saveParting(by: SaveLast): Promise<void> {
-  const [first, ...others] = sourcesOf(by);
+/**
+ * When the index is lost, and nothing is applied any more. `copies`: of units that others led; those that are from
+ * before all went back to a cut are of no use.
+ */
+export async function saveParting(by: SaveLast, copies: readonly LastCopy[] = []): Promise<void> {
+  const led = sourcesOf(by).map(({ shards, rounds }): PartedUnits => ({ shards, moments: [], rounds }));
+  const copied = copies.flatMap(({ moments, rounds }): PartedUnits[] => {
+    if (rounds?.timeline !== by.timeline) return [];
+    const { version: round, metrics } = rounds;
+    return [{ shards: moments.map(({ shard }) => shard), moments, rounds: { round, metrics } }];
+  });
+  const byRound = Map.groupBy([...led, ...copied], ({ rounds }) => rounds.round);
+  const [first, ...others] = [...byRound.values()].map((alike) => ({
+    shards: alike.flatMap(({ shards }) => shards).sort((a, b) => a - b),
+    copies: new Map(alike.flatMap(({ moments }) => moments).map((moment) => [moment.shard, moment])),
+    rounds: alike[0]!.rounds,
+  }));
   if (first !== undefined) await by.snapshots.saveParting([first, ...others]);
+}
+
+interface PartedUnits {
+  readonly shards: readonly number[];
+  /** Of those that others led. */
+  readonly moments: readonly ShardMoment[];
+  readonly rounds: RoundsMeta;
 }
 
 /** When every unit has the last round. Throws `NotReady` while units are at several rounds. */

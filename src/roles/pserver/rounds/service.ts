@@ -30,6 +30,7 @@ export async function startRoundService(options: RoundServiceOptions): Promise<S
     ...{ context, index, folder, units, onWaiting: options.onWaiting },
     expected: { jobId: record.id, parameters: spec, seed, shards },
     warmStart: record.warmStart,
+    partingLimitMs: record.job.cluster.leaseTtlMs,
   };
   const { cut } = await cuts.changed.until(() => cuts.current(), stopSignal);
   const heads = new OwnedHeads({ context, fence, signal: lease.lost, areCopied: replicas > 1 }, []);
@@ -101,7 +102,8 @@ class RoundService implements ShardService {
   }
 
   async saveParting(): Promise<void> {
-    await (await this.#work.settled()).saveParting();
+    const state = await this.#work.settled();
+    await state.saveParting((await this.#work.replicas?.lastCopies.complete()) ?? []);
   }
 
   async stopSaving(): Promise<void> {

@@ -7,6 +7,7 @@ import { failWholeJob } from '../fail-job.ts';
 import { beforeUpdates } from '../files/first-update.ts';
 import { Snapshots } from '../files/snapshots.ts';
 import type { OwnedHead } from '../owned-heads.ts';
+import type { LastCopy } from '../replicas/last-copies.ts';
 import type { ServedReplicas } from '../replicas/served-replicas.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardServiceOptions } from '../shard-service.ts';
@@ -100,9 +101,9 @@ export class TimelineState {
   }
 
   /** After `freeze`, when the index is lost. */
-  async saveParting(): Promise<void> {
+  async saveParting(copies: readonly LastCopy[]): Promise<void> {
     await this.#saving;
-    await saveParting(this);
+    await saveParting(this, copies);
   }
 
   /** Resolves when no save is running. None begins until the given function is called. */

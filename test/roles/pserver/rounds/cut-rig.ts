@@ -111,7 +111,7 @@ export class CutRig {
         units: UNITS,
         into: this.parameters,
       },
-      ...{ expected: JOB, warmStart: undefined, waitSignal: this.stop.signal },
+      ...{ expected: JOB, warmStart: undefined, partingLimitMs: 0, waitSignal: this.stop.signal },
       onWaiting: (what) => void this.waits.push(what),
     };
   }

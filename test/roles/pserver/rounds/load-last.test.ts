@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import type { CutFile } from '../../../../src/checkpoint/registry/cut.ts';
 import { encodeParting } from '../../../../src/checkpoint/registry/partings.ts';
 import { loadLast } from '../../../../src/roles/pserver/rounds/load-last.ts';
-import { CutRig, ROUND, shardsOf } from './cut-rig.ts';
+import { CutRig, FOLDER, ROUND, shardsOf } from './cut-rig.ts';
 
 const formerOf = ({ index, uuid }: CutFile) => ({
   primary: { index, token: '7' },
@@ -51,4 +51,24 @@ it('a parting snapshot of units at two rounds is several files, and each unit jo
     [1, ROUND + 1],
   ]);
   expect(rig.parameters.shards()).toEqual(shardsOf(0, 1));
+});
+
+it('a damaged parting snapshot is left, where another process has written the units down', async () => {
+  const rig = new CutRig();
+  const further = await rig.write(0, [0, 1], ROUND + 1);
+  const other = await rig.write(1, [0, 1], ROUND);
+  rig.put(rig.keys.parting(7n), encodeParting({ index: 0, files: [further] }));
+  rig.put(rig.keys.parting(8n), encodeParting({ index: 1, files: [other] }));
+  const path = `${FOLDER}/0/${further.uuid}`;
+  rig.disk.flip(path, rig.disk.content(path)!.length - 100);
+  const [primary, member] = [
+    { index: 0, token: '7' },
+    { index: 1, token: '8' },
+  ] as const;
+  const former = { primary, inSync: [primary, member], rest: undefined, units: [0, 1] };
+  const loaded = await loadLast(rig.loading, former, { timeline: 0, round: 0, files: [] });
+  expect([...loaded!.rounds].map(([unit, { round }]) => [unit, round])).toEqual([
+    [0, ROUND],
+    [1, ROUND],
+  ]);
 });

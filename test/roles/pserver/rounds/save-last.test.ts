@@ -22,7 +22,7 @@ beforeEach(() => {
   const { heads } = shards;
   heads.rest = async ({ uuid }, units) => void events.push(['rest', uuid, units]);
   by = {
-    ...{ index: 0, rounds, shards },
+    ...{ index: 0, timeline: 0, rounds, shards },
     snapshots: {
       save: async (clean, source) => {
         const { round } = source!.rounds;
@@ -74,6 +74,21 @@ it('a parting snapshot is announced once, with a file of each round', async () =
   expect(events).toEqual([
     ['parts', 0, [2]],
     ['parts', 1, [0, 1, 3]],
+  ]);
+});
+
+it('a parting snapshot has copies of units that others led, each in the file of its round', async () => {
+  part();
+  const copyOf = (unit: number, version: number, timeline = 0) => ({
+    ...{ unit, moments: [{ shard: unit, epoch: 3, seq: version, ledger: new Uint8Array() }] },
+    rounds: { timeline, version, previous: undefined, metrics: [] },
+  });
+  // What was led is not copied; the one of another timeline is of no use.
+  await saveParting(by, [copyOf(5, 1), copyOf(6, 2), copyOf(7, 1, 1)]);
+  expect(events).toEqual([
+    ['parts', 0, [2]],
+    ['parts', 1, [0, 1, 3, 5]],
+    ['parts', 2, [6]],
   ]);
 });
 

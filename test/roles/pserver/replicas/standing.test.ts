@@ -1,0 +1,101 @@
+/** Whether anything in the units is undecided, and how a pserver comes to lead its units alone. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createSignal } from '../../../../src/cluster/waiting.ts';
+import type { HeadProposal } from '../../../../src/core/replicas/events.ts';
+import { Replica } from '../../../../src/core/replicas/replica.ts';
+import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
+import type { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
+import { Standing } from '../../../../src/roles/pserver/replicas/standing.ts';
+import { A, B, C } from '../../../core/replicas/copies.ts';
+import { FakeClock } from '../../../store/support.ts';
+import { firstHeads } from '../owned-heads.ts';
+
+const OPTIONS = { me: A, silenceMs: 1_000, minInSync: 1 };
+const UPDATE = {} as ReplicatedUpdate;
+
+let machines: UnitMachines<ReplicatedUpdate>;
+let proposals: { readonly unit: number; readonly proposal: HeadProposal }[];
+let outdated: number[];
+let ending: AbortController;
+let standing: Standing;
+
+beforeEach(() => {
+  [proposals, outdated, ending] = [[], [], new AbortController()];
+  const changed = createSignal();
+  machines = new UnitMachines({
+    ...{ ...OPTIONS, clock: new FakeClock(), isHeld: () => true },
+    onTurn: (steps) => {
+      for (const { unit, effects } of steps) {
+        for (const effect of effects) {
+          if (effect.type === 'propose') proposals.push({ unit, proposal: effect.proposal });
+        }
+      }
+      changed.notify();
+    },
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  standing = new Standing({
+    ...{ machines, changed, ending: ending.signal, placed: { size: 0 }, handOvers: { to: () => new Map() } },
+    owned: { heads: firstHeads([0]) },
+    rounds: { isOutdated: (unit) => outdated.includes(unit) },
+  });
+});
+
+const settled = (): Promise<void> => new Promise(setImmediate);
+
+function lead(unit: number, others: readonly (typeof B)[]): void {
+  const head = { epoch: 1, primary: A, inSync: [A, ...others] };
+  machines.add(unit, Replica.taken(head, 0, { unit, ...OPTIONS }));
+}
+
+/** The transaction takes effect. */
+async function decide(): Promise<void> {
+  const { unit, proposal } = proposals.shift()!;
+  machines.step(unit, { type: 'decided', from: proposal.from, outcome: 'succeeded' });
+  await settled();
+}
+
+describe('a pserver that is to lead its units alone', () => {
+  it('takes all others out of the sets, and has what was placed decided by then', async () => {
+    lead(0, [B, C]);
+    lead(1, []);
+    machines.step(0, { type: 'place', payload: UPDATE });
+    let isAlone = false;
+    const alone = standing.alone().then(() => {
+      isAlone = true;
+    });
+    await settled();
+    expect(proposals.map(({ proposal: { kind } }) => kind)).toEqual(['remove']);
+    await decide();
+    expect([isAlone, machines.of(0)!.peers()]).toEqual([false, [C]]);
+    await decide();
+    await alone;
+    expect([machines.of(0)!.peers(), machines.of(0)!.staged()]).toEqual([[], []]);
+  });
+
+  it('is so at once where it is alone', async () => {
+    lead(1, []);
+    await standing.alone();
+    expect(proposals).toEqual([]);
+  });
+
+  it('is given up when the process ends', async () => {
+    lead(0, [B]);
+    const alone = standing.alone();
+    ending.abort();
+    await expect(alone).rejects.toMatchObject({ code: 'Interrupted' });
+  });
+});
+
+describe('a unit that is led and not served', () => {
+  it('is about to be, unless it has to be loaded from the cut first', () => {
+    lead(0, []);
+    expect(standing.isTakingOver()).toBe(false);
+    lead(1, []);
+    expect(standing.isTakingOver()).toBe(true);
+    outdated = [1];
+    expect(standing.isTakingOver()).toBe(false);
+  });
+});
