@@ -7,7 +7,7 @@
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 #   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite partitions hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -50,6 +50,13 @@ run_step() {
       run_moves --store etcd
       ;;
     moves-sqlite) run_moves --store sqlite ;;
+    partitions)
+      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+      [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
+      command -v ip && command -v iptables || skip 'there is no ip (iproute2) or no iptables'
+      export PADDLET_TEST_ETCD PADDLET_TEST_PARTITIONS=all
+      npx vitest run --project executable test/executable/partitions.test.ts
+      ;;
     hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'

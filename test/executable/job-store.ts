@@ -1,5 +1,6 @@
 /** The store of a job under test, as a stranger reads it: its keys, how far the tasks are, and waiting for either. */
 import { onTestFinished } from 'vitest';
+import type { Cancel } from '../../src/base/seams.ts';
 import { StoredJoinToken } from '../../src/cluster/job/join-token.ts';
 import { createBitmap } from '../../src/core/bitmap.ts';
 import { createClock } from '../../src/host/clock.ts';
@@ -10,7 +11,7 @@ import { follow } from '../../src/store/follow.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { type RetryOptions, retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
-import type { KeyValue, Store } from '../../src/store/store.ts';
+import type { KeyValue, Store, WatchEvent } from '../../src/store/store.ts';
 import type { Running } from './processes.ts';
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -55,36 +56,36 @@ export class JobStore {
 
   /** Follows the keys until `reached` says so of them; throws when `unless` ends before. */
   async until(reached: (entries: Entries) => boolean, unless?: Running): Promise<void> {
-    const entries = new Map<string, KeyValue>();
     const found = Promise.withResolvers<void>();
-    const look = (): void => {
+    const cancel = this.follow((entries) => {
       if (reached(entries)) found.resolve();
-    };
-    const cancel = follow(
-      this.#store,
-      `${this.#chroot}/`,
-      {
-        onSnapshot: (all) => {
-          entries.clear();
-          for (const entry of all) entries.set(this.#short(entry.key), entry);
-          look();
-        },
-        onEvents: (events) => {
-          for (const event of events) {
-            if (event.type === 'put') entries.set(this.#short(event.entry.key), event.entry);
-            else entries.delete(this.#short(event.key));
-          }
-          look();
-        },
-        onEnd: found.reject,
-      },
-      clock,
-    );
+    }, found.reject);
     try {
       await Promise.race([found.promise, ...(unless === undefined ? [] : [hasEnded(unless)])]);
     } finally {
       cancel();
     }
+  }
+
+  /** Shows the keys as they are, and again whenever some have changed. */
+  follow(look: (entries: Entries) => void, onEnd: (error: unknown) => void): Cancel {
+    const entries = new Map<string, KeyValue>();
+    const events = {
+      onSnapshot: (all: readonly KeyValue[]): void => {
+        entries.clear();
+        for (const entry of all) entries.set(this.#short(entry.key), entry);
+        look(entries);
+      },
+      onEvents: (changes: readonly WatchEvent[]): void => {
+        for (const event of changes) {
+          if (event.type === 'put') entries.set(this.#short(event.entry.key), event.entry);
+          else entries.delete(this.#short(event.key));
+        }
+        look(entries);
+      },
+      onEnd,
+    };
+    return follow(this.#store, `${this.#chroot}/`, events, clock);
   }
 
   /** Until so many passes are over. */

@@ -1,11 +1,9 @@
 /** A pserver dies, or is held up for longer than its lease. */
 import { readFileSync } from 'node:fs';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import * as z from 'zod';
+import { describe, expect, test } from 'vitest';
 import { isPaddletError } from '../../src/base/errors.ts';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
-import type { Channel } from '../../src/protocol/messages/channel.ts';
 import { whyNoEtcd } from '../etcd-server.ts';
+import { askPosition } from './ask-position.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
@@ -37,28 +35,9 @@ test.each([
   expect(readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8')).toMatch(known.says);
 });
 
-const jobSchema = z.object({ id: z.string(), batchPlanId: z.string() });
-
-/**
- * Asks the pserver at `address` for a position in its ledger: a request that only the owner of its shards may answer.
- */
-async function askPosition(
-  store: JobStore,
-  address: string,
-): Promise<{ channel: Channel; ask: () => Promise<unknown> }> {
-  const { id: job, batchPlanId } = jobSchema.parse(JSON.parse((await store.get('/job'))!.value));
-  const channel = store.network().connect(address);
-  onTestFinished(() => channel.close());
-  const about = parseRoleInfo((await channel.request({ header: { type: 'info' } }, { timeoutMs: 60_000 })).header.info);
-  if (about.role !== 'pserver' || about.state !== 'working') throw new Error(`no pserver serves at ${address}`);
-  const { placement } = about;
-  const header = { type: 'position' as const, job, batchPlanId, placement, tasks: [{ pass: 0, task: 0 }] };
-  return { channel, ask: async () => (await channel.request({ header }, { timeoutMs: 60_000 })).header };
-}
-
 /** Holds the process up until its index is free for others; in that time a client asks it, on a connection it has. */
 async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
-  const { ask } = await askPosition(store, pserver.address);
+  const ask = await askPosition(store, pserver.address);
   expect(await ask()).toMatchObject({ type: 'position' });
   await freeze(pserver.pid, store.url);
   const answer = ask().catch((error: unknown) => error);
