@@ -15,3 +15,11 @@ test('each rule is named once', () => {
   const rules = MUTATIONS.map(({ rule }) => rule);
   expect(new Set(rules).size).toBe(rules.length);
 });
+
+test('the rules of replicas that a decision names have mutations', () => {
+  const text = readFileSync('docs/decisions/0111-replicas-in-async-mode.md', 'utf8');
+  const named = text.split('\n').flatMap((line) => [...(line.startsWith('| ') ? line.matchAll(/\*(.+?)\*/g) : [])]);
+  const rules = MUTATIONS.map(({ rule }) => rule);
+  expect(named.length).toBeGreaterThan(0);
+  for (const [, rule] of named) expect(rules).toContain(rule);
+});

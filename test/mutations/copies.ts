@@ -89,6 +89,13 @@ export const COPIES: readonly Mutation[] = [
     tests: ASYNC_TESTS,
   },
   {
+    rule: 'a copy scales the learning rate as its primary has decided',
+    file: SHARDS,
+    find: '    parameters.push(sparse, dense, this.#actionsOf(applying), rateScale);',
+    replace: '    parameters.push(sparse, dense, this.#actionsOf(applying), Math.ceil(rateScale));',
+    tests: ASYNC_TESTS,
+  },
+  {
     rule: 'an update of many copies is applied once',
     file: UNITS,
     find: 'const why = fit.length === 0 ? undefined : this.#apply(fit, update);',

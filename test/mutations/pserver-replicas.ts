@@ -14,6 +14,13 @@ const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-o
 
 export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
+    rule: 'a closure of a task goes to all copies',
+    file: 'src/roles/pserver/tasks/close-tasks.ts',
+    find: 'if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);',
+    replace: '',
+    tests: ['test/roles/pserver/tasks/close-tasks.test.ts'],
+  },
+  {
     ...PLACED,
     rule: 'an update that a unit has dropped is not told as one that counts',
     find: '      placed.isFailed = true;\n',

@@ -22,6 +22,7 @@ const anyStep = fc.oneof(
       units: anyUnits,
       gradients: anyGradients,
       early: anyUnits,
+      rateScale: fc.constantFrom(1, 0.5),
     }),
   },
   { weight: 2, arbitrary: fc.record({ act: fc.constant('close' as const), task, units: anyUnits }) },
@@ -35,7 +36,7 @@ type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never;
 function carryOut(rig: CopiedRig, step: Step): void {
   const { copies } = rig;
   if (step.act === 'push') {
-    const update = rig.push(step.task, step.units, step.gradients);
+    const update = rig.push(step.task, step.units, step.gradients, step.rateScale);
     if (update === undefined) return;
     const units = rig.held(rig.unitsOf(update));
     // Some of the units get it earlier than the others, and then once more, which they do not take.

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { createShardLedgers } from '../../../../src/core/shard/ledgers.ts';
 import { closeTasks } from '../../../../src/roles/pserver/tasks/close-tasks.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 
 const TASK = { pass: 0, task: 1, records: 5 };
 
@@ -62,4 +63,27 @@ it('closes nothing of a task that has another number of records than the plan', 
   opened();
   expect(() => closeTasks(of, [{ ...TASK, records: 6 }])).toThrow(expect.objectContaining({ code: 'WrongCounts' }));
   expect(of.shards.committed.position(0, 1)).toBe(0);
+});
+
+it('is placed in all units that have copies, and closes nothing before they have it', async () => {
+  const { of, opened } = serving();
+  opened();
+  const placed = Promise.withResolvers<'committed'>();
+  const updates: unknown[] = [];
+  const placing = {
+    undecided: () => undefined,
+    place: ({ payload, make }: { payload: { units: readonly number[] }; make: () => unknown }) => {
+      updates.push([payload.units, make()]);
+      return placed.promise;
+    },
+  };
+  const parts = { spec: { dense: [], sparse: [] }, shards: 2, units: 2, router: createIdRouter({ shards: 2 }) };
+  const owned = { stamp: {}, heads: { units: () => [0, 1], areResting: false } };
+  const replicas = { wait: () => undefined, job: parts, owned, placing } as never;
+  const answer = closeTasks({ ...of, replicas }, [TASK]);
+  await new Promise(setImmediate);
+  expect(updates).toEqual([[[0, 1], { type: 'close', tasks: [TASK] }]]);
+  expect(of.shards.committed.position(0, 1)).toBe(0);
+  placed.resolve('committed');
+  expect(await answer).toEqual({ header: { type: 'closeTasks' } });
 });
