@@ -230,8 +230,8 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'an answer about a copy that was left is not one about the next copy',
     file: OUTBOX,
-    find: 'first.left.has(link.unit) ? [] : [',
-    replace: 'first.left.has(-1) ? [] : [',
+    find: 'first.left.has(link.unit) || ',
+    replace: '',
     tests: STEPS,
   },
   {

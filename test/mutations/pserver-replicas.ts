@@ -9,6 +9,7 @@ const SEEN = { file: `${REPLICAS}/seen-heads.ts`, tests: [`${TESTS}/seen-heads.t
 const INBOXES = { file: `${REPLICAS}/inboxes.ts`, tests: [`${TESTS}/inboxes.test.ts`] };
 const JOINS = { file: `${REPLICAS}/joins.ts`, tests: [`${TESTS}/joins.test.ts`] };
 const MACHINES = { file: `${REPLICAS}/machines.ts`, tests: [`${TESTS}/machines.test.ts`] };
+const PRESENCE = { file: `${REPLICAS}/presence.ts`, tests: [`${TESTS}/presence.test.ts`] };
 const COMMITTED = { file: `${REPLICAS}/committed-updates.ts`, tests: [`${TESTS}/committed-updates.test.ts`] };
 const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-overs.test.ts`] };
 
@@ -19,6 +20,18 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     find: 'if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);',
     replace: '',
     tests: ['test/roles/pserver/tasks/close-tasks.test.ts'],
+  },
+  {
+    ...MACHINES,
+    rule: 'who begins to lead takes out the members that are gone already',
+    find: '    if (peers !== before) this.#tellGone(unit, peers, before);\n',
+    replace: '',
+  },
+  {
+    ...PRESENCE,
+    rule: 'a process that is newer than what the view shows is not taken for gone',
+    find: ' && BigInt(owner.token) <= this.#highestToken',
+    replace: '',
   },
   {
     ...PLACED,

@@ -32,6 +32,8 @@ export class Primary<P> {
   readonly #out: (effect: ReplicaEffect<P>) => void;
   readonly #state: Omit<State, 'peers'>;
   #peers: Peer[];
+  /** Of `#peers`; another list when they change. */
+  #owners: readonly UnitOwner[];
 
   constructor(
     options: ReplicaOptions,
@@ -44,6 +46,7 @@ export class Primary<P> {
     this.#out = out;
     this.#state = { ...state };
     this.#peers = peers.map((peer) => ({ ...peer }));
+    this.#owners = ownersOf(this.#peers);
   }
 
   /** It leads from this head on, with everything that its copy has staged. */
@@ -55,6 +58,11 @@ export class Primary<P> {
 
   state(): PrimaryState {
     return { ...this.#state, peers: this.#peers.map((peer) => ({ ...peer })) };
+  }
+
+  /** To which it sends: another list only when it has changed. */
+  get peers(): readonly UnitOwner[] {
+    return this.#owners;
   }
 
   get head(): UnitHead {
@@ -124,7 +132,7 @@ export class Primary<P> {
   join(joiner: UnitOwner, now: number): void {
     assert(this.#peerOf(joiner) === undefined, 'a copy joins once');
     const peer = newPeer(joiner, this.#log.committed);
-    this.#peers.push(peer);
+    this.#setPeers([...this.#peers, peer]);
     this.#beginWith(peer, now);
   }
 
@@ -175,6 +183,11 @@ export class Primary<P> {
   }
 
   // ---- the other copies
+
+  #setPeers(peers: Peer[]): void {
+    this.#peers = peers;
+    this.#owners = ownersOf(peers);
+  }
 
   #peerOf(owner: UnitOwner): Peer | undefined {
     return this.#peers.find((peer) => isSameOwner(peer.owner, owner));
@@ -243,7 +256,7 @@ export class Primary<P> {
   }
 
   #forget(peer: Peer): void {
-    this.#peers = this.#peers.filter((one) => one !== peer);
+    this.#setPeers(this.#peers.filter((one) => one !== peer));
     this.#out({ type: 'joinFailed', joiner: peer.owner });
   }
 
@@ -307,7 +320,7 @@ export class Primary<P> {
     const wereMembers = this.#state.head.inSync;
     this.#state.head = head;
     this.#state.proposal = undefined;
-    this.#peers = this.#peers.filter(({ owner }) => isIn(head.inSync, owner) || !isIn(wereMembers, owner));
+    this.#setPeers(this.#peers.filter(({ owner }) => isIn(head.inSync, owner) || !isIn(wereMembers, owner)));
     if (kind === 'remove') this.#dropUnstaged();
     for (const peer of this.#peers) {
       // What it has staged of what is left, it has staged in this epoch, too.
@@ -338,6 +351,8 @@ export class Primary<P> {
     if (joiner !== undefined) this.#forget(joiner);
   }
 }
+
+const ownersOf = (peers: readonly Peer[]): UnitOwner[] => peers.map(({ owner }) => owner);
 
 const newPeer = (owner: UnitOwner, acknowledged: number): Peer => ({
   ...{ owner, isBegun: false, acknowledged, sent: acknowledged, committed: 0, told: 0 },

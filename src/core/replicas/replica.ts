@@ -11,6 +11,8 @@ import { isIn, type LinkName, type PlacedUpdate, type ReplicaFrame, type UpdateN
 import { Primary } from './primary.ts';
 import { UpdateLog } from './update-log.ts';
 
+const NO_PEERS: readonly UnitOwner[] = [];
+
 export class Replica<P> {
   readonly #options: ReplicaOptions;
   readonly #log: UpdateLog<P>;
@@ -65,9 +67,12 @@ export class Replica<P> {
     return this.#role instanceof Primary && this.#role.admits(kind);
   }
 
-  /** The processes to which it sends the unit's updates: in the head, asked for, or joining. */
+  /**
+   * The processes to which it sends the unit's updates: in the head, asked for, or joining. The list is another one
+   * only when they have changed.
+   */
   peers(): readonly UnitOwner[] {
-    return this.#role instanceof Primary ? this.#role.state().peers.map(({ owner }) => owner) : [];
+    return this.#role instanceof Primary ? this.#role.peers : NO_PEERS;
   }
 
   /** The position up to which everything is applied. */

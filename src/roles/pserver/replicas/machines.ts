@@ -7,7 +7,7 @@
 import { assert } from '../../../base/assert.ts';
 import type { Cancel, Clock } from '../../../base/seams.ts';
 import type { ReplicaEffect, ReplicaEvent, ReplicaState } from '../../../core/replicas/events.ts';
-import type { UpdateName } from '../../../core/replicas/messages.ts';
+import { isIn, type UpdateName } from '../../../core/replicas/messages.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import { isSameOwner, type UnitOwner } from '../../../core/units/move-messages.ts';
 
@@ -23,6 +23,8 @@ export interface UnitMachinesOptions<P> {
   readonly me: UnitOwner;
   readonly silenceMs: number;
   readonly minInSync: number;
+  /** The process has lost its index, as far as is known. */
+  readonly isGone: (owner: UnitOwner) => boolean;
   /** This process has its index for certain, and can be answered. */
   readonly isHeld: () => boolean;
   /** In the order in which they were taken. What machines are told in it belongs to the next turn. */
@@ -72,9 +74,18 @@ export class UnitMachines<P> {
   step(unit: number, event: ReplicaEvent<P>): void {
     const machine = this.#machines.get(unit);
     if (machine === undefined || this.#isClosed) return;
+    const before = machine.peers();
     const effects = machine.step(event, this.#options.clock.monotonicMs());
-    this.#steps.push({ unit, effects, peers: machine.peers() });
+    const peers = machine.peers();
+    this.#steps.push({ unit, effects, peers });
     this.#takeTurn();
+    if (peers !== before) this.#tellGone(unit, peers, before);
+  }
+
+  /** A peer that is gone already is told of once: the unit would wait for it as long as for one that is silent. */
+  #tellGone(unit: number, peers: readonly UnitOwner[], before: readonly UnitOwner[]): void {
+    for (const owner of peers)
+      if (!isIn(before, owner) && this.#options.isGone(owner)) this.step(unit, { type: 'gone', owner });
   }
 
   stepAll(event: ReplicaEvent<P>): void {

@@ -7,6 +7,8 @@ export class Presence {
   readonly #view: Pick<PlacementView, 'live'>;
   /** By owner. A process that was never seen is not taken for gone: the view may be behind. */
   #live = new Map<string, UnitOwner & { readonly address: string }>();
+  /** Of those that were seen. Tokens rise: who has a lower one, and is not live, has lost its index. */
+  #highestToken = 0n;
 
   constructor(view: Pick<PlacementView, 'live'>) {
     this.#view = view;
@@ -16,6 +18,11 @@ export class Presence {
     return this.#live.get(keyOfOwner(owner))?.address;
   }
 
+  /** A process that comes later than what the view shows is not. */
+  isGone(owner: UnitOwner): boolean {
+    return !this.#live.has(keyOfOwner(owner)) && BigInt(owner.token) <= this.#highestToken;
+  }
+
   /** Gives those that are gone since. */
   look(): UnitOwner[] {
     const before = this.#live;
@@ -23,6 +30,7 @@ export class Presence {
     for (const { index, token, address } of this.#view.live()) {
       const owner = { index, token: token.toString(), address };
       this.#live.set(keyOfOwner(owner), owner);
+      if (token > this.#highestToken) this.#highestToken = token;
     }
     return [...before].flatMap(([key, { index, token }]) => (this.#live.has(key) ? [] : [{ index, token }]));
   }

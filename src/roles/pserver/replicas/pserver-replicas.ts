@@ -121,6 +121,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.machines = new UnitMachines({
       ...{ clock, me, silenceMs, minInSync, onFatal },
       isHeld: () => lease.isHeld(),
+      isGone: (owner) => this.#presence.isGone(owner),
       onTurn: (steps) => this.#turn(steps),
     });
     const { machines, copied } = this;

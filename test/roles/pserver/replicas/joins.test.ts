@@ -25,6 +25,7 @@ beforeEach(() => {
   machines = new UnitMachines({
     ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1 },
     isHeld: () => true,
+    isGone: () => false,
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
       const once = within;

@@ -27,7 +27,7 @@ beforeEach(async () => {
   const { clock, data } = aStore();
   actor = new Master(clock, data);
   machines = new UnitMachines({
-    ...{ clock, me: B, isHeld: () => true, silenceMs: 1_000, minInSync: 1 },
+    ...{ clock, me: B, isHeld: () => true, isGone: () => false, silenceMs: 1_000, minInSync: 1 },
     onTurn: (steps) => {
       for (const { unit, effects } of steps)
         for (const effect of effects)

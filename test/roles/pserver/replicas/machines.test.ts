@@ -1,8 +1,9 @@
 /** Machines step at once, and what comes out of them is carried out in turns. */
 import { describe, expect, it } from 'vitest';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
+import { isSameOwner, type UnitOwner } from '../../../../src/core/units/move-messages.ts';
 import { type MachineStep, UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
-import { A, B } from '../../../core/replicas/copies.ts';
+import { A, B, C } from '../../../core/replicas/copies.ts';
 import { FakeClock } from '../../../store/support.ts';
 
 const SILENCE_MS = 1_000;
@@ -13,12 +14,14 @@ class Rig {
   readonly fatal: unknown[] = [];
   onTurn: () => void = () => {};
   isHeld = true;
+  isGone: (owner: UnitOwner) => boolean = () => false;
   readonly machines: UnitMachines<string>;
 
   constructor(units: readonly number[]) {
     this.machines = new UnitMachines<string>({
       ...{ clock: this.clock, me: A, silenceMs: SILENCE_MS, minInSync: 1 },
       isHeld: () => this.isHeld,
+      isGone: (owner) => this.isGone(owner),
       onTurn: (steps) => {
         this.turns.push([...steps]);
         this.onTurn();
@@ -61,6 +64,26 @@ describe('machines of units', () => {
     rig.machines.step(0, { type: 'place', payload: 'a' });
     await settled();
     expect(rig.kinds()).toEqual([['0 commit'], ['0 commit']]);
+  });
+
+  it('take out at once a member that was gone before they began to lead', async () => {
+    const rig = new Rig([]);
+    rig.isGone = (owner) => isSameOwner(owner, C);
+    const log = { base: 0, committed: 0, updates: [] };
+    const role = { is: 'backup', epoch: 1, isJoining: false, madeBy: undefined, proposal: undefined } as const;
+    rig.machines.add(0, { log, head: undefined, isPrimaryAlive: true, early: undefined, role });
+    const head = { epoch: 1, primary: B, inSync: [B, A, C] };
+    rig.machines.step(0, { type: 'seen', head, isPrimaryAlive: false });
+    const led = { epoch: 2, primary: A, inSync: [A, C] };
+    rig.machines.step(0, { type: 'decided', from: 1, outcome: 'succeeded' });
+    await settled();
+    const proposed = rig.turns.flat().flatMap(({ effects }) => effects.filter(({ type }) => type === 'propose'));
+    expect(proposed).toMatchObject([
+      { proposal: { kind: 'promote', head: led } },
+      { proposal: { kind: 'remove', from: 2, head: { epoch: 3, primary: A, inSync: [A] } } },
+    ]);
+    await rig.clock.advance(2 * SILENCE_MS);
+    expect(rig.fatal).toEqual([]);
   });
 
   it('take out a member that is silent', async () => {

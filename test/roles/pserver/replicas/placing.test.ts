@@ -27,6 +27,7 @@ class Rig {
     this.machines = new UnitMachines<ReplicatedUpdate>({
       ...{ ...options, clock: new FakeClock() },
       isHeld: () => true,
+      isGone: () => false,
       onTurn: (steps) => {
         for (const { unit, effects } of steps)
           for (const effect of effects)

@@ -27,6 +27,7 @@ beforeEach(() => {
   const machines = new UnitMachines<ReplicatedUpdate>({
     ...{ clock: new FakeClock(), me: B, silenceMs: 1_000, minInSync: 1 },
     isHeld: () => true,
+    isGone: () => false,
     onTurn: (steps) => {
       for (const { effects } of steps) told.push(...effects.map(({ type }) => type));
     },

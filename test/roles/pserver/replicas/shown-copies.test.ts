@@ -14,7 +14,7 @@ let machines: UnitMachines<ReplicatedUpdate>;
 
 beforeEach(() => {
   machines = new UnitMachines({
-    ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1, isHeld: () => true },
+    ...{ clock: new FakeClock(), me: A, silenceMs: 1_000, minInSync: 1, isHeld: () => true, isGone: () => false },
     onTurn: () => {},
     onFatal: (error) => {
       throw error;

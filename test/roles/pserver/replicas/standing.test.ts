@@ -23,7 +23,7 @@ beforeEach(() => {
   [proposals, outdated, ending] = [[], [], new AbortController()];
   const changed = createSignal();
   machines = new UnitMachines({
-    ...{ ...OPTIONS, clock: new FakeClock(), isHeld: () => true },
+    ...{ ...OPTIONS, clock: new FakeClock(), isHeld: () => true, isGone: () => false },
     onTurn: (steps) => {
       for (const { unit, effects } of steps) {
         for (const effect of effects) {
