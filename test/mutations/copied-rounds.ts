@@ -97,9 +97,16 @@ export const COPIED_ROUNDS: readonly Mutation[] = [
   {
     rule: 'a unit is led alone before it is loaded from the cut, as other copies are outdated, too',
     file: `${ROUNDS}/outdated-units.ts`,
-    find: '    await copies?.alone();\n',
+    find: '    await copies?.alone(units);\n',
     replace: '',
     tests: [`${TESTS}/rounds/outdated-units.test.ts`],
+  },
+  {
+    rule: 'only outdated units lose their copies when they are loaded from the cut',
+    file: `${REPLICAS}/standing.ts`,
+    find: '(units ?? machines.units())',
+    replace: 'machines.units()',
+    tests: STANDING_TESTS,
   },
   {
     rule: 'what was placed is decided before the units go back to a cut',

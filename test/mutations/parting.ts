@@ -17,6 +17,13 @@ export const PARTING: readonly Mutation[] = [
     tests: COPIES_TESTS,
   },
   {
+    rule: 'copies are written down when the store answers again, even in a process that was asked to stop',
+    file: COPIES,
+    find: 'keys.headsPrefix }), NEVER)',
+    replace: 'keys.headsPrefix }))',
+    tests: COPIES_TESTS,
+  },
+  {
     rule: 'a copy is written down with what was committed and not applied yet',
     file: 'src/roles/pserver/replicas/machines.ts',
     find: 'return [...committed, ...(this.of(unit)?.staged() ?? [])].map(',

@@ -36,10 +36,14 @@ export class LastCopies {
     this.#options = options;
   }
 
-  /** To be called when nothing is staged or applied any more. Throws `Interrupted` while the store is unreachable. */
+  /**
+   * To be called when nothing is staged or applied any more. Waits for an unreachable store, even in a process that was
+   * asked to stop: without the store nothing that is written down can be announced.
+   */
   async complete(): Promise<LastCopy[]> {
-    const epochs = await this.#countedOn();
     const { copied } = this.#options;
+    if (copied.units().length === 0) return [];
+    const epochs = await this.#countedOn();
     return copied.units().flatMap((unit) => {
       const epoch = epochs.get(unit);
       if (epoch === undefined || !this.#isComplete(unit)) return [];
@@ -51,7 +55,7 @@ export class LastCopies {
   async #countedOn(): Promise<Map<number, number>> {
     const { context, me } = this.#options;
     const { keys, store } = context;
-    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }));
+    const { entries } = await retryStore(context, () => store.range({ prefix: keys.headsPrefix }), NEVER);
     const heads = entries.map(({ key, value }) => ({ key, head: parseHead(key, value) }));
     const named = heads.filter(({ head }) => isCountedOn(head, me));
     return new Map(named.map(({ key, head }) => [Number(key.slice(keys.headsPrefix.length)), head.epoch]));
@@ -75,3 +79,5 @@ export class LastCopies {
     return [...ledgers].map(([shard, ledger]) => ({ shard, epoch, seq: seqs.get(shard)!, ledger }));
   }
 }
+
+const NEVER = new AbortController().signal;

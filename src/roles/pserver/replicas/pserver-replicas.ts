@@ -225,9 +225,8 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     return this.#standing.quiet();
   }
 
-  /** Resolves when every unit that is led here is led alone, and nothing in it is undecided. Throws `Interrupted`. */
-  alone(): Promise<void> {
-    return this.#standing.alone();
+  alone(units?: readonly number[]): Promise<void> {
+    return this.#standing.alone(units);
   }
 
   /** The newest that is known. */

@@ -51,14 +51,14 @@ export class Standing {
   }
 
   /**
-   * Takes all other copies of the units that are led here out of their sets. Resolves when none is left, and nothing is
-   * undecided. Throws `Interrupted`.
+   * Takes all other copies of these units (undefined: of all) out of their sets, as far as they are led here. Resolves
+   * when none is left, and nothing is undecided. Throws `Interrupted`.
    */
-  alone(): Promise<void> {
+  alone(units?: readonly number[]): Promise<void> {
     const { machines } = this.#options;
     const told = new Set<string>();
     return this.#until(() => {
-      const led = machines.units().filter((unit) => machines.of(unit)!.standing === 'leading');
+      const led = (units ?? machines.units()).filter((unit) => machines.of(unit)?.standing === 'leading');
       for (const unit of led) {
         for (const owner of machines.of(unit)!.peers()) {
           const key = `${unit}/${keyOfOwner(owner)}`;

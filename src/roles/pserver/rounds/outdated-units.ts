@@ -15,8 +15,8 @@ export interface OutdatedUnitsOptions {
 
 /** Of units that have copies. */
 export interface OutdatedCopies {
-  /** Resolves when no other process has a copy of a unit that is led here: it would be outdated, too. */
-  alone(): Promise<void>;
+  /** Resolves when no other process has a copy of these units: it would be outdated, too. */
+  alone(units: readonly number[]): Promise<void>;
   headOf(unit: number): OwnedHead | undefined;
 }
 
@@ -47,7 +47,7 @@ export class OutdatedUnits {
     const { cuts, fence, loading } = this.#options;
     const { cut } = cuts.current()!;
     const units = [...this.#units.keys()];
-    await copies?.alone();
+    await copies?.alone(units);
     const shards = units.flatMap((unit) => state.shards.shardsOf(unit));
     const loaded = await loadCut({ ...loading, fence, into: state.shards.parameters, waitSignal }, cut, shards);
     if (loaded === undefined) {

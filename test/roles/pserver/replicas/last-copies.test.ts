@@ -1,5 +1,6 @@
 /** What a pserver that has lost its index saves of units that others led: all that may have been acknowledged. */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { PaddletError } from '../../../../src/base/errors.ts';
 import type { Head, Owner } from '../../../../src/cluster/placement/heads.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
 import { LastCopies } from '../../../../src/roles/pserver/replicas/last-copies.ts';
@@ -18,14 +19,16 @@ const GRADIENTS: Gradients = { ids: [1, 2, 3, 4, 5, 6], block: 0, gradient: 1 };
 const GONE: Owner = { index: 3, token: '9' };
 
 let rig: CopiedRig;
+let clock: ReturnType<typeof aStore>['clock'];
 let actor: Master;
 let machines: UnitMachines<ReplicatedUpdate>;
 let last: LastCopies;
 
 beforeEach(async () => {
   rig = new CopiedRig(SGD);
-  const { clock, data } = aStore();
-  actor = new Master(clock, data);
+  const store = aStore();
+  ({ clock } = store);
+  actor = new Master(clock, store.data);
   machines = new UnitMachines({
     ...{ clock, me: B, isHeld: () => true, isGone: () => false, silenceMs: 1_000, minInSync: 1 },
     onTurn: (steps) => {
@@ -118,4 +121,14 @@ it('has no copy that was given up, or that an update does not fit', async () => 
   machines.close();
   expect(unitsOf(await last.complete())).toEqual([0]);
   expect(unitsOf(await last.complete())).toEqual([0]);
+});
+
+it('waits for the store, even in a process that was asked to stop', async () => {
+  vi.spyOn(actor.context.store, 'range').mockRejectedValueOnce(new PaddletError('StoreUnavailable', 'it is away'));
+  const stopped = { ...actor.context, stop: AbortSignal.abort() };
+  last = new LastCopies({ context: stopped, me: B, machines, copied: rig.copies });
+  machines.close();
+  const completing = last.complete();
+  for (let turn = 0; turn < 10; turn++) await clock.advance(1_000);
+  expect(unitsOf(await completing)).toEqual(UNITS);
 });

@@ -75,6 +75,17 @@ describe('a pserver that is to lead its units alone', () => {
     expect([machines.of(0)!.peers(), machines.of(0)!.staged()]).toEqual([[], []]);
   });
 
+  it('leaves the copies of other units alone, where it is to lead only some so', async () => {
+    lead(0, [B]);
+    lead(1, [B]);
+    const alone = standing.alone([1]);
+    await settled();
+    expect(proposals.map(({ unit }) => unit)).toEqual([1]);
+    await decide();
+    await alone;
+    expect([proposals, machines.of(0)!.peers()]).toEqual([[], [B]]);
+  });
+
   it('is so at once where it is alone', async () => {
     lead(1, []);
     await standing.alone();
