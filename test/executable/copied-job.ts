@@ -80,5 +80,6 @@ export async function expectNothingLost({ place, store, heads, master }: CopiedC
   const result = await resultOf(master);
   await expectWhole(place, result, place.path(HAND_FOLDER, 'checkpoints'));
   expect(heads.faults).toEqual([]);
+  expect([...heads.loaded]).toEqual([]);
   expect(await store.get('/recovery')).toBeUndefined();
 }

@@ -64,6 +64,7 @@ async function expectNothingLost({ place, running, heads }: Run): Promise<void> 
 /** No state of before the last acknowledged push was loaded: nothing was replayed, and no file was read. */
 async function expectNothingLoaded(run: Run): Promise<void> {
   expect(await run.store.get('/recovery')).toBeUndefined();
+  expect([...run.heads.loaded]).toEqual([]);
   for (const log of allLogs(run)) expect(log).not.toMatch(/from=[0-9a-f-]{36}|repaired/);
 }
 

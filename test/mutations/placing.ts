@@ -19,6 +19,13 @@ export const PLACING: readonly Mutation[] = [
     tests: ['test/roles/pserver/units/registry.test.ts'],
   },
   {
+    rule: 'what a process that is not reached would get goes to another one',
+    file: 'src/roles/pserver/units/copy-duties.ts',
+    find: 'this.#refusals.isPassedOver(one.index)',
+    replace: 'Number.isNaN(one.index)',
+    tests: ['test/roles/pserver/units/copy-duties.test.ts'],
+  },
+  {
     rule: 'a copy of a dead process counts for nothing, even if another process has its index',
     file: 'src/roles/pserver/units/copy-duties.ts',
     find: '.filter(({ index, token }) => live.get(index) === token)',

@@ -4,7 +4,7 @@
  * moves (move-planner.ts), which it takes the place of where units have copies.
  */
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
-import { type CopiesView, type DueCopies, dueCopies } from '../../../core/units/due-copies.ts';
+import { type CopiesView, type DueCopies, dueCopies, type SeenSite } from '../../../core/units/due-copies.ts';
 import { hasTaker } from '../../../core/units/due-moves.ts';
 import { Growth } from '../../../core/units/growth.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
@@ -78,7 +78,7 @@ export class CopyDuties {
     if (due === undefined) return this.#cluster.nextLateAtMs();
     const isDue = due.joins.length + due.handOvers.length + due.removals.length > 0;
     const grownAtMs = this.#growth.observe({ isDue, isMoving: this.#underWay() > 0 }, clock.monotonicMs());
-    if (!isDue) return undefined;
+    if (!isDue) return this.#refusals.nextMs();
     const notBeforeMs = Math.max(settledAtMs, grownAtMs);
     if (!isLeaving() && clock.monotonicMs() < notBeforeMs) return notBeforeMs;
     return this.#begin(due);
@@ -102,6 +102,12 @@ export class CopyDuties {
     return againAtMs;
   }
 
+  /** One that is not reached from here, though it has its index, is replaced for as long as it is left alone. */
+  #takers(): SeenSite[] {
+    const pservers = this.#cluster.pservers();
+    return pservers.map((one) => (this.#refusals.isPassedOver(one.index) ? { ...one, status: 'late' } : one));
+  }
+
   #joins(): number {
     return [...this.#options.actions.joining().values()].reduce((sum, { size }) => sum + size, 0);
   }
@@ -116,7 +122,7 @@ export class CopyDuties {
     if (!this.#cluster.isLoaded()) return undefined;
     const seen: CopiesView = {
       ...{ me, isLeaving: isLeaving(), replicas, led: this.#led() },
-      ...{ units: this.#cluster.units(), pservers: this.#cluster.pservers() },
+      ...{ units: this.#cluster.units(), pservers: this.#takers() },
       ...{ joining: actions.joining(), handingOver: actions.handingOver() },
     };
     return dueCopies(seen);

@@ -132,6 +132,25 @@ it('a process that has failed to get a copy is left alone for a while', async ()
   expect(told).toEqual(['join 0 1/8', 'join 1 1/8']);
 });
 
+it('what a process that is not reached would get goes to another one, until it is asked again', async () => {
+  live.push({ index: 1, token: '8' }, { index: 2, token: '9' });
+  start(2);
+  await clock.advance(1_100);
+  expect(told.filter((one) => one.endsWith('1/8')).length).toBeGreaterThan(0);
+  for (let times = 0; times < 4; times++) duties.settled({ to: 1 }, 'kept');
+  told = [];
+  for (let times = 0; times < 2; times++) {
+    joining.clear();
+    await notify();
+  }
+  expect(new Set(told.map((one) => one.slice(-3)))).toEqual(new Set(['2/9']));
+  told = [];
+  joining.clear();
+  await clock.advance(4_000);
+  await notify();
+  expect(told.filter((one) => one.endsWith('1/8')).length).toBeGreaterThan(0);
+});
+
 it('a process that has the index of a dead member gets a copy of its own', async () => {
   live.push({ index: 1, token: '9' });
   inSync.push({ index: 1, token: '8' });
