@@ -4,9 +4,19 @@ import { defineConfig } from 'vitest/config';
 const POLL = { poll: { timeout: 60_000 } };
 
 /**
- * Two projects: `unit` runs in-process and in seconds; `executable` starts real processes of the built executable
- * (and a real etcd), one file at a time so that the processes of two clusters do not compete for the cores.
+ * Three projects: `unit` runs in-process and in seconds; `executable` starts real processes of the built executable
+ * (and a real etcd), one file at a time so that the processes of two clusters do not compete for the cores; `nightly`
+ * are those of its files that take too long for each commit (`scripts/nightly.sh`).
  */
+const NIGHTLY = 'test/executable/**/*.nightly.test.ts';
+const REAL_PROCESSES = {
+  // Many times what a test takes when the machine has nothing else to do.
+  testTimeout: 600_000,
+  hookTimeout: 60_000,
+  expect: POLL,
+  fileParallelism: false,
+};
+
 export default defineConfig({
   test: {
     // `npm run coverage`: of the unit tests; what `cluster` runs are other processes.
@@ -25,13 +35,11 @@ export default defineConfig({
         test: {
           name: 'executable',
           include: ['test/executable/**/*.test.ts'],
-          // Many times what a test takes when the machine has nothing else to do.
-          testTimeout: 600_000,
-          hookTimeout: 60_000,
-          expect: POLL,
-          fileParallelism: false,
+          exclude: [NIGHTLY],
+          ...REAL_PROCESSES,
         },
       },
+      { test: { name: 'nightly', include: [NIGHTLY], ...REAL_PROCESSES } },
     ],
   },
 });

@@ -7,7 +7,7 @@
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 #   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite partitions hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies partitions hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -50,6 +50,11 @@ run_step() {
       run_moves --store etcd
       ;;
     moves-sqlite) run_moves --store sqlite ;;
+    copies)
+      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+      export PADDLET_TEST_ETCD
+      npx vitest run --project nightly
+      ;;
     partitions)
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
       [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
