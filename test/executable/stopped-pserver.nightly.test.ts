@@ -72,5 +72,5 @@ test('SIGKILL of a pserver that comes back at once: it leads nothing that it led
 
   await expectNothingLost(cluster);
   await endWell([again, ...rest, ...others]);
-  expect(again.err).toContain('serving 0 shards as index 0');
+  expect(again.err).not.toMatch(/serving \d+ shards as index/);
 });
