@@ -15,6 +15,13 @@ const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-o
 
 export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
+    rule: 'a pserver that leaves stays for a copy that it is about to lead',
+    file: `${REPLICAS}/standing.ts`,
+    find: 'return this.isTakingOver() || machines.units()',
+    replace: 'return machines.units()',
+    tests: [`${TESTS}/standing.test.ts`],
+  },
+  {
     rule: 'a closure of a task goes to all copies',
     file: 'src/roles/pserver/tasks/close-tasks.ts',
     find: 'if (replicas !== undefined && open.length > 0) return closeInCopies(open, replicas);',

@@ -74,10 +74,10 @@ export class Standing {
     });
   }
 
-  /** A head names a copy that is here and that another process leads. */
+  /** A head names a copy that is here and that another process leads, or led until now. */
   hasMembers(): boolean {
     const { machines } = this.#options;
-    return machines.units().some((unit) => machines.of(unit)!.standing === 'member');
+    return this.isTakingOver() || machines.units().some((unit) => machines.of(unit)!.standing === 'member');
   }
 
   /** A copy that is here is about to be led by this process. */

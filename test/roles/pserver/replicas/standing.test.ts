@@ -110,3 +110,17 @@ describe('a unit that is led and not served', () => {
     expect(standing.isTakingOver()).toBe(false);
   });
 });
+
+it('a copy that is about to be led here is needed, from when its primary is gone until it is served', () => {
+  machines.add(1, Replica.copied({ epoch: 1, primary: B }, 0));
+  const needed = (): boolean[] => [standing.hasMembers(), standing.isTakingOver()];
+  expect(needed()).toEqual([false, false]);
+  const head = { epoch: 2, primary: B, inSync: [A, B, C] };
+  machines.step(1, { type: 'seen', head, isPrimaryAlive: true });
+  expect(needed()).toEqual([true, false]);
+  machines.step(1, { type: 'seen', head, isPrimaryAlive: false });
+  expect(needed()).toEqual([true, true]);
+  machines.step(1, { type: 'decided', from: 2, outcome: 'succeeded' });
+  expect(machines.of(1)!.standing).toBe('leading');
+  expect(needed()).toEqual([true, true]);
+});
