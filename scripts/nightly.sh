@@ -7,7 +7,7 @@
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 #   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies partitions hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies partitions failover hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -61,6 +61,14 @@ run_step() {
       command -v ip && command -v iptables || skip 'there is no ip (iproute2) or no iptables'
       export PADDLET_TEST_ETCD PADDLET_TEST_PARTITIONS=all
       npx vitest run --project executable test/executable/partitions.test.ts
+      ;;
+    failover)
+      npx node scripts/bench/failover.ts --kills 100
+      npx node scripts/bench/failover.ts --kills 20 --proof none
+      npx node scripts/bench/failover.ts --kills 30 --replicas 3 --at-once 2
+      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+      export PADDLET_TEST_ETCD
+      npx node scripts/bench/failover.ts --kills 50 --store etcd
       ;;
     hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
     sync-digests)

@@ -1,0 +1,81 @@
+/**
+ * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2]`: what copies of units
+ * cost. The same client pushes to the same job with 1, 2 and 3 copies, in turns. It prints pushes a second, beside
+ * those with one copy in the same round, and the resident memory of all pservers in the end.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Recorder, recordedJob } from '../../test/executable/recorded-pushes.ts';
+import { median } from './figure.ts';
+import { HandCluster } from './replicated/hand-cluster.ts';
+
+const { values } = parseArgs({
+  options: {
+    pservers: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '10' },
+    rows: { type: 'string', default: '1000' },
+    rounds: { type: 'string', default: '2' },
+    paddlet: { type: 'string', default: join(resolve(import.meta.dirname, '../..'), 'dist/paddlet') },
+  },
+});
+const pservers = Number(values.pservers);
+const rows = Number(values.rows);
+const COPIES = [1, 2, 3];
+const JOB = 'bench-replicas';
+const WARM_UP_MS = 2_000;
+const KIB = 1024;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Of all pservers, and the rows that they have then. */
+interface Measured {
+  readonly perSecond: number;
+  readonly residentMiB: number;
+  readonly rowsMade: number;
+}
+
+const residentKiB = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+
+async function measure(replicas: number): Promise<Measured> {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
+  const storeUrl = `sqlite:${join(folder, 'store.db')}`;
+  const job = recordedJob(folder, JOB, { pservers, replicas, leaseTtl: '15s' });
+  const cluster = new HandCluster({ paddlet: resolve(values.paddlet), folder, storeUrl, job, isGuarded: false });
+  cluster.start(pservers);
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const recorder = await Recorder.open({ storeUrl, job: JOB, rows, onFatal });
+  await recorder.untilStatus('OK');
+  recorder.start();
+  await sleep(WARM_UP_MS);
+  const [before, beganMs] = [recorder.history.length, performance.now()];
+  await sleep(Number(values.seconds) * 1000);
+  const perSecond = ((recorder.history.length - before) / (performance.now() - beganMs)) * 1000;
+  await recorder.stop();
+  const resident = Array.from({ length: pservers }, (_, index) => residentKiB(cluster.pidOf(index)));
+  cluster.killAll();
+  await recorder.close();
+  rmSync(folder, { recursive: true, force: true });
+  const residentMiB = resident.reduce((sum, one) => sum + one, 0) / KIB;
+  return { perSecond, residentMiB, rowsMade: recorder.history.length * rows };
+}
+
+print(`${pservers} pservers, ${rows} new rows a push, load ${loadavg()[0]!.toFixed(1)}`);
+const ratios = new Map<number, number[]>(COPIES.map((copies) => [copies, []]));
+for (let round = 0; round < Number(values.rounds); round++) {
+  let single = 0;
+  for (const copies of COPIES) {
+    const { perSecond, residentMiB, rowsMade } = await measure(copies);
+    if (copies === 1) single = perSecond;
+    ratios.get(copies)!.push(perSecond / single);
+    const speed = `${perSecond.toFixed(0)} pushes/s, ${(perSecond / single).toFixed(2)} of 1 copy`;
+    print(`${copies} copies: ${speed}; ${residentMiB.toFixed(0)} MiB resident with ${rowsMade} rows`);
+  }
+}
+for (const [copies, all] of ratios) print(`${copies} copies: median ${median(all).toFixed(2)} of 1 copy`);
+print(`load ${loadavg()[0]!.toFixed(1)}`);
+process.exit(0);
