@@ -60,7 +60,7 @@ run_step() {
       [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
       command -v ip && command -v iptables || skip 'there is no ip (iproute2) or no iptables'
       export PADDLET_TEST_ETCD PADDLET_TEST_PARTITIONS=all
-      npx vitest run --project executable test/executable/partitions.test.ts
+      npx vitest run --project nightly test/executable/partitions.nightly.test.ts
       ;;
     failover)
       npx node scripts/bench/failover.ts --kills 100
