@@ -126,9 +126,16 @@ export const PEER_CONNECTIONS: readonly Mutation[] = [
   {
     rule: 'a peer that no unit needs any more is told so before its connection is closed',
     file: HOST,
-    find: '    for (const batch of this.#links.batches()) this.#connections.send(batch);\n',
+    find: '    for (const batch of this.#links.batches(this.#areCommitsDue)) this.#connections.send(batch);\n',
     replace:
-      '    this.#connections.keep(queue.peers());\n    for (const batch of this.#links.batches()) this.#connections.send(batch);\n',
+      '    this.#connections.keep(queue.peers());\n    for (const batch of this.#links.batches(this.#areCommitsDue)) this.#connections.send(batch);\n',
+    tests: HOST_TESTS,
+  },
+  {
+    rule: 'commit positions that wait for an update go alone after a while',
+    file: HOST,
+    find: '    if (this.#links.haveCommits) this.#planCommits();\n',
+    replace: '',
     tests: HOST_TESTS,
   },
   {

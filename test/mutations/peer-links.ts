@@ -18,6 +18,13 @@ export const PEER_LINKS: readonly Mutation[] = [
     tests: SCHEDULES,
   },
   {
+    rule: 'commit positions go alone at once where an update waits for room',
+    file: 'src/core/replicas/peer-links.ts',
+    find: ' || this.queue.waiting > 0',
+    replace: '',
+    tests: STEPS,
+  },
+  {
     rule: 'commit positions of units that a batch has nothing else for ride on it',
     file: OUTBOX,
     find: '    frames.push(...this.#takeOthers(this.#commits)',

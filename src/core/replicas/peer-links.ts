@@ -69,9 +69,16 @@ export class PeerLinks<P extends SharedPayload> {
     this.#removeGone();
   }
 
-  batches(): AddressedBatch<P>[] {
+  /** Commit positions have not gone: after a while they are due. */
+  get haveCommits(): boolean {
+    return [...this.#outboxes.values()].some((outbox) => outbox.hasCommits);
+  }
+
+  /** Commit positions are due at once where an update waits for room: they may free it. */
+  batches(areCommitsDue: boolean): AddressedBatch<P>[] {
+    const isNow = areCommitsDue || this.queue.waiting > 0;
     return [...this.#outboxes.values()].flatMap((outbox) =>
-      outbox.batches().map((sent) => ({ peer: outbox.peer, ...sent })),
+      outbox.batches(isNow).map((sent) => ({ peer: outbox.peer, ...sent })),
     );
   }
 

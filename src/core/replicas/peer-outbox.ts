@@ -1,8 +1,9 @@
 /**
  * What the machines of all units that a pserver leads have to say to one peer, made into batches. Each batch takes all
  * beginnings, the oldest update that was not sent yet with its stages in all units, and the commit positions that are
- * news to the peer. Where there is no update to send they go without: other primaries may wait for the room that they
- * free. Nothing waits here for room: what is staged has it, or needs none.
+ * news to the peer. Commit positions wait a little for something that they can ride on: then half of all batches need
+ * not be sent. When they are due they go alone, as the next update may wait for the room that they free. Nothing waits
+ * here for room: what is staged has it, or needs none.
  *
  * A connection that was lost is forgotten with all that was on its way: the machines begin again on the next one.
  */
@@ -106,11 +107,19 @@ export class PeerOutbox<P extends SharedPayload> {
     this.room.left(unit);
   }
 
-  /** What goes out now. To be called when all effects of what has happened are here. */
-  batches(): SentBatch<P>[] {
+  /** There are commit positions that have not gone. */
+  get hasCommits(): boolean {
+    return this.#commits.size > 0;
+  }
+
+  /**
+   * What goes out now. To be called when all effects of what has happened are here. `areCommitsDue`: commit positions
+   * wait no longer for something that they can ride on.
+   */
+  batches(areCommitsDue: boolean): SentBatch<P>[] {
     const sent: SentBatch<P>[] = [];
     while (this.#isOpen && this.#underWay.length < this.#mostUnderWay) {
-      const batch = this.#next();
+      const batch = this.#next(areCommitsDue);
       if (batch === undefined) break;
       this.#underWay.push({ batch, left: new Set() });
       sent.push({ connection: this.#connection, batch });
@@ -158,7 +167,7 @@ export class PeerOutbox<P extends SharedPayload> {
     update.stages.set(link.unit, { link, frame });
   }
 
-  #next(): PeerBatch<P> | undefined {
+  #next(areCommitsDue: boolean): PeerBatch<P> | undefined {
     const told = new Set(this.#underWay.flatMap(toldBy));
     const left = [...this.#left].filter((unit) => !told.has(unit));
     const frames: LinkFrame<P>[] = [...this.#begins.values()];
@@ -169,6 +178,7 @@ export class PeerOutbox<P extends SharedPayload> {
       this.#commits.delete(unit);
       frames.push({ link, frame: { ...frame, committed: this.#committed.get(unit)! } });
     }
+    if (frames.length === 0 && left.length === 0 && !areCommitsDue) return undefined;
     frames.push(...this.#takeOthers(this.#commits).map(([, commit]) => commit));
     if (frames.length === 0 && left.length === 0) return undefined;
     this.#begins.clear();

@@ -118,7 +118,7 @@ export class LinkPserver {
   turn(): AddressedBatch<Push>[] {
     for (let granted = this.links.queue.grant(); granted.length > 0; granted = this.links.queue.grant())
       for (const id of granted) this.#place(id);
-    return this.links.batches();
+    return this.links.batches(true);
   }
 
   #place(id: number): void {

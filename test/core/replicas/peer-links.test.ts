@@ -32,7 +32,7 @@ describe('what goes to a peer', () => {
   let connection: number;
   const send = (unit: number, frame: ReplicaFrame<SharedPayload>, epoch = 1): void =>
     links.effects(unit, [{ type: 'send', link: linkTo(unit, B, epoch), frame }]);
-  const sent = (): PeerBatch<SharedPayload>[] => links.batches().map(({ batch }) => batch);
+  const sent = (): PeerBatch<SharedPayload>[] => links.batches(true).map(({ batch }) => batch);
 
   beforeEach(() => {
     links = new PeerLinks(2);
@@ -64,6 +64,23 @@ describe('what goes to a peer', () => {
         ['commit', 2, 2],
       ],
     ]);
+  });
+
+  it('is no commit position alone while that is not due, unless an update waits for room', () => {
+    send(1, { type: 'commit', committed: 4 });
+    expect(links.haveCommits).toBe(true);
+    expect(links.batches(false)).toEqual([]);
+    send(2, stage(payload(1, 2), 1));
+    expect(links.batches(false).map(({ batch }) => told(batch))).toEqual([
+      [
+        ['stage', 2, 0],
+        ['commit', 1, 4],
+      ],
+    ]);
+    expect(links.haveCommits).toBe(false);
+    send(1, { type: 'commit', committed: 5 });
+    links.queue.ask(1, payload(2, 1).bytesByUnit);
+    expect(links.batches(false).map(({ batch }) => told(batch))).toEqual([[['commit', 1, 5]]]);
   });
 
   it('is at most two batches that are not answered, and a stage that has waited tells the newest position', () => {
@@ -187,7 +204,7 @@ describe('room', () => {
     );
   const answer = (unit: number, committed: number, epoch = 1): void => {
     links.effects(unit, [{ type: 'send', link: linkTo(unit, B, epoch), frame: begin }]);
-    links.batches();
+    links.batches(true);
     links.answered(B, toB, [staged(committed, committed)]);
   };
 
@@ -260,9 +277,9 @@ describe('room', () => {
       { type: 'send', link: linkTo(1), frame: begin },
       { type: 'drop', names: [{ position: 1, epoch: 1 }] },
     ]);
-    links.batches();
+    links.batches(true);
     links.effects(1, [{ type: 'send', link: linkTo(1, B, 2), frame: begin }]);
-    links.batches();
+    links.batches(true);
     links.answered(B, toB, [staged(1, 0)]);
     expect(links.takenAt(B)).toBe(PART);
     links.answered(B, toB, [staged(0, 0)]);
@@ -292,7 +309,7 @@ describe('room', () => {
     expect(links.takenAt(B)).toBe(PART);
     for (const unit of [1, 2, 4]) links.setPeers(unit, []);
     expect(links.takenAt(B)).toBe(0);
-    expect(links.batches().map(({ peer }) => peer)).toEqual([C]);
+    expect(links.batches(true).map(({ peer }) => peer)).toEqual([C]);
   });
 
   it('goes back when one that was granted it is not placed, and goes to the next', () => {

@@ -4,7 +4,7 @@
  * many units do at one go shares batches, and the units are never called from within a call of theirs.
  */
 import { assert } from '../../../base/assert.ts';
-import type { Clock, Log } from '../../../base/seams.ts';
+import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { ReplicaEffect } from '../../../core/replicas/events.ts';
 import { isIn, keyOfOwner, type LinkName, type ReplicaAnswer } from '../../../core/replicas/messages.ts';
 import type { BatchAnswer, SharedPayload } from '../../../core/replicas/peer-link.ts';
@@ -41,6 +41,8 @@ export interface LinksHostOptions<P extends SharedPayload>
 
 /** Each answer of a peer concerns all its units. They are told of one in this part of `silenceMs`. */
 const HEARD_PART = 16;
+/** How long commit positions wait for an update that they can ride on. What a peer has staged takes memory until then. */
+export const COMMITS_WAIT_MS = 20;
 
 export class LinksHost<P extends SharedPayload> {
   readonly #options: LinksHostOptions<P>;
@@ -56,6 +58,8 @@ export class LinksHost<P extends SharedPayload> {
   /** A turn is to come, or is under way. */
   #isTurnDue = false;
   #arePeersOther = false;
+  #areCommitsDue = false;
+  #cancelCommits: Cancel | undefined;
   #isClosed = false;
 
   constructor(options: LinksHostOptions<P>) {
@@ -120,6 +124,7 @@ export class LinksHost<P extends SharedPayload> {
   close(): void {
     this.#isClosed = true;
     this.#asked.clear();
+    this.#cancelCommits?.();
     this.#connections.closeAll();
   }
 
@@ -141,11 +146,22 @@ export class LinksHost<P extends SharedPayload> {
     for (let granted = queue.grant(); granted.length > 0; granted = queue.grant())
       for (const id of granted) this.#offerRoom(id);
     if (this.#isClosed) return;
-    for (const batch of this.#links.batches()) this.#connections.send(batch);
+    for (const batch of this.#links.batches(this.#areCommitsDue)) this.#connections.send(batch);
+    this.#areCommitsDue = false;
+    if (this.#links.haveCommits) this.#planCommits();
     if (!this.#arePeersOther) return;
     this.#arePeersOther = false;
     // A peer that is not needed any more was told so just now.
     this.#connections.keep(queue.peers());
+  }
+
+  /** Those that come to wait before they are due go with the others: who waits less than that does no harm. */
+  #planCommits(): void {
+    this.#cancelCommits ??= this.#options.clock.after(COMMITS_WAIT_MS, () => {
+      this.#cancelCommits = undefined;
+      this.#areCommitsDue = true;
+      this.#takeTurn();
+    });
   }
 
   #offerRoom(id: number): void {

@@ -1,6 +1,7 @@
 /** What goes to which peer and when, and what the units are told. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keyOfOwner } from '../../../../src/core/replicas/messages.ts';
+import { COMMITS_WAIT_MS } from '../../../../src/roles/pserver/replicas/links-host.ts';
 import { B, C } from '../../../core/replicas/copies.ts';
 import { begin, LinksRig, PART, payload, SILENCE_MS, send, sizes, stage, staged } from './links-rig.ts';
 
@@ -110,7 +111,7 @@ describe('batches', () => {
       if (unit > 0) rig.host.stepped(unit, [send(unit, B, { type: 'commit', committed: 1 })], [B]);
     };
     rig.to(B).options.onAnswer([staged(0), staged(0)]);
-    await rig.turn();
+    await rig.clock.advance(COMMITS_WAIT_MS);
     expect(rig.framesTo(B).slice(1)).toEqual(['commit 1, commit 2']);
     rig.host.ask(sizes(1, 2), (takeRoom) => {
       const update = payload(1, 1, 2);
@@ -124,6 +125,22 @@ describe('batches', () => {
     await rig.turn();
     expect(rig.framesTo(B).slice(2)).toEqual(['stage 1, stage 2']);
     expect(rig.to(B).sent[2]).toMatchObject({ isLate: false, order: 1 });
+  });
+
+  it('of commit positions alone wait a while for an update', async () => {
+    const commit = (unit: number) => send(unit, B, { type: 'commit', committed: 1 });
+    await rig.linked(B, 10, 1, 2);
+    rig.host.stepped(1, [commit(1)], [B]);
+    await rig.clock.advance(COMMITS_WAIT_MS - 1);
+    expect(rig.framesTo(B)).toEqual([]);
+    rig.host.stepped(2, [send(2, B, stage(payload(1, 2), 1))], [B]);
+    await rig.turn();
+    expect(rig.framesTo(B)).toEqual(['stage 2, commit 1']);
+    rig.host.stepped(2, [commit(2)], [B]);
+    await rig.clock.advance(COMMITS_WAIT_MS);
+    expect(rig.framesTo(B).slice(1)).toEqual(['commit 2']);
+    await rig.clock.advance(COMMITS_WAIT_MS);
+    expect(rig.clock.pendingTimers).toBe(0);
   });
 
   it('wait while too many are not answered', async () => {
@@ -178,23 +195,23 @@ describe('answers', () => {
   });
 
   it('are heard of by all units once in a while, and first on each connection', async () => {
-    const commits = async (committed: number, unit = 1): Promise<void> => {
-      rig.host.stepped(unit, [send(unit, B, { type: 'commit', committed })], [B]);
+    const update = async (position: number, unit = 1): Promise<void> => {
+      rig.host.stepped(unit, [send(unit, B, stage(payload(position, unit), position))], [B]);
       await rig.turn();
       rig.to(B).options.onAnswer([staged(0)]);
     };
     const heard = (): number => rig.told.filter((call) => call === 'heard 1').length;
-    for (const committed of [1, 2, 3]) await commits(committed);
+    for (const position of [1, 2, 3]) await update(position);
     expect(heard()).toBe(1);
     await rig.clock.advance(SILENCE_MS / 16 - 1);
-    await commits(4);
+    await update(4);
     expect(heard()).toBe(1);
     await rig.clock.advance(1);
-    await commits(5);
+    await update(5);
     expect(heard()).toBe(2);
     rig.to(B).options.onClosed();
     rig.to(B).options.onOpened(10 * PART);
-    await commits(6);
+    await update(6);
     expect(heard()).toBe(3);
     expect(rig.told.filter((call) => call.startsWith('answered'))).toHaveLength(6);
   });
