@@ -35,11 +35,9 @@ export interface Push {
  * with nothing changed.
  */
 export function applyPush(push: Push): void {
-  const { heap, sparse, dense, actions, rateScale } = push;
+  const { sparse, dense, actions, rateScale } = push;
   withChecked(push, ({ idsAt, counts, actionsAt, gradientsAt, located }) => {
-    locate(push, { idsAt, counts, actionsAt, located }, () => {
-      if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
-    });
+    locate(push, { idsAt, counts, actionsAt, located });
     // Nothing below can fail.
     scaleRates(push, rateScale);
     let locatedAt = located;
@@ -61,7 +59,11 @@ function scaleRates({ heap, sparse, dense }: Push, scale: number): void {
 
 /** Checks what `applyPush` would check, and applies nothing. Throws what it would throw, except `OutOfMemory`. */
 export function checkPush(push: Push): void {
-  withChecked(push, (checked) => locate(push, checked, () => {}));
+  withChecked(push, ({ idsAt, counts, actionsAt }) => {
+    push.sparse.forEach(({ table }, part) => {
+      table.checkShards(idsAt[part]!, counts[part]!, actionsAt);
+    });
+  });
 }
 
 /** Sizes and gradients are right; ids and gradients are in kernel memory. */
@@ -114,14 +116,15 @@ interface Located {
   readonly located: number;
 }
 
-function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located, reserve: () => void): void {
+/** Finds all rows, and reserves room for those that are new. */
+function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located): void {
   try {
     let locatedAt = located;
     sparse.forEach(({ table }, part) => {
       table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
       locatedAt += 4 * counts[part]!;
     });
-    reserve();
+    if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
   } finally {
     heap.kernels.forgetPending();
   }

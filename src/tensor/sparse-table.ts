@@ -155,6 +155,12 @@ export class SparseTable {
     if (again >= 0) throw badMessage(`${this.spec.name}: id ${this.idAt(ids, again)} comes twice`);
   }
 
+  /** Throws `WrongShard` for an id whose shard takes no update. Looks for no row. Both arguments are addresses. */
+  checkShards(ids: number, count: number, actions: number): void {
+    const bad = this.#heap.kernels.checkShards(this.#table, ids, count, actions);
+    if (bad >= 0) throw this.#refuse(ids, bad);
+  }
+
   /** Finds the rows of a push and counts those to be added. Throws `WrongShard`. All arguments are addresses. */
   locate(ids: number, count: number, actions: number, located: number): void {
     this.#ascending.forget();

@@ -60,6 +60,7 @@ export interface TableExports {
   collectIds(part: number, from: number, out: number, room: number): number;
   collectedIds(): number;
   pullRows(table: number, ids: number, count: number, out: number): number;
+  checkShards(table: number, ids: number, count: number, actions: number): number;
   locateRows(table: number, ids: number, count: number, actions: number, located: number): number;
   filterBytes(count: number): number;
   mayRepeat(table: number, ids: number, count: number, places: number, filter: number): number;

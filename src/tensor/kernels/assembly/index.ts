@@ -26,5 +26,5 @@ export {
 export { reservePending, forgetPending } from './table-growth';
 export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
-export { pullRows, locateRows, applyRows, addLocated, readField, writeField } from './rows';
+export { pullRows, checkShards, locateRows, applyRows, addLocated, readField, writeField } from './rows';
 export { dedupe, countOwners, deal } from './router';

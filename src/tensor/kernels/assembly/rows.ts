@@ -85,6 +85,16 @@ export function pullRows(table: u32, ids: usize, n: u32, out: usize): i32 {
   for (; i < count; i++) store<u32>(to + (i << 2), load<u32>(from + (i << 2)));
 }
 
+/** Index of the first of n ids whose shard takes no update, or -1. `actions` has a SHARD_ACTION for each shard. */
+export function checkShards(table: u32, ids: usize, n: u32, actions: usize): i32 {
+  for (let i: u32 = 0; i < n; i++) {
+    const hash = hashIn(table, load<u64>(ids + (i << 3)));
+    const action = <u32>load<u8>(actions + shardIn(table, hash));
+    if (action != ACTION_SKIP && (action != ACTION_APPLY || partOf(table, hash) == 0)) return <i32>i;
+  }
+  return -1;
+}
+
 /**
  * Finds n rows before a push or an import touches any: `located` gets a row, ABSENT (then the row is expected) or
  * SKIPPED for each. `actions` has a SHARD_ACTION for each shard. Index of the first id whose shard takes no update, or
