@@ -22,7 +22,7 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: 'src/core/replicas/peer-links.ts',
     find: ' || this.queue.waiting > 0',
     replace: '',
-    tests: STEPS,
+    tests: ['test/core/replicas/waiting-commits.test.ts'],
   },
   {
     rule: 'commit positions of units that a batch has nothing else for ride on it',

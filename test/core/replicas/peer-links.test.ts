@@ -66,23 +66,6 @@ describe('what goes to a peer', () => {
     ]);
   });
 
-  it('is no commit position alone while that is not due, unless an update waits for room', () => {
-    send(1, { type: 'commit', committed: 4 });
-    expect(links.haveCommits).toBe(true);
-    expect(links.batches(false)).toEqual([]);
-    send(2, stage(payload(1, 2), 1));
-    expect(links.batches(false).map(({ batch }) => told(batch))).toEqual([
-      [
-        ['stage', 2, 0],
-        ['commit', 1, 4],
-      ],
-    ]);
-    expect(links.haveCommits).toBe(false);
-    send(1, { type: 'commit', committed: 5 });
-    links.queue.ask(1, payload(2, 1).bytesByUnit);
-    expect(links.batches(false).map(({ batch }) => told(batch))).toEqual([[['commit', 1, 5]]]);
-  });
-
   it('is at most two batches that are not answered, and a stage that has waited tells the newest position', () => {
     for (const at of [1, 2, 3]) send(1, stage(payload(at, 1), at));
     expect(sent().map(({ order }) => order)).toEqual([1, 2]);

@@ -41,7 +41,7 @@ export interface LinksHostOptions<P extends SharedPayload>
 
 /** Each answer of a peer concerns all its units. They are told of one in this part of `silenceMs`. */
 const HEARD_PART = 16;
-/** How long commit positions wait for an update that they can ride on. What a peer has staged takes memory until then. */
+/** How long commit positions wait for an update to ride on. What a peer has staged takes memory until then. */
 export const COMMITS_WAIT_MS = 20;
 
 export class LinksHost<P extends SharedPayload> {
