@@ -3,6 +3,7 @@ import type { Mutation } from './mutation.ts';
 
 const SCHEDULES = ['test/core/replicas/link.test.ts'];
 const STEPS = ['test/core/replicas/peer-links.test.ts'];
+const WAITING = ['test/core/replicas/waiting-commits.test.ts'];
 const OUTBOX = 'src/core/replicas/peer-outbox.ts';
 const INBOX = 'src/core/replicas/peer-inbox.ts';
 const ROOM = 'src/core/replicas/peer-room.ts';
@@ -22,14 +23,14 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: 'src/core/replicas/peer-links.ts',
     find: ' || this.queue.waiting > 0',
     replace: '',
-    tests: ['test/core/replicas/waiting-commits.test.ts'],
+    tests: WAITING,
   },
   {
     rule: 'commit positions of units that a batch has nothing else for ride on it',
     file: OUTBOX,
     find: '    frames.push(...this.#takeOthers(this.#commits)',
     replace: '    if (update === undefined) frames.push(...this.#takeOthers(this.#commits)',
-    tests: SCHEDULES,
+    tests: WAITING,
   },
   {
     rule: 'a batch has one frame of a unit: its peer refuses another one',
