@@ -96,21 +96,28 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
     checkHeld(current);
     const ready = (): Promise<void> | undefined =>
       isAboutCopies(header) ? undefined : (current.moves?.wait('read') ?? current.replicas?.wait('read'));
-    const answered = answerWhenReady(current, ready, () => {
+    const checkStill = (): void => {
+      if (!isAboutCopies(header) && serving() !== current) throw goneBack();
       checkMeant(current, header);
+    };
+    const answered = answerWhenReady(current, ready, () => {
+      checkStill();
       return answer(header.type, current, request as Request<JobType>, session);
     });
     if (!(answered instanceof Promise)) return answered;
-    // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now.
+    // It may have waited long, as for a file to be written: another pserver may have the index, or a unit, by now. Or
+    // all have gone back to a cut: what is said of the old timeline holds no more.
     return answered.then((reply) =>
       answerWhenReady(current, ready, () => {
         checkHeld(current);
-        checkMeant(current, header);
+        checkStill();
         return reply;
       }),
     );
   };
 }
+
+const goneBack = (): PaddletError => new PaddletError('NotReady', 'this pserver has gone back to a cut meanwhile');
 
 function notReady({ waitingFor }: Record<string, unknown>): PaddletError {
   const what = typeof waitingFor === 'string' ? waitingFor : 'its shards';
