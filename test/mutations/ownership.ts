@@ -19,7 +19,7 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver does not send an answer that it made until after its deadline',
     file: 'src/roles/pserver/serve.ts',
-    find: '        checkHeld(current);\n        checkMeant(current, header);\n        return reply;',
+    find: '        checkHeld(current);\n        checkStill();\n        return reply;',
     replace: '        checkMeant(current, header);\n        return reply;',
     schedules: { mode: 'sync' },
   },
@@ -136,8 +136,15 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'an answer is not sent for units that have moved while it was made',
     file: 'src/roles/pserver/serve.ts',
-    find: '        checkMeant(current, header);\n        return reply;',
+    find: '        checkStill();\n        return reply;',
     replace: '        return reply;',
+    tests: ['test/roles/pserver/serve.test.ts'],
+  },
+  {
+    rule: 'what was asked for before all went back to a cut is not answered after it',
+    file: 'src/roles/pserver/serve.ts',
+    find: '      if (!isAboutCopies(header) && serving() !== current) throw goneBack();\n',
+    replace: '',
     tests: ['test/roles/pserver/serve.test.ts'],
   },
   {
@@ -185,7 +192,7 @@ export const OWNERSHIP: readonly Mutation[] = [
   {
     rule: 'a pserver refuses a request that is meant for another one',
     file: 'src/roles/pserver/serve.ts',
-    find: '      checkMeant(current, header);\n      return answer(',
+    find: '      checkStill();\n      return answer(',
     replace: '      return answer(',
     schedules: { mode: 'async' },
     tests: ['test/roles/pserver'],

@@ -68,9 +68,11 @@ const serving = (other: Partial<ServingOptions> = {}): Serving =>
     ...other,
   });
 
-async function ask(header: RequestHeader, current: Serving | undefined = serving()): Promise<ReplyHeader> {
+const ask = (header: RequestHeader, current: Serving = serving()): Promise<ReplyHeader> => askOf(header, () => current);
+
+async function askOf(header: RequestHeader, current: () => Serving): Promise<ReplyHeader> {
   const handler = createHandler({
-    serving: () => current,
+    serving: current,
     info: () => ({ role: 'pserver' }),
     files: () => undefined,
   });
@@ -134,6 +136,20 @@ it('applies nothing when the lease ran out while the first update was being anno
   announced.resolve();
   await expect(answer).rejects.toMatchObject({ code: 'Suspended' });
   expect(shards.version).toBe(0);
+});
+
+it.each<[string, RequestHeader]>([
+  ['an update', push()],
+  ['a save', { type: 'checkpoint', ...ASKED, final: false }],
+])('does not answer %s that was asked for before it went back to a cut', async (_, header) => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  let wait: Promise<void> | undefined = promise;
+  let current = serving({ beforeUpdate: () => wait, checkpoint: () => promise });
+  const answer = askOf(header, () => current);
+  current = serving();
+  wait = undefined;
+  resolve(undefined);
+  await expect(answer).rejects.toMatchObject({ code: 'NotReady' });
 });
 
 it.each<[string, RequestHeader, string]>([
