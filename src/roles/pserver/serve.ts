@@ -117,7 +117,7 @@ export function createHandler({ serving, info, files }: Handled): RequestHandler
   };
 }
 
-const goneBack = (): PaddletError => new PaddletError('NotReady', 'this pserver has gone back to a cut meanwhile');
+const goneBack = (): PaddletError => new PaddletError('NotReady', 'this pserver has gone back to a cut since');
 
 function notReady({ waitingFor }: Record<string, unknown>): PaddletError {
   const what = typeof waitingFor === 'string' ? waitingFor : 'its shards';
