@@ -114,6 +114,21 @@ export const JOINS: readonly Mutation[] = [
     tests: SHELLS,
   },
   {
+    rule: 'a copy that was given up counts no more, though its process was not told',
+    file: 'src/roles/pserver/units/outgoing-copies.ts',
+    find: '      if (move.isSettled) continue;\n',
+    replace: '',
+    tests: SHELLS,
+  },
+  {
+    rule: 'another copy may begin as soon as one is given up',
+    file: 'src/roles/pserver/units/outgoing-copies.ts',
+    find: '        onAbandoned: () => maker.ended(copy),\n        onEnded: () => {\n          this.#forget(key);\n          if (!move.isSettled) maker.ended(copy);\n',
+    replace:
+      '        onAbandoned: () => {},\n        onEnded: () => {\n          this.#forget(key);\n          maker.ended(copy);\n',
+    tests: SHELLS,
+  },
+  {
     rule: 'an update is forwarded to each of the copies that are being made of a unit',
     file: 'src/roles/pserver/units/outgoing-copies.ts',
     find: 'const waits = moves.flatMap(',

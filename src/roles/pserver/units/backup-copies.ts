@@ -24,7 +24,7 @@ export interface CopyMaker {
    * `joinFailed` is called, or `release` if it was too late for that.
    */
   unconfirmed(copy: CopyFor, reason: string): void;
-  /** The target has nothing of it, or what it has is no business of the move any more. Another one may begin. */
+  /** Nothing more comes of the move: it is given up, or the copy is in the head. Another one may begin. */
   ended(copy: CopyFor): void;
 }
 

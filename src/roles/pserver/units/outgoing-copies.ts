@@ -3,6 +3,10 @@
  * different processes. None of them holds up a request, except for the room of an update on its way to a target.
  *
  * Until a target has its copy, nothing is sent to it by the link of the unit's replicas (`follows`).
+ *
+ * One that is given up counts no more, though its target is still told so until it answers: that may never be, as when
+ * the two cannot reach each other. Another process can have the copy at once. The same one can, too: it takes the offer
+ * of a newer attempt for the end of an older one (core/units/move-target.ts).
  */
 import { assert } from '../../../base/assert.ts';
 import type { LivePserver } from '../../../cluster/placement/placement-view.ts';
@@ -47,7 +51,8 @@ export class OutgoingCopies implements MadeCopies {
     const name = names.next('copy', unit, target);
     const copy: CopyFor = { unit, target: name.target };
     const key = keyOf(copy);
-    assert(!this.#making.has(key), 'a copy is made for a process once at a time');
+    assert(!this.isMaking(copy), 'a copy is made for a process once at a time');
+    this.#forget(key);
     const link = connect({
       target,
       onConnected: () => move.connected(),
@@ -60,10 +65,10 @@ export class OutgoingCopies implements MadeCopies {
         onCaughtUp: () => maker.caughtUp(copy),
         onCopied: () => maker.copied(copy),
         onUnconfirmed: (reason) => maker.unconfirmed(copy, reason),
+        onAbandoned: () => maker.ended(copy),
         onEnded: () => {
-          link.close();
-          this.#making.delete(key);
-          maker.ended(copy);
+          this.#forget(key);
+          if (!move.isSettled) maker.ended(copy);
         },
       },
     });
@@ -73,7 +78,8 @@ export class OutgoingCopies implements MadeCopies {
   /** Unit → indexes of the processes for which it is being copied, or that have their copy and are in no head yet. */
   making(): Map<number, Set<number>> {
     const making = new Map<number, Set<number>>();
-    for (const { move } of this.#making.values()) {
+    for (const { move } of this.#all()) {
+      if (move.isSettled) continue;
       const targets = making.get(move.unit) ?? new Set();
       making.set(move.unit, targets.add(move.target.index));
     }
@@ -90,7 +96,7 @@ export class OutgoingCopies implements MadeCopies {
 
   /** A copy is being made, or is made and in no head yet. */
   isMaking(copy: CopyFor): boolean {
-    return this.#making.has(keyOf(copy));
+    return this.#making.get(keyOf(copy))?.move.isSettled === false;
   }
 
   /** Whether the process follows the unit by the link of its replicas: no copy is being made for it any more. */
@@ -155,11 +161,14 @@ export class OutgoingCopies implements MadeCopies {
 
   /** Nothing is sent any more, and what has not ended is not told to its target. */
   close(): void {
-    for (const { move, link } of this.#all()) {
-      move.forget();
-      link.close();
-    }
-    this.#making.clear();
+    for (const key of [...this.#making.keys()]) this.#forget(key);
+  }
+
+  #forget(key: string): void {
+    const making = this.#making.get(key);
+    this.#making.delete(key);
+    making?.move.forget();
+    making?.link.close();
   }
 
   #all(): Making[] {

@@ -27,6 +27,8 @@ export interface CopyProgress {
   readonly onCopied: () => void;
   /** Of a sealed copy: the join is to be ended. Then `joinFailed` or `release` is called. */
   readonly onUnconfirmed: (reason: string) => void;
+  /** It is given up. The target is still told so, until it answers. */
+  readonly onAbandoned: () => void;
   /** The target has nothing of it, or what it has is no business of the move any more. */
   readonly onEnded: () => void;
 }
@@ -228,7 +230,10 @@ export class OutgoingMove {
         break;
       case 'abandoned':
         if (copy === undefined) log.info(`unit ${this.unit} stays: ${effect.reason}`, { target: name.target.index });
-        else log.info(`no copy of unit ${this.unit} for pserver ${name.target.index}: ${effect.reason}`);
+        else {
+          log.info(`no copy of unit ${this.unit} for pserver ${name.target.index}: ${effect.reason}`);
+          this.#notices.push(copy.onAbandoned);
+        }
         this.#settle('kept');
         break;
       case 'moved':

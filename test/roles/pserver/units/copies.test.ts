@@ -213,6 +213,28 @@ describe('a backup copy', () => {
     expect([of(target).copied.units(), target.moves.isComing(UNIT)]).toEqual([[], false]);
   });
 
+  it('that is given up counts no more, also when its process cannot be told: another one has it, or that one later', async () => {
+    const [target, other] = [await startTarget(), await startTarget()];
+    of(source).seals = false;
+    begin(target);
+    await world.pass(200);
+    target.be({ isCutOff: true });
+    await source.push(0);
+    await world.pass(2 * TTL_MS);
+    expect(of(source).told).toEqual(['caughtUp', 'ended 1']);
+    expect(of(source).made.making().size).toBe(0);
+    of(source).seals = true;
+    begin(other);
+    await world.pass(200);
+    expectEqualCopies(other);
+    expect(of(source).told.slice(2)).toEqual(['caughtUp', 'copied 2']);
+    begin(target);
+    target.be({ isCutOff: false });
+    await world.pass(TTL_MS);
+    expectEqualCopies(target);
+    expect(of(source).told.slice(4)).toEqual(['caughtUp', 'copied 1']);
+  });
+
   it('that is not sealed is given up with what the pserver is about to do, and when its process is gone', async () => {
     const target = await startTarget();
     of(source).seals = false;
