@@ -213,7 +213,7 @@ describe('a backup copy', () => {
     expect([of(target).copied.units(), target.moves.isComing(UNIT)]).toEqual([[], false]);
   });
 
-  it('that is given up counts no more, also when its process cannot be told: another one has it, or that one later', async () => {
+  it('that is given up counts no more: another process has it, or the same one when it is reached again', async () => {
     const [target, other] = [await startTarget(), await startTarget()];
     of(source).seals = false;
     begin(target);
