@@ -1,7 +1,8 @@
 /**
  * `npx node scripts/bench/replicas.ts [--pservers 3] [--seconds 10] [--rows 1000] [--rounds 2]`: what copies of units
  * cost. The same client pushes to the same job with 1, 2 and 3 copies, in turns. It prints pushes a second, beside
- * those with one copy in the same round, and the resident memory of all pservers in the end.
+ * those with one copy in the same round, the processor time that a push takes all pservers, and their resident memory
+ * in the end.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -27,17 +28,28 @@ const COPIES = [1, 2, 3];
 const JOB = 'bench-replicas';
 const WARM_UP_MS = 2_000;
 const KIB = 1024;
+/** Of the times in /proc (proc(5)): 100 a second on Linux. */
+const CLOCK_TICK_MS = 10;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Of all pservers, and the rows that they have then. */
 interface Measured {
   readonly perSecond: number;
+  /** Of all pservers. */
+  readonly processorMsPerPush: number;
   readonly residentMiB: number;
   readonly rowsMade: number;
 }
 
 const residentKiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+
+/** Of all threads, in user and kernel mode, since the process began. */
+function processorMs(pid: number): number {
+  const afterName = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  const [userTicks, kernelTicks] = [Number(afterName[11]), Number(afterName[12])];
+  return (userTicks + kernelTicks) * CLOCK_TICK_MS;
+}
 
 async function measure(replicas: number): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
@@ -52,16 +64,20 @@ async function measure(replicas: number): Promise<Measured> {
   await recorder.untilStatus('OK');
   recorder.start();
   await sleep(WARM_UP_MS);
-  const [before, beganMs] = [recorder.history.length, performance.now()];
+  const pids = Array.from({ length: pservers }, (_, index) => cluster.pidOf(index));
+  const processorMsOfAll = (): number => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
+  const [before, beganMs, usedMs] = [recorder.history.length, performance.now(), processorMsOfAll()];
   await sleep(Number(values.seconds) * 1000);
-  const perSecond = ((recorder.history.length - before) / (performance.now() - beganMs)) * 1000;
+  const pushes = recorder.history.length - before;
+  const perSecond = (pushes / (performance.now() - beganMs)) * 1000;
+  const processorMsPerPush = (processorMsOfAll() - usedMs) / pushes;
   await recorder.stop();
-  const resident = Array.from({ length: pservers }, (_, index) => residentKiB(cluster.pidOf(index)));
+  const resident = pids.map(residentKiB);
   cluster.killAll();
   await recorder.close();
   rmSync(folder, { recursive: true, force: true });
   const residentMiB = resident.reduce((sum, one) => sum + one, 0) / KIB;
-  return { perSecond, residentMiB, rowsMade: recorder.history.length * rows };
+  return { perSecond, processorMsPerPush, residentMiB, rowsMade: recorder.history.length * rows };
 }
 
 print(`${pservers} pservers, ${rows} new rows a push, load ${loadavg()[0]!.toFixed(1)}`);
@@ -69,11 +85,12 @@ const ratios = new Map<number, number[]>(COPIES.map((copies) => [copies, []]));
 for (let round = 0; round < Number(values.rounds); round++) {
   let single = 0;
   for (const copies of COPIES) {
-    const { perSecond, residentMiB, rowsMade } = await measure(copies);
+    const { perSecond, processorMsPerPush, residentMiB, rowsMade } = await measure(copies);
     if (copies === 1) single = perSecond;
     ratios.get(copies)!.push(perSecond / single);
     const speed = `${perSecond.toFixed(0)} pushes/s, ${(perSecond / single).toFixed(2)} of 1 copy`;
-    print(`${copies} copies: ${speed}; ${residentMiB.toFixed(0)} MiB resident with ${rowsMade} rows`);
+    const processor = `${processorMsPerPush.toFixed(2)} ms of processor time a push`;
+    print(`${copies} copies: ${speed}; ${processor}; ${residentMiB.toFixed(0)} MiB resident with ${rowsMade} rows`);
   }
 }
 for (const [copies, all] of ratios) print(`${copies} copies: median ${median(all).toFixed(2)} of 1 copy`);
