@@ -38,12 +38,13 @@ export function resizeState(keys: Keys, job: ResizedJob, asked: SizesAsked, entr
   const desired = parseDesired(entries.get(keys.psDesired)!);
   const found = { owners: under(keys.psPrefix), heads: under(keys.headsPrefix), records: under(keys.pserversPrefix) };
   const spread = spreadOf(keys, { ...job, desired }, found);
+  const replicas = job.copies?.replicas ?? 1;
   const trainers = under(keys.trainersPrefix).length;
   const isRunning = entries.has(keys.masterLock) || spread.pservers.length > 0 || trainers > 0;
   const key = entries.get(keys.trainersDesired);
   const wanted = { pservers: desired, trainers: key && parseTrainersDesired(key).trainers };
   const waitingFor = [
-    ...(asked.pservers === undefined ? [] : pserversWaitedFor(spread)),
+    ...(asked.pservers === undefined ? [] : pserversWaitedFor(spread, replicas)),
     ...(asked.trainers === undefined ? [] : trainersWaitedFor(asked.trainers, trainers)),
   ];
   return { spread, trainers, waitingFor, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
@@ -62,7 +63,8 @@ function overOf(
   return isRunning ? undefined : 'stopped';
 }
 
-function pserversWaitedFor({ pservers, missing, orphans, toMove, isTold }: Spread): string[] {
+function pserversWaitedFor(spread: Spread, replicas: number): string[] {
+  const { pservers, missing, orphans, toMove, isTold } = spread;
   const waits: string[] = [];
   if (missing.length > 0) waits.push(`pserver ${missing.join(', ')} to start`);
   const loading = indexes(pservers.filter((one) => !one.isLeaving && one.status !== 'up'));
@@ -70,9 +72,17 @@ function pserversWaitedFor({ pservers, missing, orphans, toMove, isTold }: Sprea
   if (orphans > 0) waits.push(`pservers to take ${counted(orphans, 'unit')}`);
   if (toMove > 0) waits.push(`${counted(toMove, 'unit')} to move`);
   else if (!isTold) waits.push('the sizes of all units');
+  const lacking = lackingOf(spread, replicas);
+  if (lacking > 0) waits.push(`${counted(lacking, 'unit')} to get copies`);
   const leaving = indexes(pservers.filter(({ isLeaving }) => isLeaving));
   if (leaving !== '') waits.push(`pserver ${leaving} to leave`);
   return waits;
+}
+
+/** Units that have fewer copies than the pservers that stay can have. */
+function lackingOf({ pservers, lacking }: Spread, replicas: number): number {
+  const staying = pservers.filter(({ isLeaving }) => !isLeaving).length;
+  return lacking.filter(({ copies }) => copies < Math.min(replicas, staying)).length;
 }
 
 const indexes = (pservers: readonly PserverShare[]): string => pservers.map(({ index }) => index).join(', ');

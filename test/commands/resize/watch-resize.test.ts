@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SizesAsked } from '../../../src/commands/base/size-bounds.ts';
 import { byHand } from '../../../src/commands/resize/by-hand.ts';
-import type { ResizeState } from '../../../src/commands/resize/resize-state.ts';
+import type { ResizedJob, ResizeState } from '../../../src/commands/resize/resize-state.ts';
 import { resizeJson, resizeText } from '../../../src/commands/resize/resize-text.ts';
 import { watchResize } from '../../../src/commands/resize/watch-resize.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
@@ -29,12 +29,14 @@ beforeEach(() => {
   rig.write({ put: keys.masterLock, value: '{}' }, { put: keys.trainer('a'), value: 'here:9' });
   last = undefined;
   late = [];
+  job = { units: 4 };
 });
 
 const want = (pservers: number): void => rig.write({ put: keys.psDesired, value: String(pservers) });
+let job: ResizedJob;
 const watch = async (asked: Partial<SizesAsked>, signal = new AbortController().signal, through: Store = store) => {
   const watching = watchResize({
-    ...{ clock, store: through, keys, job: { units: 4 }, signal },
+    ...{ clock, store: through, keys, job, signal },
     asked: { pservers: undefined, trainers: undefined, ...asked },
     onState: (state, now) => {
       last = state;
@@ -127,6 +129,28 @@ describe('a resize to fewer pservers', () => {
     rig.write({ delete: keys.ps(1) });
     await watch({ pservers: 1 });
     expect(await waitingFor()).toEqual(['pservers to take 2 units']);
+  });
+});
+
+describe('where units have copies', () => {
+  beforeEach(() => {
+    job = { units: 4, copies: { replicas: 3, minInSync: 1 } };
+  });
+
+  it('it waits for as many as the pservers that stay can have', async () => {
+    const { watching } = await watch({ pservers: 2 });
+    expect(await waitingFor()).toEqual(['4 units to get copies']);
+    for (const unit of [0, 2]) rig.copy(unit, 1);
+    rig.copy(1, 0);
+    expect(await waitingFor()).toEqual(['1 unit to get copies']);
+    rig.copy(3, 0);
+    await clock.advance(0);
+    expect(await watching).toMatchObject({ waitingFor: [] });
+  });
+
+  it('it does not where only the number of trainers was changed', async () => {
+    const { watching } = await watch({ trainers: 1 });
+    expect(await watching).toMatchObject({ waitingFor: [] });
   });
 });
 
