@@ -5,7 +5,10 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 export interface CopyMetrics {
   /** It leads a unit whose primary died. */
   promoted(): void;
-  /** So long after the last update of a unit under its former primary the first one was applied under this one. */
+  /**
+   * So long after the last update of a unit under its former primary the first one was applied under this one. Time in
+   * which no trainer pushed counts as well.
+   */
   resumed(ms: number): void;
   /** Another copy leads a unit, by the wish of this pserver. */
   handedOver(): void;
@@ -33,7 +36,7 @@ export function registerCopyMetrics(registry: Registry, counts: () => CopyCounts
   const promotions = counter('paddlet_pserver_promotions_total', 'Units led since their primary died');
   const failoverSeconds = new Histogram({
     name: 'paddlet_pserver_failover_seconds',
-    help: 'Time without an applied update of a unit whose primary died',
+    help: 'From the last update of a unit under its dead primary to the first one here, pushed to or not',
     buckets: [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 7.5, 10, 15, 30, 60],
     registers,
   });
