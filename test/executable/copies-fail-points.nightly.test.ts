@@ -40,7 +40,10 @@ test('updates and promotions cut short at each step: every record counts once', 
     start(`pserver ${index}`, ['pserver', '--index', String(index), '--dir', HAND_FOLDER], fail);
   const startTrainers = (fail?: string): Running[] => [0, 1].map((i) => start(`trainer ${i}`, ['trainer'], fail));
   const killed = async (running: Running, fail: string): Promise<void> => {
-    const { code, signal, err } = await running.ended;
+    const early = master.ended.then(() => {
+      throw new Error(`the master ended before fail point ${fail} was reached`);
+    });
+    const { code, signal, err } = await Promise.race([running.ended, early]);
     expect({ fail, code, signal }).toEqual({ fail, code: null, signal: 'SIGKILL' });
     expect(err).toContain(`fail point ${fail}\n`);
   };
