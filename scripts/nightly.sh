@@ -2,12 +2,12 @@
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
-# and the reason is printed. It takes about three and a half hours.
+# and the reason is printed. It takes about four hours and a quarter.
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 #   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies partitions failover hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies copies-killed partitions failover goodput hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -55,6 +55,13 @@ run_step() {
       export PADDLET_TEST_ETCD
       npx vitest run --project nightly
       ;;
+    copies-killed)
+      for mode in async sync; do
+        npx node scripts/chaos/copies.ts --mode "$mode"
+        npx node scripts/chaos/copies.ts --mode "$mode" --replicas 3 --at-once 2
+        npx node scripts/chaos/copies.ts --mode "$mode" --pservers 2 --resize 4,3 --kills 0
+      done
+      ;;
     partitions)
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
       [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
@@ -70,6 +77,7 @@ run_step() {
       export PADDLET_TEST_ETCD
       npx node scripts/bench/failover.ts --kills 50 --store etcd
       ;;
+    goodput) npx node scripts/bench/goodput.ts ;;
     hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'

@@ -40,6 +40,8 @@ const [kills, pservers, replicas, atOnce] = [values.kills, values.pservers, valu
 const isGuarded = values.proof === 'guard';
 const leaseTtl = values.ttl ?? (isGuarded ? '15s' : '2s');
 const JOB = 'bench-failover';
+/** Kills. */
+const SHOWN_EVERY = 20;
 const BOUNDS_MS = [50, 100, 200, 300, 400, 500, 700, 1000, 1500, 2000, 2500, 3000, 5000, 10_000];
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
 mkdirSync(folder, { recursive: true });
@@ -87,13 +89,13 @@ function nextPush(sinceMs: () => number): Promise<Acknowledged> {
   return promise;
 }
 
-await recorder.untilStatus('OK');
+await recorder.untilStatus('OK', pservers);
 print(`${pservers} pservers, ${replicas} copies, ${atOnce} killed at once, proof: ${values.proof}, lease ${leaseTtl}`);
 print(`load ${loadavg()[0]!.toFixed(1)}`);
 const times: number[] = [];
 const repairs: number[] = [];
 for (let kill = 0; kill < kills; kill++) {
-  await recorder.untilStatus('OK');
+  await recorder.untilStatus('OK', pservers);
   const victims = some(atOnce);
   let killedMs = Number.POSITIVE_INFINITY;
   const next = nextPush(() => killedMs);
@@ -103,10 +105,12 @@ for (let kill = 0; kill < kills; kill++) {
   const { endedMs } = await next;
   times.push(endedMs - killedMs);
   await Promise.all([...killing, unhealthy]);
-  await recorder.untilStatus('OK');
+  await recorder.untilStatus('OK', pservers);
   repairs.push(performance.now() - killedMs);
   if (values['log-level'] === 'debug')
     print(`${victims.join()} ${times.at(-1)!.toFixed(0)} ms at ${new Date().toISOString()}`);
+  else if (times.length % SHOWN_EVERY === 0)
+    print(`${times.length} kills, median so far ${median(times).toFixed(0)} ms`);
 }
 await recorder.stop();
 const { pushes, lost, twice, total } = await recorder.readBack();

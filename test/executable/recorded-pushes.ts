@@ -105,10 +105,16 @@ export class Recorder {
     return new Recorder(store, keys, record!, options);
   }
 
-  /** Until the status of the cluster is this one. */
-  async untilStatus(wanted: 'OK' | 'UNHEALTHY'): Promise<void> {
-    const isWanted = (value: string | undefined): boolean =>
-      value !== undefined && (JSON.parse(value) as { cluster_status: string }).cluster_status === wanted;
+  /**
+   * Until the status of the cluster is this one, and that of so many pservers at least: all units may have their copies
+   * before one that was killed is there again.
+   */
+  async untilStatus(wanted: 'OK' | 'UNHEALTHY', pservers = 0): Promise<void> {
+    const isWanted = (value: string | undefined): boolean => {
+      if (value === undefined) return false;
+      const { cluster_status, nodes } = JSON.parse(value) as { cluster_status: string; nodes: number[] };
+      return cluster_status === wanted && nodes.length >= pservers;
+    };
     await untilKey(this.store, this.keys.clusterStatus, isWanted);
   }
 

@@ -82,13 +82,13 @@ test.each([
     const { recorder, kill } = await startCluster(openPlace(), pservers, replicas);
     recorder.start();
     for (const indexes of kills) {
-      await recorder.untilStatus('OK');
+      await recorder.untilStatus('OK', pservers);
       await morePushes(recorder, PUSHES);
       const unhealthy = recorder.untilStatus('UNHEALTHY');
       await kill(...indexes);
       await Promise.all([unhealthy, morePushes(recorder, PUSHES)]);
     }
-    await recorder.untilStatus('OK');
+    await recorder.untilStatus('OK', pservers);
     await recorder.stop();
 
     const pushes = recorder.history.length;
