@@ -77,15 +77,18 @@ export function rounds(world: World, led: LedUnits): Oracle {
     world.violated(`${server.name} gave version ${version} up before it took a lane of round ${version + 1}`);
   }
 
-  /** Of the last state that the unit was taken with; -1 when it is the cut. */
-  function roundOf(unit: number, { rest }: Head, { primary }: Head): number {
+  /** Of the last state that the unit was taken with; -1 when it is the cut. Any member may have written it down. */
+  function roundOf(unit: number, { rest }: Head, { inSync }: Head): number {
     const entry = rest && world.get(keys.checkpoint(rest.index));
     const files = entry === undefined ? [] : generationsOf(JSON.parse(entry.value) as CheckpointEntry);
-    const parting = world.get(keys.parting(BigInt(primary.token)));
-    const parted = parting === undefined ? [] : parseParting(parting.key, parting.value).files;
-    const last =
-      files.find(({ uuid }) => uuid === rest?.uuid) ?? parted.find((file) => shardsIn(file, [unit]).length > 0);
-    return last?.round ?? -1;
+    const saved = files.find(({ uuid }) => uuid === rest?.uuid);
+    if (saved !== undefined) return saved.round ?? -1;
+    const parted = inSync.flatMap(({ token }) => {
+      const parting = world.get(keys.parting(BigInt(token)));
+      return parting === undefined ? [] : parseParting(parting.key, parting.value).files;
+    });
+    const ofUnit = parted.filter((file) => shardsIn(file, [unit]).length > 0);
+    return Math.max(-1, ...ofUnit.map(({ round }) => round ?? -1));
   }
 
   /** What was loaded from a file has no version before it. */
