@@ -83,7 +83,7 @@ const COPIES: readonly string[] = [
   'copy loaded that was written down',
 ];
 
-/** The same of async mode only: a sum of a round that is dropped is placed again by its primary, and no trainer is told. */
+/** The same of async mode only: a sum of a round that is dropped is placed again, and no trainer is told. */
 const COPIES_IN_ASYNC: readonly string[] = ['refused ReplicaFailed'];
 
 export interface BatchOptions {
