@@ -114,4 +114,18 @@ export const PARTING: readonly Mutation[] = [
     replace: 'isCountedOn({ ...parseHead(key, value), inSync: [] }, me)',
     tests: ['test/roles/pserver/stopping.test.ts'],
   },
+  {
+    rule: 'a process that ends with the whole job keeps a copy until its primary has saved the unit, or is gone',
+    file: 'src/roles/pserver/replicas/unsaved-copies.ts',
+    find: "standing === 'member' && head !== undefined",
+    replace: "standing === 'member' && head === undefined",
+    tests: ['test/roles/pserver/replicas/unsaved-copies.test.ts'],
+  },
+  {
+    rule: 'what is fatal ends a last save whose units are never quiet',
+    file: 'src/roles/pserver/stopping.ts',
+    find: 'orAborted(service.saveLast(patienceMs), fatal)',
+    replace: 'service.saveLast(patienceMs)',
+    tests: ['test/roles/pserver/stopping.test.ts'],
+  },
 ];

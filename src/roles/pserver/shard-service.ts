@@ -52,8 +52,11 @@ export interface ShardService {
   leave(signal: AbortSignal): Promise<boolean>;
   /** From now on updates are refused with `Draining`. */
   freeze(): void;
-  /** On a clean stop, after `freeze`: saves the last state. Throws like `Snapshots.save`. */
-  saveLast(): Promise<unknown>;
+  /**
+   * On a clean stop, after `freeze`: saves the last state. `patienceMs`: how long copies are kept whose primaries have
+   * not saved their units; what this process leads in that time is saved as well. Throws like `Snapshots.save`.
+   */
+  saveLast(patienceMs: number): Promise<unknown>;
   /** After the index was lost, after `freeze` and `stopSaving`. Throws `CheckpointNotWritten`. */
   saveParting(): Promise<unknown>;
   /** No more saves begin; resolves when none is running. */

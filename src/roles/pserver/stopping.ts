@@ -9,7 +9,7 @@ import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { type HeldLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import { isCountedOn, parseHead } from '../../cluster/placement/heads.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
-import { abortOnChange } from '../../cluster/waiting.ts';
+import { abortOnChange, orAborted } from '../../cluster/waiting.ts';
 import { isWanted, leaveNothing, leaveUnwanted, leaveWithin } from './leaving.ts';
 import { announce, type OwnedIndex } from './owned-index.ts';
 import { trainersGone } from './rounds/trainers-gone.ts';
@@ -61,12 +61,12 @@ export async function serveUntilStopped(by: ServedUntilStopped): Promise<RoleEnd
   if (watch.stopSignal.reason instanceof PaddletError) throw watch.stopSignal.reason;
   context.host.log.info('draining: saving the parameters');
   try {
-    await drain(owned, service);
+    await drain(by, isJobStopping(by) ? STAY_LEASES * owned.record.job.cluster.leaseTtlMs : 0);
     // One that was not wanted may be wanted again by now: it was not asked to stop.
     return watch.stopSignal.aborted && isWanted(owned, by.view) ? 'stopped' : 'left';
   } catch (error) {
     const lost = isPaddletError(error, 'LeaseGone') ? error : lossOfIndex(lease, fatal);
-    if (lost === undefined) throw error;
+    if (lost === undefined) throw fatal.aborted ? fatal.reason : error;
     return part(owned, service, lost, watch.stopSignal);
   }
 }
@@ -89,6 +89,9 @@ async function serveUntilLeft(by: ServedUntilStopped): Promise<RoleEnd | undefin
   if (giveUp.aborted) return undefined;
   return (await leaveWithin({ owned, service }, by.leaveLimitMs, giveUp)) ? 'stopped' : undefined;
 }
+
+const isJobStopping = ({ owned, watch }: ServedUntilStopped): boolean =>
+  watch.jobSignal.aborted || owned.context.jobStop?.aborted === true;
 
 const endingOf = ({ owned, watch, fatal }: ServedUntilStopped): AbortSignal =>
   AbortSignal.any([watch.stopSignal, owned.lease.lost, fatal]);
@@ -113,24 +116,31 @@ function lossOfIndex(lease: HeldLease, fatal: AbortSignal): PaddletError | undef
 /**
  * Waits for an unreachable store while the index may still be ours: stopping is no reason to lose anything. A disk that
  * takes no file is waited for as well, but not for ever: what stops this process may be gone, and its index is wanted.
+ * What is fatal ends it: the units may never be quiet then. Throws `Interrupted` in that case.
  */
-async function drain(owned: OwnedIndex, service: ShardService): Promise<void> {
+async function drain({ owned, service, fatal }: ServedUntilStopped, patienceMs: number): Promise<void> {
   const { lease, context } = owned;
   const { clock } = context.host;
-  await announce(owned, 'draining', service.unitBytes(), lease.lost);
+  const ending = AbortSignal.any([lease.lost, fatal]);
+  await announce(owned, 'draining', service.unitBytes(), ending);
   const untilMs = clock.monotonicMs() + DRAIN_PATIENCE_MS;
   await untilWritten(
     context,
-    () => service.saveLast(),
+    () => orAborted(service.saveLast(patienceMs), fatal),
     async (error) => {
       if (clock.monotonicMs() >= untilMs) throw error;
       return true;
     },
-    lease.lost,
+    ending,
   );
-  await announce(owned, 'down', [], lease.lost);
+  await announce(owned, 'down', [], ending);
 }
 
+/**
+ * For copies whose primaries have not saved their units when the whole job stops: one that is dead loses its lease, and
+ * the store may take a while to say so.
+ */
+const STAY_LEASES = 2;
 /** For room on the disk, after a request to stop. */
 const DRAIN_PATIENCE_MS = 20_000;
 /** Before a file that the disk refused is written again. */

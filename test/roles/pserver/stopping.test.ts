@@ -14,6 +14,7 @@ import { aStore, Master, stateOf } from '../master/tasks/service-rig.ts';
 
 const INDEX = 3;
 const LIMIT_MS = 20_000;
+const LEASE_MS = 10_000;
 
 let data: MemoryStoreData;
 let process: Master;
@@ -30,6 +31,8 @@ let leave: ShardService['leave'];
 let leaving: PromiseWithResolvers<boolean>[];
 let saving: PromiseWithResolvers<void> | undefined;
 let events: string[];
+/** For copies that their primaries have not saved, one for each last save. */
+let patiencesMs: number[];
 let isDiskFull: boolean;
 let serving: ReturnType<typeof serveUntilStopped>;
 
@@ -49,6 +52,7 @@ beforeEach(() => {
   leaving = [];
   saving = undefined;
   events = [];
+  patiencesMs = [];
   isDiskFull = false;
   leave = (signal) => {
     const left = Promise.withResolvers<boolean>();
@@ -73,8 +77,9 @@ const serve = async (): Promise<void> => {
     unitBytes: () => [{ unit: 1, bytes: 1_000 }],
     leave,
     freeze: () => void events.push('freezes'),
-    saveLast: async () => {
+    saveLast: async (patienceMs: number) => {
       events.push('saves');
+      patiencesMs.push(patienceMs);
       await saving?.promise;
     },
     stopSaving: async () => {},
@@ -95,7 +100,7 @@ const serve = async (): Promise<void> => {
     ...{ fence: process.fence, index: INDEX, started: 7, labels: {} },
     listening: { address: 'here:1' },
     lease: { lost: lost.signal },
-    record: { job: { training: { mode: 'async' } } },
+    record: { job: { training: { mode: 'async' }, cluster: { leaseTtlMs: LEASE_MS } } },
   } as unknown as OwnedIndex;
   const view = { changed, desired: () => desired };
   serving = serveUntilStopped({
@@ -220,6 +225,8 @@ describe('a pserver that is stopped alone', () => {
     leaving[0]!.resolve(false);
     expect(await serving).toBe('stopped');
     expect(events).toEqual(['leaves', 'freezes', 'saves']);
+    // The others go on, and have their copies.
+    expect(patiencesMs).toEqual([0]);
   });
 
   it('saves what was not handed over within the limit', async () => {
@@ -261,6 +268,33 @@ it.each([
   for (const controller of which()) controller.abort();
   expect(await serving).toBe('stopped');
   expect(events).toEqual(['freezes', 'saves']);
+  // Those that have died by then have lost their leases.
+  expect(patiencesMs).toEqual([2 * LEASE_MS]);
+});
+
+describe('a pserver whose last save does not end', () => {
+  const failure = new PaddletError('Internal', 'a bug');
+
+  beforeEach(async () => {
+    saving = Promise.withResolvers();
+    await serve();
+    await abort(job);
+    expect([events, await stateOf(serving)]).toEqual([['freezes', 'saves'], 'open']);
+  });
+
+  it('parts when its index turns out to be lost', async () => {
+    fatal.abort(new PaddletError('LeaseGone', 'gone'));
+    await process.clock.advance(0);
+    expect(await stateOf(serving)).toBe('refused: LeaseGone');
+    expect(events).toEqual(['freezes', 'saves', 'parts']);
+  });
+
+  it('ends with what is fatal', async () => {
+    fatal.abort(failure);
+    await process.clock.advance(0);
+    await expect(serving).rejects.toBe(failure);
+    expect(events).toEqual(['freezes', 'saves']);
+  });
 });
 
 it('a pserver that has lost its index hands over nothing: it parts', async () => {

@@ -8,6 +8,7 @@ import type { UnitBytes } from '../../../cluster/placement/pserver-record.ts';
 import { createParameters } from '../../../tensor/wasm-parameters.ts';
 import { sweepOrphans } from '../files/sweep.ts';
 import { OwnedHeads } from '../owned-heads.ts';
+import { untilOthersSaved } from '../replicas/unsaved-copies.ts';
 import type { Serving } from '../serving.ts';
 import type { ShardService } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
@@ -72,10 +73,10 @@ class RoundService implements ShardService {
     this.#work.freeze();
   }
 
-  saveLast(): Promise<unknown> {
+  saveLast(patienceMs: number): Promise<unknown> {
     this.#last ??= this.#work.moves
       .stop()
-      .then(() => this.#saveAll())
+      .then(() => this.#saveAll(patienceMs))
       .catch((error: unknown) => {
         this.#last = undefined;
         throw error;
@@ -83,8 +84,11 @@ class RoundService implements ShardService {
     return this.#last;
   }
 
-  async #saveAll(): Promise<void> {
+  async #saveAll(patienceMs: number): Promise<void> {
     const { replicas } = this.#work;
+    const { context, lease } = this.#options;
+    const { clock, log } = context.host;
+    const patience = { clock, log, untilMs: clock.monotonicMs() + patienceMs, signal: lease.lost };
     for (;;) {
       const state = await this.#work.settled();
       state.snapshots.endRateLimit();
@@ -96,6 +100,7 @@ class RoundService implements ShardService {
       // While the files were written another pserver may have died whose units this one leads now.
       const { heads } = state.shards;
       const isComplete = heads.units().every((unit) => heads.of(unit)?.head.rest !== undefined);
+      if (isComplete) await untilOthersSaved(replicas, patience);
       if (isComplete && !replicas.isTakingOver()) break;
     }
     replicas.close();

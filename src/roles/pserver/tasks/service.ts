@@ -13,6 +13,7 @@ import { sweepOrphans } from '../files/sweep.ts';
 import { OwnedHeads } from '../owned-heads.ts';
 import { copiesOf, createReplicas } from '../replicas/create-replicas.ts';
 import type { PserverReplicas } from '../replicas/pserver-replicas.ts';
+import { untilOthersSaved } from '../replicas/unsaved-copies.ts';
 import { createServing, type Serving, servedJob } from '../serving.ts';
 import type { ShardService, ShardServiceOptions } from '../shard-service.ts';
 import { OwnedShards } from '../shards.ts';
@@ -164,7 +165,10 @@ class TaskService implements ShardService {
   }
 
   /** Only then do the heads name it as the last state: a save that fails half-way leaves them as they were. */
-  async saveLast(): Promise<void> {
+  async saveLast(patienceMs: number): Promise<void> {
+    const { context, lease } = this.#options;
+    const { clock, log } = context.host;
+    const patience = { clock, log, untilMs: clock.monotonicMs() + patienceMs, signal: lease.lost };
     await this.#moves.stop();
     await this.#taker.stop();
     for (;;) {
@@ -175,6 +179,7 @@ class TaskService implements ShardService {
       const isComplete = this.#shards.heads
         .units()
         .every((unit) => this.#shards.heads.of(unit)?.head.rest !== undefined);
+      if (isComplete) await untilOthersSaved(this.#replicas, patience);
       if (isComplete && !this.#replicas.isTakingOver()) break;
       this.#checkpointing.resume();
     }
