@@ -37,7 +37,8 @@ export const JOB = {
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 
 /** Where one lease is to run out while the others are kept, and no role is started again. */
-export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '5s' } };
+export const PATIENT_LEASE_MS = 5_000;
+export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: `${PATIENT_LEASE_MS}ms` } };
 
 /** Makes the data in the place's folder, and the job file; its path. */
 export async function plantedJob(place: Place, job: object = JOB): Promise<string> {
