@@ -27,6 +27,8 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/executable/**'],
+          // Vitest leaves a core alone by default: half of them on the smallest machines.
+          maxWorkers: '100%',
           testTimeout: 60_000,
           expect: POLL,
         },

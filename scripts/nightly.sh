@@ -2,12 +2,12 @@
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
-# and the reason is printed. It takes about four hours and a quarter.
+# and the reason is printed. It takes about four hours and a half.
 #   SIM_SEEDS     seeds of the simulation. Default: 0..2000
 #   CHAOS_FAULTS  faults of each chaos run. Default: 50
 #   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite copies copies-killed partitions failover goodput hostile sync-digests bench coverage arm64 bare'
+steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued sim-copies sim-copies-disks sim-copies-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite processes copies-killed partitions failover goodput hostile sync-digests bench coverage arm64 bare'
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
   -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
@@ -32,6 +32,9 @@ run_step() {
     sim-disks) run_sim --disks ;;
     sim-continued) run_sim --continued && run_sim --continued --mode=sync ;;
     sim-sync-disks) run_sim --mode=sync --disks ;;
+    sim-copies) for mode in async sync; do run_sim --replicas --mode=$mode; done ;;
+    sim-copies-disks) for mode in async sync; do run_sim --replicas --disks --mode=$mode; done ;;
+    sim-copies-continued) for mode in async sync; do run_sim --replicas --continued --mode=$mode; done ;;
     move-model)
       for shape in '--moves 2 --lost-answers 1 --abandons 1' '--updates 2 --crashes 1'; do
         npx node --max-old-space-size=6000 scripts/move-model.ts $shape
@@ -50,7 +53,7 @@ run_step() {
       run_moves --store etcd
       ;;
     moves-sqlite) run_moves --store sqlite ;;
-    copies)
+    processes)
       PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
       export PADDLET_TEST_ETCD
       npx vitest run --project nightly

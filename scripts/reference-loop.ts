@@ -13,8 +13,9 @@ import type { TaskRecords } from '../src/data/source.ts';
 import { createTaskReader } from '../src/data/task-reader.ts';
 import { cutTasks } from '../src/data/tasks.ts';
 import { createHost } from '../src/host/host.ts';
-import { createModel, type ModelSpec } from '../src/model/registry.ts';
+import type { ModelSpec } from '../src/model/registry.ts';
 import type { OptimizerChoice } from '../src/tensor/optimizer.ts';
+import { referenceModel } from '../test/model/reference.ts';
 import { evaluateTasks, labelRuleOf, ReferenceTrainer } from './reference/trainer.ts';
 
 const { values: flags, positionals } = parseArgs({
@@ -49,12 +50,13 @@ async function readAll(what: string, classes?: number) {
   const format = flags.format as DataFormat;
   const index = await loadOrBuildIndex(place, { what, format, recordsPerTask: RECORDS_PER_TASK });
   const facts = { inputWidth: index.featureBound, classes: classes ?? index.labelBound };
-  const model = createModel(JSON.parse(flags.model ?? '') as ModelSpec, facts);
+  const model = referenceModel(JSON.parse(flags.model ?? '') as ModelSpec, facts);
   const reader = createTaskReader(place, {
     format,
     files: index.files,
     labels: labelRuleOf(model, facts.classes),
     inputWidth: facts.inputWidth,
+    batchSize: Number(flags.batch),
   });
   const tasks: TaskRecords[] = [];
   for (const chunks of cutTasks(index, RECORDS_PER_TASK)) tasks.push(await reader.read(chunks));

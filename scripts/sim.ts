@@ -24,7 +24,11 @@ const YOUNG_MB = 64;
  * aborted: those of processes that are killed never are. With copies a schedule leaves some 10 MB behind.
  */
 const SHARE = 200;
+const COPIED_SHARE = 100;
 const SMALL_SHARE = 25;
+/** A schedule that has not ended after so many looks is given up: promises can follow each other for ever. */
+const LOOK_MS = 10_000;
+const MOST_LOOKS = 60;
 
 interface Kind {
   readonly mode: Mode;
@@ -41,10 +45,6 @@ interface Share {
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
-
-function* seedsOf({ from, to }: Share): Generator<number> {
-  for (let seed = from; seed < to; seed++) yield seed;
-}
 
 async function tell(seed: number, kind: Kind): Promise<number> {
   const { violations, counts } = await runSchedule({ seed, ...kind, story: print });
@@ -65,7 +65,7 @@ async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunO
   const failures: BatchReport['failures'][number][] = [];
   let schedules = 0;
   let next = seeds.from;
-  const share = isUntilViolation || kind.isCopied ? SMALL_SHARE : SHARE;
+  const share = isUntilViolation ? SMALL_SHARE : kind.isCopied ? COPIED_SHARE : SHARE;
   const take = (): Share | undefined => {
     if (next >= seeds.to || (isUntilViolation && failures.length > 0)) return undefined;
     const from = next;
@@ -75,12 +75,15 @@ async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunO
   const work = async (): Promise<void> => {
     // A worker for each share: whatever a schedule leaves behind goes with it.
     for (let share = take(); share !== undefined; share = take()) {
-      const report = await inWorker(share, kind);
-      schedules += report.schedules;
-      addCounts(counts, report.counts);
-      for (const failure of report.failures) {
-        failures.push(failure);
-        print(`seed ${failure.seed}: ${failure.violations.join('\n  ')}`);
+      for (let { from } = share; from < share.to; ) {
+        from = await inWorker({ ...share, from }, kind, (report) => {
+          schedules += report.schedules;
+          addCounts(counts, report.counts);
+          for (const failure of report.failures) {
+            failures.push(failure);
+            print(`seed ${failure.seed}: ${failure.violations.join('\n  ')}`);
+          }
+        });
       }
     }
   };
@@ -92,20 +95,44 @@ async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunO
   if (missing.length > 0) print(`never happened: ${missing.join(', ')}`);
   const perMinute = Math.round((schedules / seconds) * 60);
   print(`${schedules} schedules in ${seconds.toFixed(1)} s (${perMinute} a minute on ${jobs} cores)`);
-  print(failures.length === 0 ? 'no violation' : `${failures.length} failed; tell one with --story SEED`);
+  const failed = failures.map(({ seed }) => seed).join(', ');
+  print(failures.length === 0 ? 'no violation' : `${failures.length} failed; tell one with --story SEED: ${failed}`);
   return failures.length === 0 ? 0 : 1;
 }
 
-function inWorker(share: Share, kind: Kind): Promise<BatchReport> {
+/**
+ * Gives the seed to go on with: that after the last one, or after one that does not end, or that ends the worker. Such
+ * a schedule is a violation, too.
+ */
+function inWorker(share: Share, kind: Kind, onReport: (report: BatchReport) => void): Promise<number> {
+  const worker = new Worker(new URL(import.meta.url), {
+    workerData: { ...share, ...kind } satisfies Work,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+  });
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url), {
-      workerData: { ...share, ...kind } satisfies Work,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    let seed = share.from;
+    let looks = 0;
+    const end = (): void => {
+      clearInterval(looking);
+      worker.terminate().then(() => resolve(seed), reject);
+    };
+    const failed = (why: string): void => {
+      onReport({ schedules: 1, counts: new Map(), failures: [{ seed, violations: [why] }] });
+      seed += 1;
+      end();
+    };
+    // Looks are counted, not time: the machine may be stopped.
+    const looking = setInterval(() => {
+      looks += 1;
+      if (looks === MOST_LOOKS) failed('the schedule does not end');
+    }, LOOK_MS);
+    worker.on('message', (report: BatchReport) => {
+      onReport(report);
+      looks = 0;
+      seed += 1;
+      if (seed === share.to) end();
     });
-    worker.once('message', (report: BatchReport) => {
-      worker.terminate().then(() => resolve(report), reject);
-    });
-    worker.once('error', reject);
+    worker.once('error', (error) => failed(`the schedule ended its worker: ${String(error)}`));
   });
 }
 
@@ -146,5 +173,6 @@ if (isMainThread) {
       : await tell(Number(values.story), kind);
 } else {
   const work = workerData as Work;
-  parentPort!.postMessage(await runBatch({ ...work, seeds: seedsOf(work) }));
+  for (let seed = work.from; seed < work.to; seed++)
+    parentPort!.postMessage(await runBatch({ ...work, seeds: [seed] }));
 }

@@ -42,11 +42,12 @@ trap 'exit 130' INT TERM
 cd "$folder"
 
 "$x64" data synth --out synth --records 400 --test-records 100 --features 60 >synth.log
+# 22 factors: sixteen, four and one at a time in the kernels.
 # Emulated, a role may not renew its lease for many seconds, while it compiles.
 cat >job.yaml <<JOB
 name: try-arm64
 data: { train: synth/train.libsvm, test: synth/test.libsvm, format: libsvm, recordsPerTask: 100 }
-model: { type: fm, factors: 2, initStddev: 0.1 }
+model: { type: fm, factors: 22, initStddev: 0.1 }
 optimizer: { type: adam, learningRate: 0.05 }
 training: { mode: sync, lanes: 2, passes: 2, batchSize: 25, seed: 1 }
 cluster: { pservers: 1, trainers: 1, leaseTtl: 2m }

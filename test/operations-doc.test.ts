@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../src/base/errors.ts';
 import { LIMITS } from '../src/base/limits.ts';
+import { PSERVER_SHARES, TRAINER_TIMES } from '../src/cluster/role-times.ts';
 import { everyFlags } from '../src/commands/base/flags.ts';
 import { COMMANDS } from '../src/commands/index.ts';
-import { PHASES } from '../src/protocol/messages/all-messages.ts';
 import { ROOT, sourceFiles } from './source-files.ts';
 
 const docs = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
@@ -22,6 +22,9 @@ function section(heading: string): string {
   const end = docs.indexOf(`\n${depth}`, start + 1 + heading.length);
   return docs.slice(start, end < 0 ? docs.length : end);
 }
+
+/** A row of a table that begins with names, one of them this one. */
+const rowOf = (name: string): RegExp => new RegExp(`^\\| [^|]*\`${name}\`[^|]* \\|`, 'm');
 
 describe('docs/operations.md', () => {
   it('has the exit codes as they are', () => {
@@ -37,7 +40,13 @@ describe('docs/operations.md', () => {
   });
 
   it('names the phases of a trainer', () => {
-    expect(section('## Health and metrics')).toContain(`phase: ${PHASES.join(', ')}`);
+    expect(section('## Health and metrics')).toContain(`phase: ${TRAINER_TIMES.join(', ')}`);
+    const text = section('### Where the time goes');
+    for (const phase of [...TRAINER_TIMES, ...PSERVER_SHARES]) expect(text).toMatch(rowOf(phase));
+  });
+
+  it('names the phases of a pserver', () => {
+    expect(section('## Health and metrics')).toContain(`phase: ${PSERVER_SHARES.join(', ')}`);
   });
 
   it.each(COMMANDS)('has the flags of $id', async ({ load }) => {

@@ -11,6 +11,7 @@ export interface Inode {
   /** Writes since then. */
   pending: { readonly offset: number; readonly bytes: Uint8Array }[];
   modifiedMs: number;
+  readonly inode: number;
 }
 
 export type Entry = Inode | 'folder';
@@ -28,12 +29,15 @@ export type FolderChange =
       readonly entry: Entry;
     };
 
+let inodes = 0;
+
 export const createInode = (bytes: Uint8Array, modifiedMs: number): Inode => ({
   bytes: new Uint8Array(bytes),
   size: bytes.length,
   durable: new Uint8Array(bytes),
   pending: [],
   modifiedMs,
+  inode: ++inodes,
 });
 
 export const cloneFolders = (folders: Folders): Folders =>

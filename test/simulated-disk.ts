@@ -166,8 +166,15 @@ export class SimulatedDisk implements Disk {
     await this.#arrive('inspect', path);
     const found = this.#lookup(path);
     if (found === undefined) return undefined;
-    if (found === 'folder') return { kind: 'folder', bytes: 0, modifiedMs: 0 };
-    return { kind: 'file', bytes: found.size, modifiedMs: found.modifiedMs };
+    if (found === 'folder') return { kind: 'folder', bytes: 0, modifiedMs: 0, changedMs: 0, inode: 0 };
+    const { size, modifiedMs, inode } = found;
+    return { kind: 'file', bytes: size, modifiedMs, changedMs: modifiedMs, inode };
+  }
+
+  touch(path: string): Promise<void> {
+    return this.#operate('touch', path, () => {
+      this.#fileAt(path).modifiedMs = ++this.#ticks;
+    });
   }
 
   async freeBytes(path: string): Promise<number> {

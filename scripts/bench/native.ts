@@ -1,7 +1,7 @@
 /**
  * The limits in C, compiled for this machine when there is a compiler: one process that times what it is told to do.
  */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 const FLAGS = ['-O3', '-march=native', '-fno-math-errno', '-ffp-contract=off'];
 
 export interface Native {
-  /** Milliseconds that one command took (native/loops.c). */
+  /** Milliseconds that one command took. */
   run(command: string): Promise<number>;
   close(): void;
 }
@@ -22,26 +22,42 @@ export interface NativeOptions {
   readonly batch: number;
 }
 
-/** Undefined without a C compiler. */
-export function startNative({ floats, rows, batch }: NativeOptions): Native | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
-  const binary = join(folder, 'loops');
-  let process: ChildProcessWithoutNullStreams;
+/** The binary of one of the programs in `native`, in `folder`; undefined without a C compiler. */
+export function compileNative(program: 'loops' | 'models' | 'training', folder: string): string | undefined {
+  const binary = join(folder, program);
   try {
-    execFileSync('cc', [...FLAGS, '-o', binary, join(import.meta.dirname, 'native/loops.c'), '-lm']);
-    process = spawn(binary, [`${floats}`, `${rows}`, `${batch}`]);
+    execFileSync('cc', [...FLAGS, '-o', binary, join(import.meta.dirname, `native/${program}.c`), '-lm']);
   } catch (error) {
-    rmSync(folder, { recursive: true });
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+  return binary;
+}
+
+/** The loops of optimizers and of the table. Undefined without a C compiler. */
+export const startNative = ({ floats, rows, batch }: NativeOptions): Native | undefined =>
+  start('loops', [`${floats}`, `${rows}`, `${batch}`]);
+
+/** The loops of the models over the batches in a file. Undefined without a C compiler. */
+export const startNativeModels = (batches: string): Native | undefined => start('models', [batches]);
+
+function start(program: 'loops' | 'models', args: readonly string[]): Native | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-bench-'));
+  let binary: string | undefined;
+  try {
+    binary = compileNative(program, folder);
+  } finally {
+    if (binary === undefined) rmSync(folder, { recursive: true });
+  }
+  if (binary === undefined) return undefined;
+  const process = spawn(binary, args);
   const answers = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
   return {
     async run(command) {
       process.stdin.write(`${command}\n`);
       const { value, done } = await answers.next();
       if (done === true) throw new Error(`${binary} ended`);
-      return Number(value);
+      return Number.parseFloat(value);
     },
     close() {
       process.stdin.end();

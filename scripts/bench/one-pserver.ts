@@ -40,7 +40,7 @@ export class Roles {
 
   constructor(executable: string) {
     this.#executable = resolve(executable);
-    process.once('exit', () => this.#killAll());
+    process.once('exit', () => this.end());
   }
 
   start(...args: string[]): ChildProcess {
@@ -58,7 +58,7 @@ export class Roles {
     return this.start('pserver', '--index', '0', '--dir', 'roles');
   }
 
-  #killAll(): void {
+  end(): void {
     for (const child of this.#running) child.kill('SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -89,7 +89,10 @@ interface Work {
 }
 
 const deal = (channel: Channel, { job, batchPlanId }: Work, trainer: string) =>
-  channel.request({ header: { type: 'getTask', job, batchPlanId, trainer, held: [], maxWaitMs: 20_000 } }, LONG);
+  channel.request(
+    { header: { type: 'getTasks', job, batchPlanId, trainer, held: [], most: 1, maxWaitMs: 20_000 } },
+    LONG,
+  );
 
 /** A master that has its address in the store may not answer for a moment. */
 async function dealWhenReady(channel: Channel, work: Work, trainer: string): Promise<DealtTask> {
@@ -97,7 +100,8 @@ async function dealWhenReady(channel: Channel, work: Work, trainer: string): Pro
     try {
       const reply = await deal(channel, work, trainer);
       reply.free();
-      if (reply.header.task !== undefined) return reply.header.task;
+      const [task] = reply.header.tasks ?? [];
+      if (task !== undefined) return task;
     } catch (error) {
       if (!isPaddletError(error, 'NotReady')) throw error;
       await new Promise((done) => setTimeout(done, 2));
@@ -108,7 +112,8 @@ async function dealWhenReady(channel: Channel, work: Work, trainer: string): Pro
 async function finish(channel: Channel, { job, batchPlanId }: Work, trainer: string, dealt: DealtTask): Promise<void> {
   const { queue, pass, task, attempt } = dealt;
   const counts = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
-  const header = { type: 'finishTask' as const, job, batchPlanId, trainer, queue, pass, task, attempt, ...counts };
+  const ends = [{ queue, pass, task, attempt, ...counts }];
+  const header = { type: 'finishTasks' as const, job, batchPlanId, trainer, ends };
   (await channel.request({ header }, LONG)).free();
 }
 
@@ -121,8 +126,9 @@ async function rush(work: Work, trainers: readonly string[], seconds: number): P
     while (performance.now() < untilMs) {
       const reply = await deal(channel, work, trainer);
       reply.free();
-      if (reply.header.task === undefined || reply.header.task.pass > 0) break;
-      await finish(channel, work, trainer, reply.header.task);
+      const [task] = reply.header.tasks ?? [];
+      if (task === undefined || task.pass > 0) break;
+      await finish(channel, work, trainer, task);
       done += 1;
     }
     channel.close();

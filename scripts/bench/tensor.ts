@@ -3,7 +3,8 @@
  * a few runs. `node scripts/bench/tensor.ts`
  */
 import { blockCount, denseBlockFloats } from '../../src/tensor/blocks.ts';
-import { createIdRouter, gatherRows, scatterRows } from '../../src/tensor/id-router.ts';
+import { gatherRows, scatterRows } from '../../src/tensor/gather-rows.ts';
+import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import { createOptimizer } from '../../src/tensor/kernel-optimizer.ts';
 import { type OptimizerSpec, trainedSpec } from '../../src/tensor/optimizer.ts';

@@ -31,7 +31,12 @@ export async function bundle(entry: string, root: string): Promise<Bundle> {
     // A single executable cannot import() from disk; built-in modules are required instead.
     supported: { 'dynamic-import': false },
     // Modules that ask where they are get the executable; none of ours reads files next to itself.
-    define: { 'import.meta.url': '__bundleUrl' },
+    define: {
+      'import.meta.url': '__bundleUrl',
+      // oclif would load semver to compare the version of Node with a package.json that is missing.
+      'process.env.OCLIF_DISABLE_ENGINE_WARNING': '"1"',
+    },
+    alias: { '@opentelemetry/api': join(root, 'scripts/build-steps/no-tracing.cjs') },
     banner: { js: 'const __bundleUrl = require("node:url").pathToFileURL(__filename).href;' },
     // Native accelerators that the libraries do without when they are missing.
     external: ['cbor-extract', 'bufferutil', 'utf-8-validate'],

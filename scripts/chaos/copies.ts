@@ -47,8 +47,6 @@ const SLOWLY = { async: 'trainer.dealt:delay=100', sync: 'trainer.lanes-pushed:d
 const PASSES = { async: 60, sync: 25 };
 const LEASE_MS = 15_000;
 const POLL_MS = 20;
-/** A kill comes so long after units have begun to move, at most. */
-const INTO_MOVES_MS = 500;
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-copies-'));
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -104,9 +102,12 @@ async function resizeTo(wanted: number): Promise<void> {
   const settled = resizing.finally(() => {
     isSettled = true;
   });
-  while (!isSettled && !((watch.spread()?.toMove ?? 0) > 0)) await sleep(POLL_MS);
-  await sleep(Math.random() * INTO_MOVES_MS);
-  const toMove = isSettled ? 0 : (watch.spread()?.toMove ?? 0);
+  const left = (): number => watch.spread()?.toMove ?? 0;
+  while (!isSettled && left() === 0) await sleep(POLL_MS);
+  // When so many units are still to move, and not after some time: on a slow machine all or none would have moved.
+  const when = 1 + Math.floor(Math.random() * left());
+  while (!isSettled && left() > when) await sleep(POLL_MS);
+  const toMove = isSettled ? 0 : left();
   const index = killSome(1);
   if (toMove === 0) faults.push(`resize to ${wanted}: no unit was moving when a pserver was killed`);
   const { stdout } = await settled;

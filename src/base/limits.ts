@@ -131,8 +131,10 @@ export const LIMITS = {
   tasks: 10_000_000,
   /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
   repairedTasks: 1_000_000,
-  /** Tasks a trainer holds at a time: one it works on, one it reads ahead. */
-  tasksHeld: 2,
+  /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
+  tasksHeld: 8,
+  /** Pulls on their way before the mini-batch before them is computed. */
+  pullAhead: 64,
 
   /** Pages of 64 KiB in kernel memory: one less than 4 GiB, so that no address arithmetic in 32 bits can wrap. */
   kernelMemoryPages: 65_535,
@@ -151,6 +153,16 @@ export const LIMITS = {
   /** A line of text data. */
   recordBytes: 16 * MiB,
   featuresPerRecord: 1_048_576,
+  /** Text that the kernel takes at a time, in eleven times as much memory; a longer line is parsed without it. */
+  kernelTextBytes: 4 * MiB,
+  /** Features of a mini-batch whose ids the kernel numbers, in up to 120 MB of memory; more are numbered without it. */
+  kernelIds: 4 * 1024 * 1024,
+  /** The file of a parsed task in the data cache; a larger one is not kept. */
+  parsedBlockBytes: 1024 * MiB,
+  /** Parsed tasks that a trainer keeps in memory. */
+  parsedMemoryBytes: 64 * MiB,
+  /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
+  keptFreeBytes: 1024 * MiB,
   jobFileBytes: 1 * MiB,
   /** Paths in one list of a job file. */
   jobPaths: 65_536,

@@ -13,6 +13,8 @@ export interface Clock {
   wallSeconds(): number;
   /** Calls `fire` once, not before `delayMs` has passed. */
   after(delayMs: number, fire: () => void): Cancel;
+  /** Milliseconds for which this thread has had nothing to do; missing where time is simulated. */
+  idleMs?(): number;
 }
 
 export interface Random {
@@ -38,6 +40,10 @@ export interface FileFacts {
   readonly bytes: number;
   /** Time of the last change in milliseconds since 1970: to notice a change, not to compare with a clock. */
   readonly modifiedMs: number;
+  /** Time of the last change of content, name or rights, which no program can set. */
+  readonly changedMs: number;
+  /** Of the file itself, whatever its name: another one under the same name has another number. */
+  readonly inode: number;
 }
 
 export interface FileDigest {
@@ -62,6 +68,8 @@ export interface Disk {
   exists(path: string): Promise<boolean>;
   /** What is at the path (symbolic links followed), or undefined when there is nothing. */
   inspect(path: string): Promise<FileFacts | undefined>;
+  /** Sets the time of the last change to now. */
+  touch(path: string): Promise<void>;
   /** Bytes that files below the path may still take; undefined when the system does not tell. */
   freeBytes(path: string): Promise<number | undefined>;
   /** MD5 of a whole file, computed in another thread; missing where there is only one thread. */

@@ -9,6 +9,7 @@ import type { Frozen } from '../base/frozen.ts';
 import { discardSchema } from '../core/tasks/state.ts';
 import { PHASES } from '../protocol/messages/all-messages.ts';
 import { taskAddress } from '../protocol/messages/fields.ts';
+import { PSERVER_SHARES, TRAINER_TIMES } from './role-times.ts';
 import { troubleSchema } from './troubles.ts';
 
 const count = z.int().min(0);
@@ -47,8 +48,10 @@ const trainerInfoSchema = z.discriminatedUnion('state', [
     state: z.literal('working'),
     ...processFields,
     ...activitySchema.shape,
-    /** Milliseconds spent in each phase since the process started. */
-    spentMs: z.record(z.enum(PHASES), z.number()),
+    /** Milliseconds since the process started, by what they were spent on. */
+    spentMs: z.record(z.enum(TRAINER_TIMES), z.number()),
+    /** Those between two tasks, whatever they were spent on. */
+    changeoverMs: z.number(),
   }),
 ]);
 
@@ -79,6 +82,8 @@ const servingFields = {
   held: z.boolean(),
   account: recordAccountSchema,
   duplicatePushes: count,
+  /** Milliseconds of its thread since the process started. */
+  spentMs: z.record(z.enum(PSERVER_SHARES), z.number()),
 };
 
 const pserverInfoSchema = z.discriminatedUnion('state', [

@@ -20,6 +20,8 @@ export interface Content {
   /** As given. */
   readonly path: string;
   readonly file: DiskFile;
+  /** Of the file at that path, when it was opened. */
+  readonly facts: FileFacts;
   /** Bytes of the inflated content. */
   readonly bytes: number;
 }
@@ -30,12 +32,12 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   const source = absolutePath(place, path);
   const facts = await inspectFile(place, path);
   const file = await openSource(place, source);
-  if (!(await isGzip(file))) return { path, file, bytes: facts.bytes };
+  if (!(await isGzip(file))) return { path, file, facts, bytes: facts.bytes };
   try {
     const cached = cachedPath(place, source, facts);
     if (!(await disk.exists(cached))) await inflate(place, source, file, facts, cached);
     const inflated = await disk.open(cached);
-    return { path, file: inflated, bytes: await inflated.size() };
+    return { path, file: inflated, facts, bytes: await inflated.size() };
   } finally {
     await file.close();
   }

@@ -34,18 +34,27 @@ export class DenseRecordsBuilder {
     const { width, positions } = this;
     assert(part.images.length === part.classes.length * width, 'an image a label');
     positions.startPart(part.file);
+    /** Where the good images begin that are not copied yet, and where they go to. */
+    let from = 0;
+    let to = positions.good;
+    const copyBefore = (at: number): void => {
+      this.pixels.set(part.images.subarray(from * width, at * width), to * width);
+      from = at + 1;
+      to = positions.good;
+    };
     part.classes.forEach((value, at) => {
       const line = part.firstRecord + at + 1;
       const label = labelOf(rule, value);
       if (Number.isNaN(label)) {
+        copyBefore(at);
         const reason = `label ${value} is not ${expectedLabels(rule)}`;
         positions.addBad({ file: part.file, line, byteOffset: part.offset + at * width, reason });
         return;
       }
-      this.pixels.set(part.images.subarray(at * width, (at + 1) * width), positions.good * width);
       this.labels[positions.good] = label;
       positions.addGood(line);
     });
+    copyBefore(part.classes.length);
   }
 
   finish(): TaskRecords {

@@ -1,6 +1,7 @@
 /** The files of an index, each opened once, read by ranges. */
 import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
+import type { FileFacts } from '../base/seams.ts';
 import { type Content, openContent } from './content.ts';
 import type { DataPlace } from './place.ts';
 import type { IndexedFile } from './source.ts';
@@ -28,6 +29,11 @@ export class OpenFiles {
     const { path, labels } = this.indexed(file);
     assert(labels !== undefined, `${path} has labels`);
     return this.range(labels, offset, count);
+  }
+
+  /** Of the file when it was opened; undefined when none of it was read. */
+  async factsOf(path: string): Promise<FileFacts | undefined> {
+    return (await this.open.get(path))?.facts;
   }
 
   async close(): Promise<void> {

@@ -1,15 +1,22 @@
 /**
- * Reads a task: the bytes of its chunks, checked against the index, parsed into records. A task is parsed whole before
- * any of it is pushed, so a task that cannot be read fails before it reaches a shard.
+ * Reads a task: as a block that is kept in the data cache, or from the bytes of its chunks, checked against the index
+ * and parsed. A task is parsed whole before any of it is pushed, so a task that cannot be read fails before it reaches
+ * a shard.
  */
-import type { ReadOptions } from './formats/format.ts';
+import type { FileFacts } from '../base/seams.ts';
+import { countRecords } from './chunk-check.ts';
+import type { ParsedTask, ReadOptions } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { OpenFiles } from './open-files.ts';
-import type { DataPlace } from './place.ts';
+import { blockKey, isSameFile, type ParsedCache } from './parsed/cache.ts';
+import { sparseRecords } from './parsed/sparse-records.ts';
+import { absolutePath, type DataPlace } from './place.ts';
 import type { Chunk, TaskRecords } from './source.ts';
 
 export interface TaskReaderOptions extends ReadOptions {
   readonly format: DataFormat;
+  /** Without it every task is parsed. */
+  readonly cache?: ParsedCache;
 }
 
 export interface TaskReader {
@@ -25,8 +32,60 @@ export interface TaskReader {
 export function createTaskReader(place: DataPlace, options: TaskReaderOptions): TaskReader {
   const format = formatOf(options.format);
   const files = new OpenFiles(place, options.files);
+  const parse = (chunks: readonly Chunk[]): Promise<ParsedTask> => format.read(files, options, chunks);
+  const { cache } = options;
+  const { parserVersion } = format;
   return {
-    read: (chunks) => format.read(files, options, chunks),
+    async read(chunks) {
+      if (cache === undefined || parserVersion === undefined) return (await parse(chunks)).records;
+      const records = countRecords(options.files, chunks);
+      const key = keyOf(place, options, parserVersion, chunks);
+      const paths = [...new Set(chunks.map(({ file }) => files.path(file)))];
+      const sources = await factsOf(place, paths);
+      const kept = sources && (await cache.load(key, records, sources, options.times));
+      if (kept !== undefined) return sparseRecords(kept);
+      const parsed = await parse(chunks);
+      if (parsed.block !== undefined && sources !== undefined && (await areUnchanged(place, files, paths, sources))) {
+        await cache.save(key, parsed.block, sources);
+      }
+      return parsed.records;
+    },
     close: () => files.close(),
   };
+}
+
+function keyOf(
+  place: DataPlace,
+  { format, labels, batchSize, files }: TaskReaderOptions,
+  parserVersion: number,
+  chunks: readonly Chunk[],
+): Buffer {
+  const parts = chunks.map(({ file, offset, bytes, firstRecord, records, firstLine, crc32 }) => {
+    const { path } = files[file]!;
+    return [path, absolutePath(place, path), offset, bytes, firstRecord, records, firstLine, crc32];
+  });
+  return blockKey({ format, parserVersion, labels, batchSize, chunks: parts });
+}
+
+/** Undefined when one is gone: reading it tells what is missing. */
+async function factsOf(place: DataPlace, paths: readonly string[]): Promise<FileFacts[] | undefined> {
+  const { disk } = place.host;
+  const facts = await Promise.all(paths.map((path) => disk.inspect(absolutePath(place, path))));
+  return facts.every((one) => one !== undefined) ? facts : undefined;
+}
+
+/** Whether what was read is what is there now, under the same names, as it was before. */
+async function areUnchanged(
+  place: DataPlace,
+  files: OpenFiles,
+  paths: readonly string[],
+  before: readonly FileFacts[],
+): Promise<boolean> {
+  const now = await factsOf(place, paths);
+  if (now === undefined) return false;
+  const opened = await Promise.all(paths.map((path) => files.factsOf(path)));
+  return before.every((one, at) => {
+    const then = opened[at];
+    return isSameFile(one, now[at]!) && (then === undefined || isSameFile(one, then));
+  });
 }

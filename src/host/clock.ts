@@ -9,6 +9,7 @@ export function createClock(): Clock {
     monotonicMs: () => performance.now(),
     wallSeconds: () => Date.now() / 1000,
     after: (delayMs, fire) => after(delayMs, fire),
+    idleMs: () => performance.eventLoopUtilization().idle,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Disk, DiskFile, FileFacts } from '../base/seams.ts';
 import { md5OfFile } from './md5.ts';
@@ -17,6 +17,7 @@ export function createDisk(): Disk {
     list: (path) => readdir(path),
     exists: async (path) => (await inspect(path)) !== undefined,
     inspect,
+    touch,
     freeBytes,
     md5: md5OfFile,
   };
@@ -96,11 +97,16 @@ async function freeBytes(path: string): Promise<number | undefined> {
   }
 }
 
+async function touch(path: string): Promise<void> {
+  const now = new Date();
+  await utimes(path, now, now);
+}
+
 async function inspect(path: string): Promise<FileFacts | undefined> {
   try {
     const found = await stat(path);
     const kind = found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other';
-    return { kind, bytes: found.size, modifiedMs: found.mtimeMs };
+    return { kind, bytes: found.size, modifiedMs: found.mtimeMs, changedMs: found.ctimeMs, inode: found.ino };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;

@@ -1,7 +1,6 @@
 /** MD5 of files. Large ones are read in a separate thread, so that a role keeps serving. */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { Worker } from 'node:worker_threads';
 import type { FileDigest } from '../base/seams.ts';
 
 /** Below this a thread costs more than it saves. */
@@ -42,7 +41,9 @@ export async function md5OfFile(path: string): Promise<FileDigest> {
   return answer;
 }
 
-function askThread(path: string): Promise<Answer> {
+async function askThread(path: string): Promise<Answer> {
+  // Few processes need it, and it takes part of their start.
+  const { Worker } = await import('node:worker_threads');
   const worker = new Worker(CODE, { eval: true, workerData: path });
   return new Promise<Answer>((resolve, reject) => {
     worker.once('message', resolve);

@@ -1,6 +1,7 @@
 /** The HTTP answers of every role on its port: GET /healthz, /readyz and, if a flag says so, /metrics (DESIGN §9). */
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { HttpAnswer } from '../protocol/messages/channel.ts';
+import type { WireTraffic } from '../protocol/websocket/wire-options.ts';
 
 /**
  * A registry with the metrics of the process (memory, CPU, event loop, descriptors), every series labelled with
@@ -11,6 +12,20 @@ export function createMetricsRegistry(labels: Readonly<Record<string, string>>):
   registry.setDefaultLabels({ ...labels });
   collectDefaultMetrics({ register: registry });
   return registry;
+}
+
+export function registerTraffic(registry: Registry, traffic: Readonly<WireTraffic>): void {
+  new Counter({
+    name: 'paddlet_wire_bytes_total',
+    help: 'Bytes of frames exchanged with other roles, headers included',
+    labelNames: ['direction'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc({ direction: 'sent' }, traffic.sentBytes);
+      this.inc({ direction: 'received' }, traffic.receivedBytes);
+    },
+  });
 }
 
 export interface Readiness {

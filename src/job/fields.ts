@@ -72,6 +72,13 @@ export const dataFields = {
   maxBadRecords: countOf(0, 2 ** 31 - 1)
     .default(0)
     .describe('Bad records that a task may have; with more, it fails.'),
+  cache: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe('Whether tasks are parsed once and kept in the cache folder for later passes.'),
+  cacheBytes: countOf(2 ** 20, 2 ** 50)
+    .default(2 ** 34)
+    .describe('Most bytes of parsed tasks in the cache folder; those that were not used for the longest time go.'),
 };
 
 const binaryOrRegression = () =>
@@ -189,6 +196,12 @@ export const trainingFields = {
   batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
   pushEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches whose gradients are summed into one push.'),
   pullEvery: countOf(1, 1_000_000).default(1).describe('Mini-batches computed with one pull of the parameters.'),
+  pullAhead: countOf(0, LIMITS.pullAhead)
+    .optional()
+    .describe(
+      'Async mode: pulls that are made before the mini-batches before them are computed, so that the trainer need not ' +
+        'wait for them. Default: 2, or fewer under a staleness bound; 0 with policy `wait`.',
+    ),
   lanes: countOf(1, LIMITS.lanes)
     .default(8)
     .describe('Mini-batches per round in sync mode: so many logical workers, distributed over the live trainers.'),

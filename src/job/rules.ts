@@ -1,7 +1,9 @@
 /** Rules between the fields of a job, for a file whose fields are valid one by one. */
+
 import { formatOf, formatsWhere } from '../data/formats/registry.ts';
 import { outlineOf } from '../model/registry.ts';
 import { hasLearningRate } from '../tensor/optimizer.ts';
+import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
 
 export interface RuleBroken {
@@ -84,9 +86,9 @@ function labelRules({ data }: JobFile): RuleBroken[] {
   return broken;
 }
 
-/** Several pushes from one pull make each other stale. */
+/** Several pushes from one pull make each other stale, and so do pushes that are made before a pull is used. */
 function stalenessRules(file: JobFile): RuleBroken[] {
-  const { staleness, pushEvery, pullEvery } = file.training;
+  const { staleness, pushEvery, pullEvery, pullAhead = 0 } = file.training;
   if (staleness === undefined) return [];
   const broken: RuleBroken[] = [];
   const refuse = (field: string, message: string): void =>
@@ -94,6 +96,13 @@ function stalenessRules(file: JobFile): RuleBroken[] {
   const own = Math.ceil(pullEvery / pushEvery) - 1;
   if (staleness.bound < own) {
     refuse('bound', `expected at least ${own}: a trainer makes ${own + 1} pushes from one pull (pullEvery, pushEvery)`);
+  }
+  const most = mostAhead(file);
+  if (pullAhead > most) {
+    refuse(
+      'bound',
+      `training.pullAhead is ${pullAhead}, and this bound leaves room for ${most}: raise it, or pull later`,
+    );
   }
   if (staleness.policy === 'wait' && pullEvery % pushEvery !== 0 && pushEvery % pullEvery !== 0) {
     refuse('policy', 'wait needs pushEvery to be a multiple of pullEvery, or the reverse');
@@ -108,6 +117,12 @@ function stalenessRules(file: JobFile): RuleBroken[] {
 function syncRules({ training, tasks }: JobFile): RuleBroken[] {
   if (training.mode !== 'sync') return [];
   const broken: RuleBroken[] = [];
+  if (training.pullAhead !== undefined && training.pullAhead > 0) {
+    broken.push({
+      path: ['training', 'pullAhead'],
+      message: 'in sync mode a round begins when the one before it ends',
+    });
+  }
   for (const field of ['pushEvery', 'pullEvery'] as const) {
     if (training[field] === 1) continue;
     broken.push({ path: ['training', field], message: 'sync mode pulls and pushes every mini-batch: expected 1' });

@@ -2,6 +2,7 @@
  * The job: as users write it (`jobFileSchema`) and as the roles use it (`Job`: defaults applied, lists for paths,
  * durations in milliseconds). The second form is what the store's `/job` carries; it is validated again when read.
  */
+
 import * as z from 'zod';
 import { PaddletError } from '../base/errors.ts';
 import type { Frozen } from '../base/frozen.ts';
@@ -26,6 +27,7 @@ import {
   trainingFields,
   warmStartFields,
 } from './fields.ts';
+import { pullAheadOf } from './pull-ahead.ts';
 
 export type { ModelSpec } from './fields.ts';
 
@@ -73,12 +75,14 @@ const jobSchema = z.strictObject({
     testLabels: pathList,
     recordsPerTask: dataFields.recordsPerTask,
     maxBadRecords: dataFields.maxBadRecords,
+    cache: dataFields.cache,
+    cacheBytes: dataFields.cacheBytes,
   }),
   model: modelSchema,
   optimizer: optimizerSchema,
   tables: tablesSchema,
   blocks: blocksSchema,
-  training: z.strictObject(trainingFields),
+  training: z.strictObject({ ...trainingFields, pullAhead: trainingFields.pullAhead.unwrap() }),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
   checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
@@ -119,12 +123,14 @@ export function resolveJob(file: JobFile): Job {
       testLabels: asList(file.data.testLabels),
       recordsPerTask: file.data.recordsPerTask,
       maxBadRecords: file.data.maxBadRecords,
+      cache: file.data.cache,
+      cacheBytes: file.data.cacheBytes,
     },
     model: file.model,
     optimizer: file.optimizer,
     tables: file.tables,
     blocks: file.blocks,
-    training: file.training,
+    training: { ...file.training, pullAhead: pullAheadOf(file) },
     cluster: { ...counts, leaseTtlMs: durationMs(lease) },
     tasks: {
       ...failures,

@@ -10,7 +10,7 @@ export function sparseBatch(batch: Batch, values: PulledValues, widths: readonly
     data.offsets.length === data.records + 1 && data.labels.length === data.records,
     'offsets and labels a record',
   );
-  assert(data.columns.length === data.offsets[data.records] && data.values.length === data.columns.length, 'features');
+  assert(data.values === undefined || data.values.length === data.columns.length, 'a value a feature');
   assert(values.sparse.length === widths.length, 'a pulled array a table');
   widths.forEach((width, table) => {
     assert(values.sparse[table]!.length === data.distinct * width, 'a row a distinct id');
@@ -25,12 +25,4 @@ export function denseBatch(batch: Batch, width: number): DenseBatch {
   assert(data.width === width && data.inputs.length === data.records * width, 'inputs are records × width');
   assert(data.labels.length === data.records, 'a label a record');
   return data;
-}
-
-/** Sums rounded to f32 after division by the number of records; zeros when there is none. */
-export function meanGradient(sums: Float64Array, length: number, records: number): Float32Array {
-  const gradient = new Float32Array(length);
-  if (records === 0) return gradient;
-  for (let at = 0; at < length; at++) gradient[at] = sums[at]! / records;
-  return gradient;
 }

@@ -3,6 +3,7 @@
  * to loss and gradients. Pure: no clock, no randomness, summation in a fixed order, so the same input gives the same
  * bits.
  */
+import type { ArrayMemory } from '../tensor/array-memory.ts';
 import type { ParameterSpec } from '../tensor/spec.ts';
 
 /**
@@ -15,7 +16,8 @@ export interface SparseBatch {
   readonly offsets: Uint32Array;
   /** For each feature, the index of its id among the batch's distinct ids. */
   readonly columns: Uint32Array;
-  readonly values: Float32Array;
+  /** Undefined when every value is 1: the same bits as with ones, faster. */
+  readonly values: Float32Array | undefined;
   /** Distinct ids, u64 little-endian, in order of first appearance. */
   readonly ids: Uint8Array;
   readonly distinct: number;
@@ -56,6 +58,7 @@ export interface MetricSums {
   readonly squaredError: number;
 }
 
+/** The arrays may be the model's own, valid until its next step: `ownStep` copies them. */
 export interface StepResult {
   /** Gradients of the mean loss over the batch's records, same shapes as the values. */
   readonly dense: readonly Float32Array[];
@@ -68,6 +71,8 @@ export interface Model {
   readonly input: 'sparse' | 'dense';
   readonly task: 'binary' | 'multiclass' | 'regression';
   readonly parameters: ParameterSpec;
+  /** Arrays of batches and values that are in this memory are used in place; others are copied in for each call. */
+  readonly memory?: ArrayMemory;
   /** Forward and backward. What it returns refers to no array of `values`: later values are put in their place. */
   step(batch: Batch, values: PulledValues): StepResult;
   /**
@@ -76,3 +81,10 @@ export interface Model {
    */
   evaluate(batch: Batch, values: PulledValues): { readonly metrics: MetricSums; readonly scores: Float32Array };
 }
+
+/** The same with arrays of its own, which later steps do not touch. */
+export const ownStep = ({ dense, sparse, metrics }: StepResult): StepResult => ({
+  dense: dense.map((gradient) => gradient.slice()),
+  sparse: sparse.map((gradient) => gradient.slice()),
+  metrics,
+});

@@ -69,7 +69,12 @@ interface Dealt {
   readonly dealt: number;
 }
 
-const mostOf = (placement: Int32Array): number => placement.reduce((most, pserver) => Math.max(most, pserver), -1) + 1;
+/** The number of pservers. A loop: this is done for each small batch. */
+function mostOf(placement: Int32Array): number {
+  let most = -1;
+  for (let shard = 0; shard < placement.length; shard++) if (placement[shard]! > most) most = placement[shard]!;
+  return most + 1;
+}
 
 function byPserver(placement: Int32Array): Deal {
   const pservers = mostOf(placement);
@@ -95,7 +100,10 @@ function sizesByPserver({ pservers, pserverOf }: Deal, sizes: Uint32Array): Uint
   return sums;
 }
 
-const isSame = (a: Int32Array, b: Int32Array): boolean => a.every((value, at) => value === b[at]);
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
+}
 
 class WasmIdRouter implements IdRouter {
   readonly #heap = new KernelHeap();
@@ -230,52 +238,4 @@ function indexSize(count: number): number {
   let size = 16;
   while (count * 4 > size * 3) size *= 2;
   return size;
-}
-
-/**
- * The rows at `positions`, one after the other: what goes to one pserver. `rows` is n × width, and is itself the answer
- * when it has these rows in this order; else they are put in what `room` returns.
- */
-export function gatherRows(
-  rows: Float32Array,
-  width: number,
-  positions: Uint32Array,
-  room = (length: number): Float32Array => new Float32Array(length),
-): Float32Array {
-  if (positions.length * width === rows.length && runFrom(positions, 0) === positions.length && positions[0] === 0) {
-    return rows;
-  }
-  const gathered = room(positions.length * width);
-  for (let row = 0; row < positions.length; ) {
-    const run = runFrom(positions, row);
-    copyRows(rows, positions[row]! * width, gathered, row * width, run * width);
-    row += run;
-  }
-  return gathered;
-}
-
-/** Puts rows that came from one pserver at their positions. `into` is n × width, `rows` positions.length × width. */
-export function scatterRows(into: Float32Array, width: number, positions: Uint32Array, rows: Float32Array): void {
-  assert(rows.length === positions.length * width, 'there is one row for each position');
-  for (let row = 0; row < positions.length; ) {
-    const run = runFrom(positions, row);
-    copyRows(rows, row * width, into, positions[row]! * width, run * width);
-    row += run;
-  }
-}
-
-/** How many positions from `at` on follow each other. */
-function runFrom(positions: Uint32Array, at: number): number {
-  const before = positions[at]! - at;
-  let end = at + 1;
-  while (end < positions.length && positions[end]! - end === before) end++;
-  return end - at;
-}
-
-/** From here on a call that copies a run is cheaper than a loop. */
-const LONG_RUN_FLOATS = 256;
-
-function copyRows(from: Float32Array, fromAt: number, to: Float32Array, toAt: number, count: number): void {
-  if (count >= LONG_RUN_FLOATS) to.set(from.subarray(fromAt, fromAt + count), toAt);
-  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }

@@ -7,8 +7,11 @@ import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { FiniteFloats } from './finite-floats.ts';
 import type { KernelExports } from './kernels/exports.ts';
-import { instantiateKernels, WASM_PAGE_BYTES } from './kernels/instance.ts';
+import { instantiateFixedKernels, instantiateKernels, WASM_PAGE_BYTES } from './kernels/instance.ts';
 import type { Staging } from './parameters.ts';
+
+/** Stands for the address of what is not in kernel memory. */
+const ELSEWHERE = -1;
 
 export class KernelHeap {
   readonly kernels: KernelExports;
@@ -17,15 +20,27 @@ export class KernelHeap {
   readonly #finite: FiniteFloats;
   readonly #onMoved = new Set<() => void>();
 
-  constructor(limitBytes: number = LIMITS.kernelMemoryPages * WASM_PAGE_BYTES) {
+  readonly #hint: string | undefined;
+
+  constructor(limitBytes: number = LIMITS.kernelMemoryPages * WASM_PAGE_BYTES, fixed?: { readonly hint: string }) {
     const pages = Math.min(LIMITS.kernelMemoryPages, Math.max(2, Math.floor(limitBytes / WASM_PAGE_BYTES)));
-    const { memory, exports } = instantiateKernels(pages, () => {
+    const grown = (): void => {
       for (const run of this.#onMoved) run();
-    });
+    };
+    const { memory, exports } = fixed === undefined ? instantiateKernels(pages, grown) : instantiateFixedKernels(pages);
     this.kernels = exports;
     this.#memory = memory;
     this.#view = new Uint8Array(memory.buffer);
     this.#finite = new FiniteFloats(exports);
+    this.#hint = fixed?.hint;
+  }
+
+  /**
+   * One whose memory never grows, so that views of it stay what they are. It takes memory of the machine only where
+   * something is written. `hint` goes into `OutOfMemory`.
+   */
+  static fixed(hint: string): KernelHeap {
+    return new KernelHeap(undefined, { hint });
   }
 
   get reservedBytes(): number {
@@ -41,7 +56,7 @@ export class KernelHeap {
   /** Address of `byteLength` bytes, 16-byte aligned, with any content. Throws `OutOfMemory`. */
   allocate(byteLength: number): number {
     const address = byteLength <= LIMITS.kernelAllocationBytes ? this.kernels.allocate(byteLength) >>> 0 : 0;
-    if (address === 0) throw outOfMemory(`${byteLength} bytes`, this.reservedBytes);
+    if (address === 0) throw outOfMemory(`${byteLength} bytes`, this.reservedBytes, this.#hint);
     return address;
   }
 
@@ -100,20 +115,21 @@ export class KernelHeap {
   /** Runs `use` with the addresses of `inputs`, copying in those outside of it. Throws `OutOfMemory`. */
   withInputs<T>(inputs: readonly Uint8Array[], use: (addresses: readonly number[]) => T): T {
     // All addresses first: an allocation may grow the memory, which ends the life of the views.
-    const known = inputs.map((input) => this.addressOf(input));
+    const addresses: number[] = [];
+    for (let at = 0; at < inputs.length; at++) addresses.push(this.addressOf(inputs[at]!) ?? ELSEWHERE);
     const copies: number[] = [];
     try {
-      const addresses = known.map((address, index) => {
-        if (address !== undefined) return address;
-        const input = inputs[index]!;
+      for (let at = 0; at < inputs.length; at++) {
+        if (addresses[at] !== ELSEWHERE) continue;
+        const input = inputs[at]!;
         const copy = this.allocate(input.length);
         copies.push(copy);
         this.bytes.set(input, copy);
-        return copy;
-      });
+        addresses[at] = copy;
+      }
       return use(addresses);
     } finally {
-      for (const copy of copies) this.free(copy);
+      for (let at = 0; at < copies.length; at++) this.free(copies[at]!);
     }
   }
 
@@ -128,9 +144,11 @@ export class KernelHeap {
   }
 }
 
-export function outOfMemory(what: string, reservedBytes: number): PaddletError {
+const PSERVER_HINT = 'spread the job over more pservers, or make its tables smaller';
+
+export function outOfMemory(what: string, reservedBytes: number, hint = PSERVER_HINT): PaddletError {
   return new PaddletError('OutOfMemory', `no room for ${what} in parameter memory (${reservedBytes} bytes reserved)`, {
-    hint: 'spread the job over more pservers, or make its tables smaller',
+    hint,
     details: { reservedBytes },
   });
 }

@@ -41,13 +41,14 @@ export function applyPush(push: Push): void {
     // Nothing below can fail.
     scaleRates(push, rateScale);
     let locatedAt = located;
-    sparse.forEach(({ table }, part) => {
-      table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
+    for (let part = 0; part < sparse.length; part++) {
+      sparse[part]!.table.apply(idsAt[part]!, counts[part]!, gradientsAt[part]!, locatedAt);
       locatedAt += 4 * counts[part]!;
-    });
-    dense.forEach(({ parameter, blocks }, part) => {
+    }
+    for (let part = 0; part < dense.length; part++) {
+      const { parameter, blocks } = dense[part]!;
       parameter.apply(blocks, gradientsAt[sparse.length + part]!, actions);
-    });
+    }
     scaleRates(push, 1);
   });
 }
@@ -74,26 +75,37 @@ interface Checked extends Located {
 function withChecked(push: Push, then: (checked: Checked) => void): void {
   const { heap, sparse, dense, actions } = push;
   refuseRepeatedParts(push);
-  const counts = sparse.map(({ table, ids, gradients }) => table.countIds(ids, gradients, 'gradients'));
+  const inputs = [actions];
+  const counts: number[] = [];
   // Views of kernel memory end with the next allocation.
-  const floats = dense.map((part) => part.gradients.length / 4);
-  for (const { parameter, blocks, gradients } of dense) parameter.check(blocks, gradients.length, actions);
-  const ids = sparse.map((part) => part.ids);
-  const gradients = [...sparse, ...dense].map((part) => part.gradients);
-  heap.withInputs([actions, ...ids, ...gradients], ([actionsAt, ...addresses]) => {
-    const idsAt = addresses.slice(0, sparse.length);
-    const gradientsAt = addresses.slice(sparse.length);
-    sparse.forEach(({ table }, part) => {
-      checkRowGradients(heap, table, idsAt[part]!, gradientsAt[part]!, counts[part]!);
-    });
-    dense.forEach(({ parameter }, part) => {
-      checkBlockGradients(heap, parameter, gradientsAt[sparse.length + part]!, floats[part]!);
-    });
-    heap.withScratch(4 * counts.reduce((sum, count) => sum + count, 0), (located) => {
-      sparse.forEach(({ table }, part) => {
-        table.refuseRepeated(idsAt[part]!, counts[part]!, located);
-      });
-      then({ idsAt, counts, actionsAt: actionsAt!, gradientsAt, located });
+  const floats: number[] = [];
+  let total = 0;
+  for (const { table, ids, gradients } of sparse) {
+    const count = table.countIds(ids, gradients, 'gradients');
+    counts.push(count);
+    total += count;
+    inputs.push(ids);
+  }
+  for (const { gradients } of sparse) inputs.push(gradients);
+  for (const { parameter, blocks, gradients } of dense) {
+    floats.push(gradients.length / 4);
+    parameter.check(blocks, gradients.length, actions);
+    inputs.push(gradients);
+  }
+  heap.withInputs(inputs, (addresses) => {
+    const idsAt = addresses.slice(1, 1 + sparse.length);
+    const gradientsAt = addresses.slice(1 + sparse.length);
+    for (let part = 0; part < sparse.length; part++) {
+      checkRowGradients(heap, sparse[part]!.table, idsAt[part]!, gradientsAt[part]!, counts[part]!);
+    }
+    for (let part = 0; part < dense.length; part++) {
+      checkBlockGradients(heap, dense[part]!.parameter, gradientsAt[sparse.length + part]!, floats[part]!);
+    }
+    heap.withScratch(4 * total, (located) => {
+      for (let part = 0; part < sparse.length; part++) {
+        sparse[part]!.table.refuseRepeated(idsAt[part]!, counts[part]!, located);
+      }
+      then({ idsAt, counts, actionsAt: addresses[0]!, gradientsAt, located });
     });
   });
 }
@@ -102,10 +114,12 @@ function withChecked(push: Push, then: (checked: Checked) => void): void {
 function refuseRepeatedParts({ sparse, dense }: Push): void {
   if (sparse.length + dense.length < 2) return;
   const seen = new Set<SparseTable | DenseParameter>();
-  for (const one of [...sparse.map(({ table }) => table), ...dense.map(({ parameter }) => parameter)]) {
+  const see = (one: SparseTable | DenseParameter): void => {
     if (seen.has(one)) throw badMessage(`${one.spec.name} comes in two parts of one push`);
     seen.add(one);
-  }
+  };
+  if (sparse.length > 1) for (const { table } of sparse) see(table);
+  if (dense.length > 1) for (const { parameter } of dense) see(parameter);
 }
 
 interface Located {
@@ -120,10 +134,10 @@ interface Located {
 function locate({ heap, sparse }: Push, { idsAt, counts, actionsAt, located }: Located): void {
   try {
     let locatedAt = located;
-    sparse.forEach(({ table }, part) => {
-      table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
+    for (let part = 0; part < sparse.length; part++) {
+      sparse[part]!.table.locate(idsAt[part]!, counts[part]!, actionsAt, locatedAt);
       locatedAt += 4 * counts[part]!;
-    });
+    }
     if (heap.kernels.reservePending() === 0) throw outOfMemory('the new rows of a push', heap.reservedBytes);
   } finally {
     heap.kernels.forgetPending();

@@ -1,6 +1,7 @@
 /** The part of gradients, or of other floats by block and row, that is of some of the shards that they are of. */
 import { blockLength, blockShards } from './blocks.ts';
-import { gatherRows, type IdRouter } from './id-router.ts';
+import { gatherRows } from './gather-rows.ts';
+import type { IdRouter } from './id-router.ts';
 import type { RoundGradients } from './lane-fold.ts';
 import type { DensePart, SparsePart } from './parameters.ts';
 import type { ParameterSpec } from './spec.ts';

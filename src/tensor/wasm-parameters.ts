@@ -147,10 +147,10 @@ class WasmParameters implements Parameters {
     assert(actions.length === this.#shardCount, 'a push says what each shard does');
     return {
       heap: this.#heap,
-      sparse: sparse.map(({ table, ...part }) => ({ ...part, table: this.#table(table) })),
-      dense: dense.map(({ parameter, blocks, ...part }) => {
+      sparse: sparse.map(({ table, ids, gradients }) => ({ table: this.#table(table), ids, gradients })),
+      dense: dense.map(({ parameter, blocks, gradients }) => {
         // Copied: a view of kernel memory would end with the first allocation of the push.
-        return { ...part, blocks: blocks.slice(), parameter: this.#parameter(parameter) };
+        return { parameter: this.#parameter(parameter), blocks: blocks.slice(), gradients };
       }),
       actions,
     };

@@ -28,7 +28,8 @@ export const workingTrainer: TrainerInfo = {
   phase: 'compute',
   records: 640,
   loss: 0.5,
-  spentMs: { start: 1, read: 2, pull: 3, compute: 4, push: 5, wait: 6, idle: 7 },
+  spentMs: { start: 1, read: 2, pull: 30, compute: 40, push: 5, wait: 6, idle: 7, parse: 8, route: 1 },
+  changeoverMs: 10,
 };
 
 const SHARDS = {
@@ -43,6 +44,7 @@ const SHARDS = {
   placement: { revision: '12', shards: 4 },
   held: true,
   duplicatePushes: 0,
+  spentMs: { other: 20, pull: 10, push: 30, copies: 0, moves: 0, save: 0, idle: 40 },
 };
 
 export const asyncPserver = (index: number, applied: number): PserverInfo => ({

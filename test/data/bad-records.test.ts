@@ -3,13 +3,15 @@ import { expect, test } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import { refuseTooManyBad } from '../../src/data/bad-records.ts';
 import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
-import { SparseRecordsBuilder } from '../../src/data/sparse-records.ts';
+import { sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
+import { SparseBlockBuilder } from '../../src/data/parsed/sparse-block-builder.ts';
+import { sparseRecords } from '../../src/data/parsed/sparse-records.ts';
 
 function parsed(text: string) {
   const bytes = Buffer.from(text);
-  const into = new SparseRecordsBuilder(text.trimEnd().split('\n').length, bytes.length);
+  const into = new SparseBlockBuilder({ records: text.length, features: bytes.length, batchSize: 4 }, sparseKernel());
   parseLibsvm({ file: 'a.txt', bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, into);
-  return into.finish();
+  return sparseRecords(into.finish());
 }
 
 function refusal(text: string, maxBadRecords = 0): PaddletError {

@@ -27,6 +27,7 @@ const readerOf = (index: DataIndex, labels: LabelRule): TaskReader =>
     files: index.files,
     labels,
     inputWidth: index.featureBound,
+    batchSize: 3,
   });
 
 describe('reading tasks of text', () => {
@@ -42,7 +43,7 @@ describe('reading tasks of text', () => {
       const task = await reader.read(chunks);
       for (let from = 0; from < task.records; from += 3) {
         const batch = task.batch(from, Math.min(from + 3, task.records));
-        if (batch.kind === 'sparse') seen.push(...batch.data.values);
+        if (batch.kind === 'sparse') seen.push(...batch.data.values!);
       }
       bad.push(...task.bad.map((record) => `${record.file}:${record.line}`));
     }
@@ -103,7 +104,13 @@ describe('reading tasks of text', () => {
     const { index, reader, tasks } = await opened('g.txt', 'libsvm', 10);
     await reader.close();
     const elsewhere = testPlace();
-    const other = createTaskReader(elsewhere, { format: 'libsvm', files: index.files, labels: BINARY, inputWidth: 0 });
+    const other = createTaskReader(elsewhere, {
+      format: 'libsvm',
+      files: index.files,
+      labels: BINARY,
+      inputWidth: 0,
+      batchSize: 3,
+    });
     await expect(other.read(tasks[0]!)).rejects.toMatchObject({ code: 'DataMissing' });
     writeFileSync(join(elsewhere.folder, 'g.txt'), '1 1:1\n');
     expect((await other.read(tasks[0]!)).records).toBe(1);
@@ -194,7 +201,13 @@ describe('reading tasks of idx files', () => {
   test('a model for other images is refused', async () => {
     writeIdx('w', 2);
     const { index, tasks } = await opened('w-images-idx3-ubyte', 'idx', 10, CLASSES);
-    const reader = createTaskReader(place, { format: 'idx', files: index.files, labels: CLASSES, inputWidth: 7 });
+    const reader = createTaskReader(place, {
+      format: 'idx',
+      files: index.files,
+      labels: CLASSES,
+      inputWidth: 7,
+      batchSize: 3,
+    });
     await expect(reader.read(tasks[0]!)).rejects.toThrow('has 6 inputs a record, the model takes 7');
     await reader.close();
   });
@@ -228,7 +241,7 @@ describe('reading tasks of idx files', () => {
     const index = await buildIndex(real, { what, format: 'idx', recordsPerTask: 1000 });
     expect(index).toMatchObject({ records: 10_000, featureBound: 784, labelBound: 10 });
     const labels = { task: 'multiclass', classes: 10 } as const;
-    const reader = createTaskReader(real, { format: 'idx', files: index.files, labels, inputWidth: 784 });
+    const reader = createTaskReader(real, { format: 'idx', files: index.files, labels, inputWidth: 784, batchSize: 3 });
     const task = await reader.read(cutTasks(index, 1000)[9]!);
     await reader.close();
     expect(task).toMatchObject({ records: 1000, bad: [] });

@@ -1,15 +1,12 @@
 /** A pserver dies, or is held up for longer than its lease. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { isPaddletError } from '../../src/base/errors.ts';
 import { whyNoEtcd } from '../etcd-server.ts';
-import { askPosition } from './ask-position.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
-import type { JobStore } from './job-store.ts';
-import { expectWhole, JOB, PATIENT_JOB, plantedJob } from './planted-job.ts';
-import { freeze } from './processes.ts';
+import { holdUp } from './hold-up.ts';
+import { expectWhole, JOB, plantedJob } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from './run.ts';
 
 const LEASE_LOST = 5;
@@ -35,19 +32,6 @@ test.each([
   expect(readFileSync(place.path(JOB_FOLDER, `logs/pserver-${index}.log`), 'utf8')).toMatch(known.says);
 });
 
-/** Holds the process up until its index is free for others; in that time a client asks it, on a connection it has. */
-async function holdUp(store: JobStore, pserver: { index: number; pid: number; address: string }): Promise<void> {
-  const ask = await askPosition(store, pserver.address);
-  expect(await ask()).toMatchObject({ type: 'position' });
-  await freeze(pserver.pid, store.url);
-  const answer = ask().catch((error: unknown) => error);
-  await store.until((entries) => !entries.has(`/ps/${pserver.index}`));
-  await expectMidRun(store);
-  process.kill(pserver.pid, 'SIGCONT');
-  const refused = await answer;
-  expect(isPaddletError(refused, 'Suspended', 'Draining', 'ConnectionLost') ? 'refused' : refused).toBe('refused');
-}
-
 test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, and is started again where it was', async () => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place));
@@ -64,25 +48,6 @@ test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, an
 
 const reason = whyNoEtcd();
 describe.skipIf(reason !== undefined)(`on etcd${reason === undefined ? '' : ` (${reason})`}`, () => {
-  test('SIGSTOP of a pserver for longer than its lease: it exits with 5, and the same command takes over', async () => {
-    const place = openPlace();
-    const etcd = await startEtcd();
-    const cluster = await startByHand(place, await plantedJob(place, PATIENT_JOB), etcd.url);
-    const { store, master } = cluster;
-    const [pserver] = cluster.pservers;
-    await store.passesOver(2, master);
-    const address = (await store.get('/ps/0'))!.value;
-    await holdUp(store, { index: 0, pid: pserver.pid, address });
-    const ended = await pserver.ended;
-    expect(ended.code).toBe(LEASE_LOST);
-    expect(ended.err).toMatch(/parting snapshot \S+ announced/);
-    expect(ended.err).toMatch(/^error LeaseGone: /m);
-    const again = cluster.again('pserver 0');
-
-    await expectWhole(place, await resultOf(master), place.path(HAND_FOLDER, 'checkpoints'));
-    expect((await again.ended).code).toBe(0);
-  });
-
   test('SIGINT of a pserver while the store is unreachable: it waits for it, and saves its parameters', async () => {
     const place = openPlace();
     const etcd = await startEtcd();

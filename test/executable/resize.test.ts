@@ -10,6 +10,8 @@ import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, SLOWLY, startRun } from './run.ts';
 
 const UNITS = 32;
+/** The job goes on through four changes of size, one after the other. */
+const VERY_SLOWLY = 'trainer.dealt:delay=60';
 const USAGE = 2;
 const INTERRUPTED = 130;
 
@@ -44,7 +46,7 @@ async function expectNothingLeft(place: Place, store: JobStore, indexes: readonl
 test('up and down in mid-run, and resumed with the present numbers', async () => {
   const place = openPlace();
   const job = await plantedJob(place, RESIZABLE);
-  const { running, store, args } = await startRun(place, job, SLOWLY);
+  const { running, store, args } = await startRun(place, job, VERY_SLOWLY);
   await store.passesOver(1, running);
 
   expect(await resize(place, '--pservers', '3')).toEqual([11, 11, 10]);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -101,4 +101,19 @@ test("errors are Node's own", async () => {
   await expect(disk.open(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   await expect(disk.list(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   await expect(disk.create(join(folder, 'none/file'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a file that was touched is the same one with another time', async () => {
+  const path = join(folder, 'file');
+  await writeFile(path, 'x');
+  await utimes(path, 1000, 1000);
+  const before = await disk.inspect(path);
+  expect(before?.modifiedMs).toBe(1_000_000);
+  await disk.touch(path);
+  const after = await disk.inspect(path);
+  expect(after).toMatchObject({ kind: 'file', bytes: 1, inode: before!.inode });
+  expect(after!.modifiedMs).toBeGreaterThan(before!.modifiedMs);
+  expect(after!.changedMs).toBeGreaterThanOrEqual(before!.changedMs);
+  await writeFile(`${path}.other`, 'x');
+  expect((await disk.inspect(`${path}.other`))?.inode).not.toBe(before!.inode);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHealth, createMetricsRegistry, type Readiness } from '../../src/host/metrics.ts';
+import { createHealth, createMetricsRegistry, type Readiness, registerTraffic } from '../../src/host/metrics.ts';
 
 const registry = createMetricsRegistry({ role: 'pserver', index: '3' });
 
@@ -43,4 +43,16 @@ test('metrics are not for strangers unless a flag says so', async () => {
   expect(answer?.status).toBe(403);
   expect(answer?.body).toContain('--expose-metrics');
   expect(answer?.body).not.toContain('process_');
+});
+
+test('the bytes on the wire are those of now, by direction', async () => {
+  const own = createMetricsRegistry({ role: 'trainer' });
+  const traffic = { sentBytes: 3, receivedBytes: 0 };
+  registerTraffic(own, traffic);
+  await own.metrics();
+  traffic.sentBytes = 5;
+  traffic.receivedBytes = 7;
+  const text = await own.metrics();
+  expect(text).toContain('paddlet_wire_bytes_total{direction="sent",role="trainer"} 5\n');
+  expect(text).toContain('paddlet_wire_bytes_total{direction="received",role="trainer"} 7\n');
 });

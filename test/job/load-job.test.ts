@@ -46,12 +46,16 @@ describe('a valid job', () => {
         testLabels: [],
         recordsPerTask: 1000,
         maxBadRecords: 0,
+        cache: 'on',
+        cacheBytes: 2 ** 34,
       },
       model: { type: 'lr', task: 'binary' },
       optimizer: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 },
       tables: {},
       blocks: {},
-      training: { mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, lanes: 8, seed: 1 },
+      training: {
+        ...{ mode: 'async', passes: 1, batchSize: 128, pushEvery: 1, pullEvery: 1, pullAhead: 2, lanes: 8, seed: 1 },
+      },
       cluster: {
         ...{
           pservers: 1,
@@ -174,7 +178,7 @@ describe('errors name place, field and what was meant', () => {
     [
       'a field that nothing implements',
       `${SMALL}training: { zzz: 8 }\n`,
-      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, lanes, seed, staleness',
+      'job.yaml:4:13: training.zzz: unknown field; expected one of mode, passes, batchSize, pushEvery, pullEvery, pullAhead, lanes, seed, staleness',
     ],
     [
       'a misspelt value',

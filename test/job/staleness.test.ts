@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { parseJobFile } from '../../src/job/load-job.ts';
 
-const load = (staleness: object, training: object = {}, optimizer = 'sgd') =>
+const load = (staleness: object | undefined, training: object = {}, optimizer = 'sgd') =>
   parseJobFile(
     'job.yaml',
     JSON.stringify({
@@ -34,4 +34,20 @@ it.each([
   [{ bound: 0 }, { pushEvery: 4, pullEvery: 2 }],
 ])('%j with %j is fine', (staleness, training) => {
   expect(() => load(staleness, training)).not.toThrow();
+});
+
+it.each([
+  [undefined, 2],
+  [{ bound: 4 }, 0],
+  [{ bound: 1, policy: 'refuse' }, 1],
+  [{ bound: 9, policy: 'scale' }, 2],
+])('with %j so many pulls are made ahead: %i', (staleness, ahead) => {
+  expect(load(staleness).training.pullAhead).toBe(ahead);
+});
+
+it('more than the bound leaves room for are refused', () => {
+  const bound = { bound: 4, policy: 'refuse' };
+  expect(load(bound, { pullAhead: 4 }).training.pullAhead).toBe(4);
+  expect(() => load(bound, { pullAhead: 5 })).toThrow(/training.pullAhead is 5, and this bound leaves room for 4/);
+  expect(() => load(undefined, { mode: 'sync', pullAhead: 1 })).toThrow(/pullAhead: in sync mode a round begins/);
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/base/assert.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
-import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
+import {
+  type Batch,
+  type Model,
+  ownStep,
+  type PulledValues,
+  type SparseBatch,
+  type StepResult,
+} from '../../src/model/model.ts';
 import { createModel, MODEL_TYPES, type ModelSpec } from '../../src/model/registry.ts';
 import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
 import {
@@ -20,12 +27,12 @@ const widened = (values: PulledValues): NaiveValues => ({
   sparse: values.sparse.map((a) => [...a]),
 });
 
-/** Relative to 1, as gradients of a mean are of order 1; they are f32. */
+/** Relative to 1, as gradients of a mean are of order 1; they are sums in f32. */
 function expectClose(actual: readonly Float32Array[], expected: readonly (readonly number[])[]): void {
   expect(actual.map((array) => array.length)).toEqual(expected.map((array) => array.length));
   actual.forEach((array, at) => {
     array.forEach((value, i) => {
-      expect(Math.abs(value - expected[at]![i]!)).toBeLessThan(1e-6 * (1 + Math.abs(value)));
+      expect(Math.abs(value - expected[at]![i]!)).toBeLessThan(2e-6 * (1 + Math.abs(value)));
     });
   });
 }
@@ -51,16 +58,16 @@ describe.each(SPARSE)('%j', (spec, output) => {
     const wide = widened(values);
     const naive = naiveSparseLoss(output, task, data, wide);
     expect(metrics.records).toBe(20);
-    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 10);
+    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 5);
     const gradient = numericGradient(wide, (moved) => naiveSparseLoss(output, task, data, moved).mean);
     expectClose(dense, gradient.dense);
     expectClose(sparse, gradient.sparse);
 
     const evaluated = model.evaluate(batch, values);
     expect(evaluated.metrics).toEqual(metrics);
-    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 6)));
+    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 5)));
     const squares = naive.scores.reduce((sum, score, at) => sum + (score - data.labels[at]!) ** 2, 0);
-    expect(metrics.squaredError).toBeCloseTo(squares, 8);
+    expect(metrics.squaredError).toBeCloseTo(squares, 4);
     const right = naive.scores.filter((score, at) => score > 0.5 === data.labels[at]! > 0.5).length;
     expect(metrics.correct).toBe(task === 'binary' ? right : 0);
   });
@@ -91,11 +98,11 @@ describe('softmax', () => {
     const wide = widened(values);
     const naive = naiveSoftmaxLoss(data, 3, wide);
     expect(metrics).toMatchObject({ records: 20, correct: naive.correct });
-    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 10);
+    expect(metrics.loss / 20).toBeCloseTo(naive.mean, 5);
     expectClose(dense, numericGradient(wide, (moved) => naiveSoftmaxLoss(data, 3, moved).mean).dense);
     const evaluated = model.evaluate(batch, values);
     expect(evaluated.metrics).toEqual(metrics);
-    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 6)));
+    expect([...evaluated.scores]).toEqual(naive.scores.map((score) => expect.closeTo(score, 5)));
   });
 
   test('logits of any size have finite losses', () => {
@@ -132,7 +139,7 @@ describe('every model', () => {
     const dense = randomDenseBatch({ records: 64, width: 5, ids: 0, seed, classes: 3 });
     const sparse = randomSparseBatch({ records: 64, ids: 40, seed, classes: 2 });
     const batch: Batch = model.input === 'dense' ? { kind: 'dense', data: dense } : { kind: 'sparse', data: sparse };
-    return model.step(batch, randomValues(model, sparse.distinct, seed));
+    return ownStep(model.step(batch, randomValues(model, sparse.distinct, seed)));
   }
 
   test.each(specs)('$type gives the same bits for the same input, whatever came before', (spec) => {
@@ -143,12 +150,15 @@ describe('every model', () => {
     expect(stepOf(createModel(spec, FACTS), 7)).toEqual(first);
   });
 
-  test.each(specs)('$type returns gradients that later steps do not touch', (spec) => {
+  test.each(specs)('$type returns gradients that steps of other models do not touch', (spec) => {
     const model = createModel(spec, FACTS);
-    const first = stepOf(model, 7);
-    const copy = structuredClone(first);
-    stepOf(model, 8);
-    expect(first).toEqual(copy);
+    const data = randomSparseBatch({ records: 9, ids: 20, seed: 3, classes: 2 });
+    const dense = randomDenseBatch({ records: 9, width: 5, ids: 0, seed: 3, classes: 3 });
+    const batch: Batch = model.input === 'dense' ? { kind: 'dense', data: dense } : { kind: 'sparse', data };
+    const step = model.step(batch, randomValues(model, data.distinct, 4));
+    const copy = ownStep(step);
+    stepOf(createModel(spec, FACTS), 8);
+    expect(step).toEqual(copy);
   });
 
   test.each(['lr', 'fm'] as const)('%s does not depend on how the ids are numbered', (type) => {
@@ -159,7 +169,7 @@ describe('every model', () => {
     const renumbered: SparseBatch = { ...data, columns: data.columns.map((column) => order[column]!) };
     const moved = (rows: readonly Float32Array[]) =>
       rows.map((array) => permuted(array, order, array.length / data.distinct));
-    const plain = model.step({ kind: 'sparse', data }, values);
+    const plain = ownStep(model.step({ kind: 'sparse', data }, values));
     const other = model.step(
       { kind: 'sparse', data: renumbered },
       { dense: values.dense, sparse: moved(values.sparse) },

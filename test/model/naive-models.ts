@@ -15,7 +15,7 @@ export type NaiveOutput = (batch: SparseBatch, values: NaiveValues, record: numb
 const featuresOf = (batch: SparseBatch, record: number): { column: number; x: number }[] =>
   Array.from(batch.columns.subarray(batch.offsets[record], batch.offsets[record + 1]), (column, at) => ({
     column,
-    x: batch.values[batch.offsets[record]! + at]!,
+    x: batch.values?.[batch.offsets[record]! + at] ?? 1,
   }));
 
 export const naiveLinear: NaiveOutput = (batch, { dense, sparse }, record) =>

@@ -2,6 +2,7 @@
 import { COMPARED_COPIES } from './compared-copies.ts';
 import { COPIED_ROUNDS } from './copied-rounds.ts';
 import { COPIES } from './copies.ts';
+import { DATA } from './data.ts';
 import { FILES } from './files.ts';
 import { HEADS } from './heads.ts';
 import { JOINS } from './joins.ts';
@@ -26,6 +27,7 @@ import { WIRE } from './wire.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP,
+  ...DATA,
   ...TASKS,
   ...ROUNDS,
   ...PLACING,

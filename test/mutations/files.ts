@@ -76,8 +76,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'of two files at one position neither replaces the other',
     file: 'src/checkpoint/registry/retention.ts',
-    find: 'other.low > high)',
-    replace: 'other.low >= high)',
+    find: 'other.low > high;',
+    replace: 'other.low >= high;',
     tests: ['test/checkpoint/registry/publish.test.ts'],
   },
   {
@@ -111,8 +111,8 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'the copy of the highest epoch is the newest',
     file: 'src/checkpoint/registry/newest.ts',
-    find: '.sort((a, b) => b.epoch - a.epoch)',
-    replace: '.sort((a, b) => a.epoch - b.epoch)',
+    find: '.sort((a, b) => b.epoch - a.epoch ||',
+    replace: '.sort((a, b) => a.epoch - b.epoch ||',
     tests: ['test/checkpoint/registry/retention.test.ts', 'test/checkpoint/set/moved.test.ts'],
   },
   {
@@ -132,9 +132,23 @@ export const FILES: readonly Mutation[] = [
   {
     rule: 'of one epoch the copy published later is the newer one, at a lower position too',
     file: 'src/checkpoint/registry/newest.ts',
-    find: '.sort((a, b) => b.epoch - a.epoch)',
+    find: '.sort((a, b) => b.epoch - a.epoch ||',
     replace:
-      '.sort((a, b) => b.epoch - a.epoch || b.file.generation.shards![0]!.seq[1] - a.file.generation.shards![0]!.seq[1])',
+      '.sort((a, b) => b.epoch - a.epoch || b.file.generation.shards![0]!.seq[1] - a.file.generation.shards![0]!.seq[1] ||',
+    tests: ['test/checkpoint/registry/retention.test.ts'],
+  },
+  {
+    rule: 'of one epoch and timeline the file that was written when nothing was applied any more is the newest',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: ' || b.clean - a.clean)',
+    replace: ')',
+    tests: ['test/checkpoint/registry/retention.test.ts'],
+  },
+  {
+    rule: 'of one epoch the file of the higher timeline is the newer one',
+    file: 'src/checkpoint/registry/newest.ts',
+    find: ' || b.timeline - a.timeline',
+    replace: '',
     tests: ['test/checkpoint/registry/retention.test.ts'],
   },
   {
@@ -159,10 +173,10 @@ export const FILES: readonly Mutation[] = [
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {
-    rule: 'files from before all went back to a cut do not replace a parting snapshot from after it',
-    file: 'src/roles/pserver/files/sweep.ts',
-    find: 'timelineOf(other) >= timelineOf(generation)',
-    replace: 'timelineOf(other) >= Math.min(0, timelineOf(generation))',
+    rule: 'of one epoch files from before all went back to a cut do not replace one from after it',
+    file: 'src/checkpoint/registry/retention.ts',
+    find: 'return !isEarlier && other.low > high;',
+    replace: 'return other.low > high;',
     tests: ['test/roles/pserver/tasks/load-former.test.ts'],
   },
   {

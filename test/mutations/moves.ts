@@ -69,8 +69,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'the death of the target does not settle a hand-over',
     file: SOURCE,
-    find: "if (phase === 'deciding' || this.isEnded) return;",
-    replace: 'if (this.isEnded) return;',
+    find: "else if (phase === 'offering' || phase === 'copying'",
+    replace: "else if (phase === 'deciding' || phase === 'offering' || phase === 'copying'",
     tests: MODEL,
   },
   {
@@ -380,10 +380,8 @@ export const MOVES: readonly Mutation[] = [
   {
     rule: 'a pserver that leaves makes another last checkpoint when a unit has come since',
     file: 'src/roles/pserver/tasks/service.ts',
-    find: `    if (!this.#isConcluded) return;
-    this.#isConcluded = false;`,
-    replace: `    if (!this.#isConcluded || this.#isLeaving) return;
-    this.#isConcluded = false;`,
+    find: 'if (this.#concludedUnder !== undefined) this.#resume();',
+    replace: 'if (this.#concludedUnder !== undefined && !this.#isLeaving) this.#resume();',
     tests: ['test/sim/kept.test.ts'],
   },
   {

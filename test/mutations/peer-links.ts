@@ -3,6 +3,7 @@ import type { Mutation } from './mutation.ts';
 
 const SCHEDULES = ['test/core/replicas/link.test.ts'];
 const STEPS = ['test/core/replicas/peer-links.test.ts'];
+const RECEIVED = ['test/core/replicas/peer-inbox.test.ts'];
 const WAITING = ['test/core/replicas/waiting-commits.test.ts'];
 const OUTBOX = 'src/core/replicas/peer-outbox.ts';
 const INBOX = 'src/core/replicas/peer-inbox.ts';
@@ -11,6 +12,20 @@ const QUEUE = 'src/core/replicas/room-queue.ts';
 const BACKUP_ROOM = 'src/core/replicas/backup-room.ts';
 
 export const PEER_LINKS: readonly Mutation[] = [
+  {
+    rule: 'a part that comes again takes no room while the payload that it came with is here',
+    file: INBOX,
+    find: 'frames.map((frame) => this.#withHeldPart(frame, { order, isLate }))',
+    replace: 'frames',
+    tests: ['test/roles/pserver/replicas/hosted-links.test.ts'],
+  },
+  {
+    rule: 'what a copy has staged is not given to it again',
+    file: BACKUP_ROOM,
+    find: ' && !held.units.has(unit)',
+    replace: '',
+    tests: RECEIVED,
+  },
   {
     rule: 'a commit position goes alone when no update goes',
     file: OUTBOX,
@@ -107,7 +122,7 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: OUTBOX,
     find: '      this.#forget(unit);\n      this.#begins.set',
     replace: '      this.#begins.set',
-    tests: SCHEDULES,
+    tests: ['test/core/replicas/peer-outbox.test.ts'],
   },
   {
     rule: 'what is left is told until it is answered',
@@ -196,9 +211,9 @@ export const PEER_LINKS: readonly Mutation[] = [
   {
     rule: 'a backup refuses what goes beyond the window',
     file: INBOX,
-    find: '      if (!this.room.admits(received)) return false;\n',
+    find: '      if (!this.room.admits(received)) return undefined;\n',
     replace: '',
-    tests: STEPS,
+    tests: RECEIVED,
   },
   {
     rule: 'what a primary has left takes no room of its window',
@@ -233,7 +248,7 @@ export const PEER_LINKS: readonly Mutation[] = [
     file: BACKUP_ROOM,
     find: '(isLate || units.size === 0 ? this.#late : this.#window)',
     replace: '(units.size === 0 ? this.#late : this.#window)',
-    tests: STEPS,
+    tests: RECEIVED,
   },
   {
     rule: 'an answer about a copy that was left is not one about the next copy',

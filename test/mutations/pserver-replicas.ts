@@ -15,6 +15,13 @@ const HAND_OVERS = { file: `${REPLICAS}/hand-overs.ts`, tests: [`${TESTS}/hand-o
 
 export const PSERVER_REPLICAS: readonly Mutation[] = [
   {
+    rule: 'a last checkpoint holds for the recovery number that it was taken under',
+    file: 'src/roles/pserver/tasks/service.ts',
+    find: 'if (this.#concludedUnder !== undefined && this.#recovery() > this.#concludedUnder) this.#resume();',
+    replace: '',
+    schedules: { mode: 'async', disks: true, isCopied: true, count: 20 },
+  },
+  {
     rule: 'a pserver that leaves stays for a copy that it is about to lead',
     file: `${REPLICAS}/standing.ts`,
     find: 'return this.isTakingOver() || machines.units()',
@@ -129,6 +136,12 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     rule: 'updates are applied in the order in which they were placed',
     find: 'sort(([a], [b]) => a.order - b.order)',
     replace: 'sort(([a], [b]) => b.order - a.order)',
+  },
+  {
+    ...HAND_OVERS,
+    rule: 'a hand-over that the copy refuses does not begin: it would end and be asked for at once, for ever',
+    find: ' || this.#options.machines.of(unit)?.mayHandOver(to) !== true',
+    replace: '',
   },
   {
     ...HAND_OVERS,

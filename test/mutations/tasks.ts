@@ -3,6 +3,76 @@ import type { Mutation } from './mutation.ts';
 
 export const TASKS: readonly Mutation[] = [
   {
+    rule: 'a trainer is given fewer tasks at a time as a pass comes to its end',
+    file: 'src/core/tasks/dealer.ts',
+    find: 'Math.min(most - 1, share)',
+    replace: 'most - 1',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
+  {
+    rule: 'each trainer that asks has a task before another has two',
+    file: 'src/core/tasks/dealer.ts',
+    find: 'if (given.slow === undefined) hungry.push([request, asker]);',
+    replace: 'if (given.slow === undefined) this.#dealMore(pass, request, asker, { dealt, now, sharers: 0.5 });',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
+  {
+    rule: 'what is decided in one turn is saved together',
+    file: 'src/roles/master/tasks/save-pipeline.ts',
+    find: '    await Promise.resolve();\n',
+    replace: '',
+    tests: ['test/roles/master/tasks/service.test.ts'],
+  },
+  {
+    rule: 'ends that are told together are refused one by one',
+    file: 'src/roles/trainer/tasks/end-reports.ts',
+    find: 'ended[at]?.told.reject(',
+    replace: 'for (const { told } of ended) told.reject(',
+    tests: ['test/roles/trainer/tasks/end-reports.test.ts'],
+  },
+  {
+    rule: 'a trainer that leaves tells the ends that wait for others',
+    file: 'src/roles/trainer/tasks/end-reports.ts',
+    find: 'return left.length === 0 ? undefined',
+    replace: 'return left.length >= 0 ? undefined',
+    tests: ['test/roles/trainer/tasks/end-reports.test.ts'],
+  },
+  {
+    rule: 'as many tasks are dealt as have room in an answer',
+    file: 'src/roles/master/tasks/serve.ts',
+    find: 'most: Math.min(asker.most, tasksAtOnce)',
+    replace: 'most: Math.min(asker.most, tasksAtOnce + 64)',
+    tests: ['test/roles/master/tasks/serve.test.ts'],
+  },
+  {
+    rule: 'a push whose pull fails by its size is made without it',
+    file: 'src/cluster/client/parameter-client.ts',
+    find: "if (!isPaddletError(error, 'FrameTooLarge', 'OutOfMemory')) throw error;",
+    replace: 'throw error;',
+    tests: ['test/cluster/client/parameter-client.test.ts'],
+  },
+  {
+    rule: 'a task that is repeated pulls nothing before its turn',
+    file: 'src/roles/trainer/tasks/pull-queue.ts',
+    find: 'one.isDue && one.peek() !== undefined',
+    replace: 'one.peek() !== undefined',
+    tests: ['test/roles/trainer/tasks/pull-queue.test.ts'],
+  },
+  {
+    rule: 'a group that cannot be made fails its task',
+    file: 'src/roles/trainer/tasks/pull-queue.ts',
+    find: 'if (asked === undefined && this.#failure !== undefined) throw this.#failure.error;',
+    replace: '',
+    tests: ['test/roles/trainer/tasks/pull-queue.test.ts'],
+  },
+  {
+    rule: 'a master that ends refuses a report as a whole, so that another one is asked',
+    file: 'src/roles/master/tasks/serve.ts',
+    find: " || error.action === 'retry'",
+    replace: '',
+    tests: ['test/roles/master/tasks/serve.test.ts'],
+  },
+  {
     rule: 'a push that was applied is not applied again',
     file: 'src/core/shard/ledger.ts',
     find: "if (next === CLOSED || push < next) return { outcome: 'duplicate' };\n    return push === next ?",
@@ -29,7 +99,7 @@ export const TASKS: readonly Mutation[] = [
   {
     rule: 'a task is not finished by acknowledgements from before a restore',
     file: 'src/roles/master/tasks/serve.ts',
-    find: 'if (header.recovery < now) {',
+    find: 'if (end.recovery < now) {',
     replace: 'if (Number.isNaN(now)) {',
     schedules: {
       mode: 'async',
@@ -208,5 +278,19 @@ export const TASKS: readonly Mutation[] = [
     find: 'this.#options.stopSignal.aborted ? [] : this.#due()',
     replace: 'this.#due()',
     tests: ['test/roles/pserver/leaving.test.ts'],
+  },
+  {
+    rule: 'a pull that a push takes along is checked before the push is applied',
+    file: 'src/roles/pserver/request-parts.ts',
+    find: '  const floats = checkWanted(spec, request, wanted);\n  return { read: (from) => valuesOf(from, request, wanted, floats) };',
+    replace: '  return { read: (from) => valuesOf(from, request, wanted, checkWanted(spec, request, wanted)) };',
+    tests: ['test/roles/pserver/tasks/push-pull.test.ts'],
+  },
+  {
+    rule: 'a task is repeated when none of its pushes is on its way any more',
+    file: 'src/roles/trainer/tasks/pushes.ts',
+    find: '    await Promise.all(this.#onTheirWay);\n',
+    replace: '',
+    tests: ['test/roles/trainer/tasks/pushes.test.ts'],
   },
 ];

@@ -62,7 +62,7 @@ describe('docs/protocol.md', () => {
     expect(docs).toContain(`\`${ZERO_MASK_SUBPROTOCOL}\``);
     for (const way of RECEIVE) expect(docs).toContain(way);
     for (const phase of PHASES) expect(section('progress')).toContain(`"${phase}"`);
-    const waiting = ['checkpoint', 'copyDigest', 'cut', 'getLanes', 'getTask', 'pullVersion', 'replicate', 'rounds'];
+    const waiting = ['checkpoint', 'copyDigest', 'cut', 'getLanes', 'getTasks', 'pullVersion', 'replicate', 'rounds'];
     expect([...WAITING_REQUESTS].sort()).toEqual(waiting);
   });
 

@@ -177,7 +177,15 @@ export const numbered = (n: number, segments: readonly Uint8Array[] = []) => ({
 });
 
 export const getTask = {
-  header: { type: 'getTask' as const, job: 'job-1', batchPlanId: 'plan-1', trainer: 't', held: [], maxWaitMs: 60_000 },
+  header: {
+    type: 'getTasks' as const,
+    job: 'job-1',
+    batchPlanId: 'plan-1',
+    trainer: 't',
+    held: [],
+    most: 1,
+    maxWaitMs: 60_000,
+  },
 };
 
 export const info = { header: { type: 'info' as const } };

@@ -49,6 +49,8 @@ export const MUST_HAPPEN: readonly string[] = [
   'finished task',
   'requeued task',
   'speculated task',
+  'several tasks dealt at once',
+  'several tasks finished at once',
   'discarded task',
   'poisoned trainer',
   'recovery',

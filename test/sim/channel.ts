@@ -7,7 +7,7 @@ import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all
 import type { Channel, Outgoing, Received, RequestOptions } from '../../src/protocol/messages/channel.ts';
 import { parseRequest } from '../../src/protocol/messages/parse.ts';
 import type { Connection } from './connection.ts';
-import { copyOf, type Parcel, receive } from './parcel.ts';
+import { copyOf, type Parcel, payloadOf, receive } from './parcel.ts';
 import { never, type SimulatedProcess } from './process.ts';
 import type { SimulatedSession } from './session.ts';
 
@@ -131,7 +131,9 @@ export class SimulatedChannel implements Channel {
       const answer = (outcome: Parcel<ReplyHeader> | PaddletError): void => {
         if (this.#unanswered.delete(call)) call.settle(outcome);
       };
-      connection.toServer(() => session.receive({ parcel: call.parcel, answer }));
+      const { header, segments } = call.parcel;
+      const cargo = { request: header, payloadBytes: payloadOf(segments) };
+      connection.toServer(() => session.receive({ parcel: call.parcel, answer }), cargo);
     }
   }
 

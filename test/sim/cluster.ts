@@ -11,6 +11,7 @@ import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { createDice, type Dice } from './dice.ts';
 import { KEYS } from './job-keys.ts';
 import { SimulatedNetwork } from './network.ts';
+import type { Carrier } from './pipe.ts';
 import type { RoleName, SimulatedProcess } from './process.ts';
 import type { ClusterShape } from './shape.ts';
 import { StoreServer } from './store.ts';
@@ -28,6 +29,9 @@ export interface ClusterOptions {
   /** The job that the masters are started with, when it is not that of the workload. */
   readonly job?: Job;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
+  readonly carrier?: Carrier;
+  /** Sees each process before it begins. */
+  readonly equip?: (process: SimulatedProcess) => void;
 }
 
 const MASTERS = 2;
@@ -53,6 +57,7 @@ export class Cluster {
   readonly store: StoreServer;
   readonly supervisors: readonly Supervisor[];
   readonly shape: ClusterShape;
+  readonly equip: ((process: SimulatedProcess) => void) | undefined;
   readonly #starts: Dice;
   /** Faults that have not ended. */
   #faults = 0;
@@ -72,8 +77,10 @@ export class Cluster {
       dice: createDice(seed, 'network'),
       answered: (seen) => witness.answered(seen),
       bug: (...seen) => witness.bug(...seen),
+      carrier: options.carrier,
       ...(options.wrapHandler === undefined ? {} : { wrapHandler: options.wrapHandler }),
     });
+    this.equip = options.equip;
     this.store = new StoreServer(timeline, createDice(seed, 'store'), witness);
     const starts = createDice(seed, 'starts');
     this.#starts = starts;

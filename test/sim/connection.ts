@@ -2,6 +2,7 @@
  * One connection between two simulated processes; each end may learn of its end at another time, or by silence only.
  */
 
+import type { Cargo } from './parcel.ts';
 import { Pipe, type Weather } from './pipe.ts';
 import type { SimulatedProcess } from './process.ts';
 
@@ -43,14 +44,14 @@ export class Connection {
     this.#serverEnd = end;
   }
 
-  toServer(arrive: () => void): void {
+  toServer(arrive: () => void, cargo?: Cargo): void {
     this.#up.send(() => {
       if (this.#serverEnd !== undefined) arrive();
-    });
+    }, cargo);
   }
 
-  toClient(arrive: () => void): void {
-    this.#down.send(arrive);
+  toClient(arrive: () => void, cargo?: Cargo): void {
+    this.#down.send(arrive, cargo);
   }
 
   /** The client closes, or takes the connection for lost; the server hears of it if it can. */

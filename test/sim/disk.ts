@@ -103,6 +103,7 @@ export class ProcessDisk implements Disk {
     this.#call(async () => !this.#machine.hides(path) && this.#diskOf(path).exists(path));
   inspect = (path: string): Promise<FileFacts | undefined> =>
     this.#call(async () => (this.#machine.hides(path) ? undefined : this.#diskOf(path).inspect(path)));
+  touch = (path: string): Promise<void> => this.#at(path, (disk) => disk.touch(path));
   freeBytes = (path: string): Promise<number> => this.#call((disk) => disk.freeBytes(path));
 
   #at<T>(path: string, run: (disk: SimulatedDisk) => Promise<T>, range?: readonly [number, number]): Promise<T> {

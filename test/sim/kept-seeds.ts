@@ -81,3 +81,16 @@ export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
   },
   { seed: 79461, why: 'a first word of a pserver landed late, over its later ones, and no unit moved any more' },
 ];
+
+/** Of units with copies, in both modes. */
+export const KEPT_COPIED_SEEDS: typeof KEPT_SEEDS = [
+  { seed: 300017, why: 'a pserver asked at once, for ever, for a hand-over that its copy refused' },
+];
+
+/** The same with disks that fail. */
+export const KEPT_COPIED_DISK_SEEDS: typeof KEPT_SEEDS = [
+  {
+    seed: 410129,
+    why: 'a pserver that had taken its last checkpoint took no copies, though a restored one made all others go on',
+  },
+];

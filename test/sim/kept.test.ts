@@ -1,10 +1,12 @@
 /** Schedules that found a fault once (kept-seeds.ts). */
 import { expect, test } from 'vitest';
-import { FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './fault-kinds.ts';
+import { copiedMix, FIXED_MIX, KEPT_MIX, RESIZED_MIX, usualDiskMix, usualMix } from './fault-kinds.ts';
 import {
   KEPT_ASYNC_SEEDS,
   KEPT_CONTINUED_SEEDS,
   KEPT_CONTINUED_SYNC_SEEDS,
+  KEPT_COPIED_DISK_SEEDS,
+  KEPT_COPIED_SEEDS,
   KEPT_DISK_SEEDS,
   KEPT_DISK_SYNC_SEEDS,
   KEPT_DRAWN_SEEDS,
@@ -63,4 +65,13 @@ test.each(KEPT_DISK_SYNC_SEEDS)('sync mode, resized and with disks that fail, se
 
 test.each(KEPT_ASYNC_SEEDS)('async mode, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: usualMix('async') })).violations).toEqual([]);
+});
+
+test.each(KEPT_COPIED_SEEDS)('with copies, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, isCopied: true })).violations).toEqual([]);
+  expect((await runSchedule({ seed, mode: 'sync', isCopied: true })).violations).toEqual([]);
+});
+
+test.each(KEPT_COPIED_DISK_SEEDS)('with copies and disks that fail, seed $seed: $why', async ({ seed }) => {
+  expect((await runSchedule({ seed, mix: copiedMix(true), isCopied: true })).violations).toEqual([]);
 });

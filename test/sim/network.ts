@@ -5,7 +5,7 @@ import type { Channel, ListenOptions, Network, RequestHandler, Server } from '..
 import { SimulatedChannel } from './channel.ts';
 import { Connection } from './connection.ts';
 import type { Dice } from './dice.ts';
-import type { Weather } from './pipe.ts';
+import type { Carrier, Weather } from './pipe.ts';
 import { never, type SimulatedProcess } from './process.ts';
 import { type SessionHooks, SimulatedSession } from './session.ts';
 import type { Timeline } from './timeline.ts';
@@ -20,6 +20,7 @@ export interface NetworkOptions extends SessionHooks {
   readonly processes: number;
   readonly timeline: Timeline;
   readonly dice: Dice;
+  readonly carrier?: Carrier | undefined;
   /** Stands between the wire and a role's handler: for tests that switch a check off. */
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
 }
@@ -40,6 +41,7 @@ interface Swapped {
 export class SimulatedNetwork implements Weather {
   readonly timeline: Timeline;
   readonly dice: Dice;
+  readonly carrier: Carrier | undefined;
   readonly connections = new Set<Connection>();
   readonly #options: NetworkOptions;
   readonly #listeners = new Map<number, Listener>();
@@ -52,6 +54,7 @@ export class SimulatedNetwork implements Weather {
     this.#options = options;
     this.timeline = options.timeline;
     this.dice = options.dice;
+    this.carrier = options.carrier;
     this.#ports = options.processes + options.dice.pick(SPARE_PORTS);
   }
 

@@ -22,6 +22,16 @@ const SHORTEST_TIMER_MS = 1;
 /** The answer to what a dead process asked for. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
+/** Where the processor time of a process is simulated, too: what it does one after the other, each for so long. */
+export interface Processor {
+  /** When it has done all that it has begun, on the timeline. */
+  readonly freeAtMs: number;
+  /** Runs it after what came before, when it has taken so long. */
+  take(ms: number, run: () => void): void;
+  /** What it does at present takes so much longer. */
+  spend(ms: number): void;
+}
+
 interface Delivery {
   readonly run: () => void;
   readonly isTimer: boolean;
@@ -41,6 +51,8 @@ export class SimulatedProcess {
   operations = 0;
   /** It has ended because it is not wanted and has given up all that it had. */
   hasLeft = false;
+  /** Undefined: whatever it does takes no time of its own. */
+  processor: Processor | undefined;
   /** Called before each operation; may kill. */
   onOperation: (() => void) | undefined;
   #state: 'running' | 'stopped' | 'dead' = 'running';

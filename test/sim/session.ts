@@ -10,7 +10,7 @@ import { parseReply } from '../../src/protocol/messages/parse.ts';
 import { WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 import type { Connection } from './connection.ts';
 import type { Answered } from './oracles/oracle.ts';
-import { copyOf, type Parcel, receive } from './parcel.ts';
+import { copyOf, type Parcel, payloadOf, receive } from './parcel.ts';
 import type { SimulatedProcess } from './process.ts';
 
 /** A request on its way, with where its answer goes. `answer` runs in the client's process. */
@@ -124,7 +124,9 @@ export class SimulatedSession implements Session {
     if (server.isDead) return;
     const seen = outcome instanceof PaddletError ? outcome : outcome.header;
     this.#hooks.answered({ client, server, request: parcel.header, outcome: seen });
-    if (!this.#isClosed) this.#connection.toClient(() => answer(outcome));
+    if (this.#isClosed) return;
+    const payloadBytes = outcome instanceof PaddletError ? 0 : payloadOf(outcome.segments);
+    this.#connection.toClient(() => answer(outcome), { request: parcel.header, answer: seen, payloadBytes });
   }
 
   #closeWhenIdle(): void {

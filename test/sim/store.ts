@@ -228,7 +228,9 @@ export class ProcessStore implements Store {
       const answer = (afterMs: number, settle: () => void): void => {
         timeline.after(afterMs, () => process.deliver(settle));
       };
-      timeline.after(process.takes(...REQUEST_MS), () => this.#arrive(kind, run, { resolve, reject, answer }));
+      const leavesAtMs = Math.max(timeline.nowMs, process.processor?.freeAtMs ?? 0);
+      const arrive = (): void => this.#arrive(kind, run, { resolve, reject, answer });
+      timeline.at(leavesAtMs + process.takes(...REQUEST_MS), arrive);
     });
   }
 

@@ -139,10 +139,14 @@ class Stranger {
     const { dice } = this.#process;
     await ask({
       header: {
-        ...{ type: 'finishTask', ...jobFields(record), queue: 'train', trainer: dice.uuid(), attempt: 1 },
-        ...{ pass: dice.whole(0, PASSES - 1), task: dice.whole(0, TASKS - 1), recovery: 1_000_000 },
-        ...{ records: 0, read: 0, good: 0, bad: 0, duplicate: 0 },
-        metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+        ...{ type: 'finishTasks', ...jobFields(record), trainer: dice.uuid() },
+        ends: [
+          {
+            ...{ queue: 'train', attempt: 1, pass: dice.whole(0, PASSES - 1), task: dice.whole(0, TASKS - 1) },
+            ...{ recovery: 1_000_000, records: 0, read: 0, good: 0, bad: 0, duplicate: 0 },
+            metrics: { records: 0, loss: 0, correct: 0, squaredError: 0 },
+          },
+        ],
       },
     });
   }

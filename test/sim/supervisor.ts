@@ -160,6 +160,7 @@ export class Supervisor {
     const { name, role } = this.member;
     const process = new SimulatedProcess({ name, role, life: this.#lives }, timeline, this.#options.dice);
     process.slowness = this.slowness * this.#usualSlowness;
+    this.#cluster.equip?.(process);
     this.running = process;
     this.#planEarlyDeath(process);
     this.#stop = new AbortController();
@@ -262,7 +263,7 @@ export class Supervisor {
       pid: process.pid,
       version: 'simulated',
       ...(this.#options.shape.isCapturedByShard ? { extentBytes: 1 } : {}),
-      makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process)),
+      makeModel: () => this.#options.workload.createModel(() => this.#poisoned(process), process),
     };
   }
 

@@ -1,6 +1,8 @@
 /** Sees everything that happens in a simulated cluster from outside: counts it, and says what must never happen. */
+
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
+import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Keys } from '../../src/store/keys.ts';
 import type { Op, Txn, TxnResult } from '../../src/store/store.ts';
 import { LiveAttempts } from './live-attempts.ts';
@@ -26,6 +28,9 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
   [/^the pservers save, so that those that left/, 'save for one that left'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
+
+type Ends = Extract<RequestHeader, { type: 'finishTasks' }>;
+type Refusals = Extract<ReplyHeader, { type: 'finishTasks' }>;
 
 export class Witness implements StoreObserver {
   readonly counts = new Map<string, number>();
@@ -157,19 +162,25 @@ export class Witness implements StoreObserver {
       this.count(`refused ${outcome.code}`);
       return;
     }
-    if (outcome.type === 'getTask' && request.type === 'getTask' && outcome.task !== undefined) {
-      this.#attempts.dealt({ ...outcome.task, trainer: request.trainer });
+    if (outcome.type === 'getTasks' && request.type === 'getTasks') {
+      for (const task of outcome.tasks ?? []) this.#attempts.dealt({ ...task, trainer: request.trainer });
+      if ((outcome.tasks?.length ?? 0) > 1) this.count('several tasks dealt at once');
     }
     if (request.type === 'push' && outcome.type === 'push') this.#pushed(server, outcome.outcome);
     if (outcome.type === 'pushLane') this.count(`${outcome.outcome} lane`);
-    if (request.type === 'finishTask') {
+    if (request.type === 'finishTasks' && outcome.type === 'finishTasks') this.#finished(server, request, outcome);
+  }
+
+  #finished(server: SimulatedProcess, { trainer, ends }: Ends, { refused }: Refusals): void {
+    if (ends.length > 1) this.count('several tasks finished at once');
+    for (const { error } of refused) this.count(`refused ${error.code}`);
+    for (const [at, end] of ends.entries()) {
+      if (refused.some((one) => one.at === at)) continue;
       this.count('finished task');
-      if (!this.#attempts.mayFinish(request)) {
-        const { task, pass, attempt, trainer } = request;
-        this.violated(
-          `${server.name} accepted the end of attempt ${attempt} of task ${task}, pass ${pass}, by ${trainer}: not live`,
-        );
-      }
+      if (this.#attempts.mayFinish({ ...end, trainer })) continue;
+      const { task, pass, attempt } = end;
+      const which = `the end of attempt ${attempt} of task ${task}, pass ${pass}, by ${trainer}`;
+      this.violated(`${server.name} accepted ${which}: not live`);
     }
   }
 

@@ -7,6 +7,7 @@ import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import type { Dice } from './dice.ts';
+import type { SimulatedProcess } from './process.ts';
 import type { ClusterShape } from './shape.ts';
 
 /** A row that every record touches. */
@@ -25,7 +26,7 @@ export interface Workload {
   /** The record that kills the trainer that computes it. */
   readonly poison: number | undefined;
   /** `onPoison` is called in the middle of a step. */
-  readonly createModel: (onPoison: () => void) => Model;
+  readonly createModel: (onPoison: () => void, process: SimulatedProcess) => Model;
   /** Fields of the result that are known beforehand. */
   readonly expected: () => Readonly<Record<string, unknown>>;
 }

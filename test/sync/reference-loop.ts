@@ -1,8 +1,8 @@
 /**
  * What a job in sync mode computes, as one loop over its data: no roles, no sockets, no shards, no kernels, rows in a
  * Map (DESIGN §6). This is the definition of the answer: whatever cluster the job runs on, whatever dies, the digests
- * must be these. It reads data and steps the model as the trainers do; the plan, the gradient of a round, first values,
- * optimizers and digests are written independently, from the documents.
+ * must be these. It reads data as the trainers do; models, the plan, the gradient of a round, first values, optimizers
+ * and digests are written independently, from the documents.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,9 +17,9 @@ import { createDisk } from '../../src/host/disk.ts';
 import { createRandom } from '../../src/host/random.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
-import { createModel } from '../../src/model/registry.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec, SparseSpec } from '../../src/tensor/spec.ts';
+import { referenceModel } from '../model/reference.ts';
 import { freshState, initialValue, type State, updateReference } from '../tensor/reference.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
 
@@ -53,9 +53,10 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const index = await indexOf(job, place, train, trainLabels);
   const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
   const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
-  const model = createModel(job.model, { inputWidth: index.featureBound, classes });
+  const model = referenceModel(job.model, { inputWidth: index.featureBound, classes });
   const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
-  const options = { format: job.data.format, files: index.files, labels, inputWidth: index.featureBound };
+  const { batchSize } = job.training;
+  const options = { format: job.data.format, files: index.files, labels, inputWidth: index.featureBound, batchSize };
   const reader = createTaskReader(place, options);
   const tasks: TaskRecords[] = [];
   for (const chunks of cutTasks(index, recordsPerTask)) tasks.push(await reader.read(chunks));

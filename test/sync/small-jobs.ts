@@ -8,8 +8,8 @@ import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Model } from '../../src/model/model.ts';
-import { createModel } from '../../src/model/registry.ts';
 import type { TestPlace } from '../data/place.ts';
+import { referenceModel } from '../model/reference.ts';
 
 export const RECORDS = 230;
 
@@ -61,9 +61,11 @@ export async function load(job: Job, place: TestPlace): Promise<Loaded> {
   const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
   const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
   const classes = index.labelBound;
-  const model = createModel(job.model, { inputWidth: index.featureBound, classes });
+  const model = referenceModel(job.model, { inputWidth: index.featureBound, classes });
   const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
-  const reader = createTaskReader(place, { format, files: index.files, labels, inputWidth: index.featureBound });
+  const { batchSize } = job.training;
+  const options = { format, files: index.files, labels, inputWidth: index.featureBound, batchSize };
+  const reader = createTaskReader(place, options);
   const tasks = await Promise.all(cutTasks(index, recordsPerTask).map((chunks) => reader.read(chunks)));
   await reader.close();
   return { model, tasks };

@@ -128,7 +128,7 @@ function models() {
   const lr = { dense: [Float32Array.of(0.125)], sparse: [w] };
   const weights = Float32Array.of(0.5, 0, -0.5, 0.25, 0.125, 0, -1, 0.5, 0.25);
   return {
-    sparseBatch: { ...SPARSE_FACTS, values: [...SPARSE.values], labels: [...SPARSE.labels] },
+    sparseBatch: { ...SPARSE_FACTS, values: [...SPARSE.values!], labels: [...SPARSE.labels] },
     denseBatch: { width: 3, inputs: [...inputs], labels: [2, 0] },
     cases: [
       modelCase(createLinear({ task: 'binary' }), sparse, lr),

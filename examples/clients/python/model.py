@@ -135,13 +135,13 @@ def log_loss(p, label):
 
 
 def predict(records, bias, weights):
-    """z of each record."""
+    """z of each record. Four sums take the features by turns: so the bits are paddlet's."""
     margins = []
     for record in records:
-        z = bias
-        for row, x in record.features:
-            z += weights[row] * x
-        margins.append(z)
+        sums = [0.0] * 4
+        for place, (row, x) in enumerate(record.features):
+            sums[place % 4] += weights[row] * x
+        margins.append(bias + ((sums[0] + sums[1]) + (sums[2] + sums[3])))
     return margins
 
 
@@ -161,15 +161,15 @@ def add_metrics(a, b):
 
 
 def gradient_of(records, margins):
-    """That of the mean loss of a batch; rounded to f32."""
+    """That of the mean loss of a batch. Rows are summed in f32."""
     bias, rows = 0.0, {}
     for record, z in zip(records, margins):
-        slope = probability(z) - record.label
-        bias += slope
+        difference = probability(z) - record.label
+        bias += difference
+        slope = f32(difference / len(records))
         for row, x in record.features:
-            rows[row] = rows.get(row, 0.0) + slope * x
-    count = max(1, len(records))
-    return Gradient(len(records), f32(bias / count), {row: f32(value / count) for row, value in rows.items()})
+            rows[row] = f32(rows.get(row, 0.0) + f32(slope * x))
+    return Gradient(len(records), f32(bias / max(1, len(records))), rows)
 
 
 def is_finite(gradient):

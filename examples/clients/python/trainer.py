@@ -17,7 +17,7 @@ from tasks import Tasks
 
 # The address of a trainer that does not listen.
 NOWHERE = '127.0.0.1:1'
-JOB_VERSION = 5
+JOB_VERSION = 6
 PROGRESS_SECONDS, TASK_WAIT_MS = 1.0, 2000
 # Faults of a task's records; then those of the cluster that fail a task too. Any other fatal error ends the trainer.
 DATA_FAULTS = {'TooManyBadRecords', 'BadGradient', 'DataMissing', 'DataChanged', 'DataInvalid'}
@@ -155,9 +155,9 @@ class Trainer:
         try:
             while True:
                 self._cluster.end_if_over()
-                reply = self._cluster.master('getTask', trainer=self._id, held=[], maxWaitMs=TASK_WAIT_MS)
-                if reply['state'] == 'task':
-                    self._work(reply['task'])
+                reply = self._cluster.master('getTasks', trainer=self._id, held=[], most=1, maxWaitMs=TASK_WAIT_MS)
+                if reply['state'] == 'tasks':
+                    self._work(reply['tasks'][0])
                 elif reply['state'] == 'finished' or reply.get('saveModel'):
                     # Answered at once, with nothing to do: this trainer saves no models.
                     time.sleep(POLL_SECONDS)
@@ -203,8 +203,8 @@ class Trainer:
             recovery = attempt.push_all()
             self._progress.phase = 'wait'
             try:
-                self._tell('finishTask', recovery=recovery, records=len(records), good=good, bad=len(records) - good,
-                           read=attempt.read, duplicate=attempt.duplicate, metrics=attempt.metrics._asdict())
+                self._finish(recovery=recovery, records=len(records), good=good, bad=len(records) - good,
+                             read=attempt.read, duplicate=attempt.duplicate, metrics=attempt.metrics._asdict())
                 return
             except Failure as failure:
                 # A pserver was restored since it acknowledged: it may lack some of the pushes.
@@ -235,6 +235,11 @@ class Trainer:
 
     def _tell(self, kind, segments=(), **fields):
         self._cluster.master(kind, segments, trainer=self._id, **self._task, **fields)
+
+    def _finish(self, **end):
+        reply = self._cluster.master('finishTasks', trainer=self._id, ends=[{**self._task, **end}])
+        for refused in reply['refused']:
+            raise Failure(refused['error']['code'], refused['error']['message'], refused['error']['details'])
 
     def _report(self, kind, **fields):
         try:

@@ -34,6 +34,9 @@ export const generationSchema = z.object(generationFields);
 /** One published file. */
 export type Generation = z.infer<typeof generationSchema>;
 
+/** 0 in async mode. */
+export const timelineOf = ({ timeline = '0' }: Generation): number => Number(timeline);
+
 export const entrySchema = z.object({
   ...generationFields,
   /** Generations kept beside the newest. */

@@ -4,7 +4,7 @@
  * what no other has published since.
  */
 import { coveredShards } from '../file/coverage.ts';
-import { type CheckpointEntry, type Generation, generationsOf } from './entry.ts';
+import { type CheckpointEntry, type Generation, generationsOf, timelineOf } from './entry.ts';
 
 /** A published file and the index it is of. */
 export interface PublishedFile {
@@ -26,8 +26,10 @@ function epochsIn({ shards }: Generation): ReadonlyMap<number, number> | undefin
 
 /**
  * For each shard the files that may have it, best first: those of a higher epoch, and among those of one epoch as they
- * are given. An epoch has one owner, whose files are to be given newest first: their positions do not say it, as they
- * go back in sync mode, under a higher timeline. Files of which nothing readable is published come last.
+ * are given. An epoch has one primary, whose files are to be given newest first: their positions do not say it, as they
+ * go back in sync mode, under a higher timeline. With copies, those that were in sync may have written what they had of
+ * the epoch when they parted. They write when nothing is applied any more, so a clean file has all of its epoch and
+ * timeline, of whichever index it is. Files of which nothing readable is published come last.
  */
 export function newestFirst<F extends PublishedFile>(
   files: readonly F[],
@@ -38,12 +40,14 @@ export function newestFirst<F extends PublishedFile>(
     known
       .flatMap(({ file, epochs }) => {
         const epoch = epochs === undefined ? -1 : epochs.get(shard);
-        return epoch === undefined ? [] : [{ file, epoch }];
+        return epoch === undefined ? [] : [{ file, epoch, ...agesOf(file.generation) }];
       })
-      .sort((a, b) => b.epoch - a.epoch)
+      .sort((a, b) => b.epoch - a.epoch || b.timeline - a.timeline || b.clean - a.clean)
       .map(({ file }) => file);
   return new Map(shards.map((shard) => [shard, ranked(shard)]));
 }
+
+const agesOf = (file: Generation) => ({ timeline: timelineOf(file), clean: Number(file.clean ?? false) });
 
 /** Shards that any of the files is known to have, ascending. */
 function knownShards(files: readonly PublishedFile[]): number[] {

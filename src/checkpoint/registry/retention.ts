@@ -1,6 +1,6 @@
 /** Which published files may go (DESIGN §8): only what newer published files replace, shard by shard. */
 import { type CoveredShards, coveredShards } from '../file/coverage.ts';
-import type { Generation } from './entry.ts';
+import { type Generation, timelineOf } from './entry.ts';
 
 export interface RetentionOptions {
   /** Generations to keep beside the newest. */
@@ -54,22 +54,26 @@ const shardsOf = ({ shards }: Generation): CoveredShards | undefined =>
  * Shards of a file that are in none of the others at a higher position. Undefined when it is not known which it has.
  * Equal positions do not count: of two files, each would count as replaced by the other.
  *
- * Timelines of sync mode need no look where the others are of other pservers. Only within one epoch does a position go
- * back under a higher timeline, and an epoch has one owner. A copy of a higher epoch is of no lower timeline: units are
- * handed over and taken under the timeline of both sides only. Files of the same pserver may be of one epoch and of
- * several timelines; who compares those has to leave out the lower ones.
+ * Within an epoch a position goes back when all go back to a cut: a file of a lower timeline replaces none of a higher
+ * one. A copy of a higher epoch is of no lower timeline: units are handed over and taken under the timeline of both
+ * sides only.
  */
 export function unreplacedShards(
   file: Generation,
   others: readonly Generation[],
 ): { readonly shard: number; readonly epoch: number }[] | undefined {
-  const foreign = others.map(shardsOf);
+  const foreign = others.map((other) => ({
+    isEarlier: timelineOf(other) < timelineOf(file),
+    covered: shardsOf(other),
+  }));
   const shards = shardsOf(file);
   if (shards === undefined) return undefined;
   const isReplaced = (shard: number, { epoch, high }: { epoch: number; high: number }): boolean =>
-    foreign.some((covered) => {
+    foreign.some(({ isEarlier, covered }) => {
       const other = covered?.get(shard);
-      return other !== undefined && (other.epoch > epoch || (other.epoch === epoch && other.low > high));
+      if (other === undefined) return false;
+      if (other.epoch !== epoch) return other.epoch > epoch;
+      return !isEarlier && other.low > high;
     });
   return [...shards].flatMap(([shard, position]) =>
     isReplaced(shard, position) ? [] : [{ shard, epoch: position.epoch }],

@@ -3,6 +3,7 @@
  * filling it.
  */
 import type { PulledValues } from '../../model/model.ts';
+import type { ArrayMemory } from '../../tensor/array-memory.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 
@@ -21,7 +22,9 @@ export interface PulledValuesPool {
   release(values: PulledValues): void;
 }
 
-export function createPulledValuesPool(spec: ParameterSpec): PulledValuesPool {
+/** `memory`: that of the model, which then finds the values where it needs them. */
+export function createPulledValuesPool(spec: ParameterSpec, memory?: ArrayMemory): PulledValuesPool {
+  if (memory !== undefined) return poolIn(spec, memory);
   const dense = spec.dense.map((parameter) => ({ length: elementCount(parameter), pool: createBufferPool() }));
   const sparse = spec.sparse.map(({ width }) => ({ width, pool: createBufferPool() }));
   return {
@@ -40,6 +43,16 @@ export function createPulledValuesPool(spec: ParameterSpec): PulledValuesPool {
   };
 }
 
+const poolIn = (spec: ParameterSpec, memory: ArrayMemory): PulledValuesPool => ({
+  acquire: (rows) => ({
+    dense: spec.dense.map((parameter) => memory.floats(elementCount(parameter))),
+    sparse: spec.sparse.map(({ width }) => memory.floats(rows * width)),
+  }),
+  release({ dense, sparse }) {
+    for (const array of [...dense, ...sparse]) memory.free(array);
+  },
+});
+
 export interface BufferPool {
   /** An array of `length` floats with arbitrary content. */
   acquire(length: number): Float32Array;
@@ -49,18 +62,25 @@ export interface BufferPool {
 
 /** Keeps at most `freeKept` free arrays. */
 export function createBufferPool(freeKept = FREE_KEPT): BufferPool {
-  let free: { readonly array: Float32Array; readonly releasedAt: number }[] = [];
+  /** Those released last come last: mostly they are taken first. */
+  const free: { readonly array: Float32Array; readonly releasedAt: number }[] = [];
   let acquired = 0;
+  const isOld = (at: number): boolean => at < free.length && acquired - free[at]!.releasedAt > DROPPED_AFTER;
   return {
     acquire(length) {
       acquired += 1;
-      const found = free.findIndex(({ array }) => array.length >= length && array.length <= OVERSIZE_FACTOR * length);
-      if (found < 0) return new Float32Array(length);
-      return free.splice(found, 1)[0]!.array.subarray(0, length);
+      for (let at = free.length - 1; at >= 0; at--) {
+        const { array } = free[at]!;
+        if (array.length < length || array.length > OVERSIZE_FACTOR * length) continue;
+        if (at === free.length - 1) free.pop();
+        else free.splice(at, 1);
+        return array.length === length ? array : array.subarray(0, length);
+      }
+      return new Float32Array(length);
     },
     release(memory) {
-      const recent = free.filter(({ releasedAt }) => acquired - releasedAt <= DROPPED_AFTER);
-      free = [{ array: new Float32Array(memory), releasedAt: acquired }, ...recent].slice(0, freeKept);
+      while (isOld(0) || free.length >= freeKept) free.shift();
+      free.push({ array: new Float32Array(memory), releasedAt: acquired });
     },
   };
 }

@@ -99,7 +99,7 @@ export class LaneSender {
     const { gradients } = delivery.push;
     if (gradients === undefined) return [];
     if (delivery.sliced?.placement !== placement.version) {
-      delivery.sliced = { placement: placement.version, slices: this.#slicer.slices(placement, gradients.ids) };
+      delivery.sliced = { placement: placement.version, slices: this.#slicer.route(placement, gradients.ids).slices };
     }
     return delivery.sliced.slices;
   }

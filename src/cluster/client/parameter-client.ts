@@ -1,14 +1,15 @@
 /** Pulls values and pushes gradients of whole parameters: the slicer finds the pserver of each block and row. */
 import { assert } from '../../base/assert.ts';
-import { isPaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { PulledVersion } from '../../core/shard/staleness.ts';
 import type { PulledValues } from '../../model/model.ts';
+import type { ArrayMemory } from '../../tensor/array-memory.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
 import { allSettledOrThrow, type PserverGroup, type RequestFields } from './pserver-group.ts';
-import { createSlicer, type IdList, type PserverSlice, type Slicer } from './slicer.ts';
+import { type Answer, createSlicer, type IdList, type PserverSlice, type RoutedIds, type Slicer } from './slicer.ts';
 
 export type { IdList } from './slicer.ts';
 
@@ -17,6 +18,8 @@ export interface Gradients {
   /** For each table, count × width floats, in the order of the ids. */
   readonly sparse: readonly Float32Array[];
   readonly ids: IdList;
+  /** Of the pull of the same ids: they need not be routed again. */
+  readonly routed?: RoutedIds | undefined;
 }
 
 export interface PushHeader {
@@ -44,6 +47,8 @@ export interface TrainingPull {
 export interface Pulled {
   readonly values: PulledValues;
   readonly versions: PulledVersions;
+  /** For the push of their gradients. */
+  readonly routed: RoutedIds;
 }
 
 export interface PushAcknowledged {
@@ -51,6 +56,8 @@ export interface PushAcknowledged {
   readonly duplicate: boolean;
   /** The lowest recovery number that a pserver acknowledged under. */
   readonly recovery: number;
+  /** When values were wanted. */
+  readonly pulled: Pulled | undefined;
 }
 
 export interface TaskPosition {
@@ -68,8 +75,11 @@ export interface ParameterClient {
   recycle(values: PulledValues): void;
   /** Gradients of values that were pulled to train will not be pushed: other trainers need not wait for them. */
   releaseHold(trainer: string): Promise<void>;
-  /** Throws `PushOutOfOrder` with `details.want`, `TooStale`. */
-  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged>;
+  /**
+   * `next`: ids whose values are to come with the answer, after the push. Throws `PushOutOfOrder` with `details.want`,
+   * `TooStale`.
+   */
+  push(header: PushHeader, gradients: Gradients, signal: AbortSignal, next?: IdList): Promise<PushAcknowledged>;
   position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition>;
 }
 
@@ -80,6 +90,8 @@ export interface ParameterClientOptions {
   readonly router: IdRouter;
   /** Pulls to train ask the first pserver before the others, and it may let them wait: staleness policy `wait`. */
   readonly gated?: boolean;
+  /** Where pulled values are put: the model's. */
+  readonly memory?: ArrayMemory | undefined;
 }
 
 export const createParameterClient = (options: ParameterClientOptions): ParameterClient => new GroupClient(options);
@@ -104,7 +116,9 @@ class GroupClient implements ParameterClient {
 
   async pull(ids: IdList, signal: AbortSignal): Promise<PulledValues> {
     const attempt = (placement: Placement): Promise<Pulled> => this.#pullFrom(placement, ids, undefined);
-    return (await this.#group.withPlacement('pull', attempt, signal)).values;
+    const { values, routed } = await this.#group.withPlacement('pull', attempt, signal);
+    routed.release();
+    return values;
   }
 
   pullToTrain(ids: IdList, pull: TrainingPull, signal: AbortSignal): Promise<Pulled> {
@@ -127,9 +141,16 @@ class GroupClient implements ParameterClient {
     }
   }
 
-  push(header: PushHeader, gradients: Gradients, signal: AbortSignal): Promise<PushAcknowledged> {
+  push(header: PushHeader, gradients: Gradients, signal: AbortSignal, next?: IdList): Promise<PushAcknowledged> {
     const what = `push ${header.push} of task ${header.task}`;
-    return this.#group.withPlacement(what, (placement) => this.#pushTo(placement, header, gradients), signal);
+    const send = (along: IdList | undefined): Promise<PushAcknowledged> =>
+      this.#group.withPlacement(what, (placement) => this.#pushTo(placement, header, gradients, along), signal);
+    if (next === undefined) return send(undefined);
+    return send(next).catch((error: unknown) => {
+      // The pull may be at fault, and of another task: made by itself, it fails that one. A push counts once.
+      if (!isPaddletError(error, 'FrameTooLarge', 'OutOfMemory')) throw error;
+      return send(undefined);
+    });
   }
 
   position(pass: number, task: number, signal: AbortSignal): Promise<TaskPosition> {
@@ -141,55 +162,87 @@ class GroupClient implements ParameterClient {
   async #pullFrom(placement: Placement, ids: IdList, hold: TrainingPull | undefined): Promise<Pulled> {
     const sending = this.#group.sending();
     if (sending !== undefined) await sending;
-    const slices = this.#slicer.slices(placement, ids);
-    const values = this.#slicer.allocate(ids);
-    const versions = new Map<number, PulledVersion>();
+    const pulling = this.#pulling(placement, ids);
     const pullSlice = async (pserver: PlacedPserver, slice: PserverSlice, holdFields?: HoldFields): Promise<void> => {
       if (slice.isEmpty && holdFields === undefined) return;
       const header = { ...(holdFields === undefined ? {} : { hold: holdFields }), ...slice.fields };
       const reply = await this.#group.ask(pserver, 'pull', header, slice.pullSegments());
       try {
-        versions.set(pserver.index, { revision: pserver.stamp.revision, version: reply.header.version });
-        slice.scatter((index) => reply.segment(index), values);
+        pulling.take(pserver, slice, reply.header.version, reply);
       } finally {
         reply.free();
       }
     };
+    const { slices } = pulling.routed;
     const [first, ...others] = placement.pservers;
-    if (hold === undefined || first === undefined || !this.#gated) {
-      await allSettledOrThrow(placement.pservers.map((pserver, position) => pullSlice(pserver, slices[position]!)));
-    } else {
-      await pullSlice(first, slices[0]!, holdFieldsFor(first, hold));
-      await allSettledOrThrow(others.map((pserver, i) => pullSlice(pserver, slices[i + 1]!)));
+    try {
+      if (hold === undefined || first === undefined || !this.#gated) {
+        await allSettledOrThrow(placement.pservers.map((pserver, position) => pullSlice(pserver, slices[position]!)));
+      } else {
+        await pullSlice(first, slices[0]!, holdFieldsFor(first, hold));
+        await allSettledOrThrow(others.map((pserver, i) => pullSlice(pserver, slices[i + 1]!)));
+      }
+    } catch (error) {
+      this.#slicer.recycle(pulling.values);
+      throw error;
     }
-    for (const slice of slices) slice.release();
-    return { values, versions };
+    return pulling;
   }
 
-  async #pushTo(placement: Placement, header: PushHeader, gradients: Gradients): Promise<PushAcknowledged> {
-    const { used: versions, ...position } = header;
+  #pulling(placement: Placement, ids: IdList): Pulling {
+    const versions = new Map<number, PulledVersion>();
+    const routed = this.#slicer.route(placement, ids);
+    const values = this.#slicer.allocate(ids);
+    return {
+      ...{ values, versions, routed },
+      take(pserver, slice, version, answer) {
+        if (version === undefined) throw new PaddletError('BadMessage', 'the answer to a pull has no version');
+        versions.set(pserver.index, { revision: pserver.stamp.revision, version });
+        slice.scatter(answer, values);
+      },
+    };
+  }
+
+  async #pushTo(
+    placement: Placement,
+    header: PushHeader,
+    gradients: Gradients,
+    next: IdList | undefined,
+  ): Promise<PushAcknowledged> {
+    const { used: versions, pass, task, push, last, good } = header;
     const sending = this.#group.sending();
     if (sending !== undefined) await sending;
-    const slices = this.#slicer.slices(placement, gradients.ids);
-    const outcomes = await allSettledOrThrow(
-      placement.pservers.map(async (pserver, at) => {
-        const slice = slices[at]!;
-        const used = versions?.get(pserver.index);
-        const fields = {
-          ...position,
-          ...(used === undefined || slice.isEmpty ? {} : { used }),
-          ...slice.fields,
-        };
-        const reply = await this.#group.ask(pserver, 'push', fields, slice.pushSegments(gradients));
+    const { routed } = gradients;
+    const pushed = routed?.version === placement.version ? routed : this.#slicer.route(placement, gradients.ids);
+    const pulling = next && this.#pulling(placement, next);
+    const send = async (pserver: PlacedPserver, at: number) => {
+      const slice = pushed.slices[at]!;
+      const used = slice.isEmpty ? undefined : versions?.get(pserver.index);
+      const wanted = pulling?.routed.slices[at];
+      const { dense, sparse } = slice.fields;
+      const fields: PushFields = { pass, task, push, last, good, dense, sparse };
+      if (used !== undefined) fields.used = used;
+      if (wanted?.isEmpty === false) fields.pull = wanted.fields;
+      const segments = slice.pushSegments(gradients);
+      wanted?.pullSegments(segments);
+      const reply = await this.#group.ask(pserver, 'push', fields, segments);
+      failPoint('trainer.pserver-acknowledged');
+      try {
+        if (wanted?.isEmpty === false) pulling!.take(pserver, wanted, reply.header.version, reply);
+      } finally {
         reply.free();
-        slice.release();
-        failPoint('trainer.pserver-acknowledged');
-        return reply.header;
-      }),
-    );
+      }
+      return reply.header;
+    };
+    const outcomes = await allSettledOrThrow(placement.pservers.map(send)).catch((error: unknown) => {
+      if (pulling !== undefined) this.#slicer.recycle(pulling.values);
+      throw error;
+    });
+    pushed.release();
     return {
       duplicate: outcomes.every(({ outcome }) => outcome === 'duplicate'),
       recovery: Math.min(...outcomes.map(({ recovery }) => recovery)),
+      pulled: pulling,
     };
   }
 
@@ -208,6 +261,14 @@ class GroupClient implements ParameterClient {
     return { next: open.length === 0 ? -1 : Math.min(...open), recovery };
   }
 }
+
+/** Values on their way. */
+interface Pulling extends Pulled {
+  take(pserver: PlacedPserver, slice: PserverSlice, version: number | undefined, answer: Answer): void;
+}
+
+/** Filled in field by field: it is made for each push. */
+type PushFields = { -readonly [F in keyof RequestFields<'push'>]: RequestFields<'push'>[F] };
 
 type HoldFields = NonNullable<RequestFields<'pull'>['hold']>;
 

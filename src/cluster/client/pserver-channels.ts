@@ -15,6 +15,8 @@ const ownerKey = ({ index, token }: PlacedPserver): string => `${index}/${token}
 
 export function createPserverChannels(network: Network, view: PlacementView): PserverChannels {
   const channels = new Map<string, { readonly owner: PlacedPserver; readonly channel: Channel }>();
+  /** A key is made once for each pserver of a placement, not for each request. */
+  const keys = new WeakMap<PlacedPserver, string>();
   const closed = new AbortController();
 
   /** A former owner will not answer: its requests fail at once, and are repeated to the next owner. */
@@ -35,7 +37,11 @@ export function createPserverChannels(network: Network, view: PlacementView): Ps
 
   return {
     to(pserver) {
-      const key = ownerKey(pserver);
+      let key = keys.get(pserver);
+      if (key === undefined) {
+        key = ownerKey(pserver);
+        keys.set(pserver, key);
+      }
       const known = channels.get(key);
       if (known !== undefined) return known.channel;
       const channel = network.connect(pserver.address);
@@ -43,8 +49,14 @@ export function createPserverChannels(network: Network, view: PlacementView): Ps
       return channel;
     },
     sending() {
-      const busy = [...channels.values()].flatMap(({ channel }) => channel.sending() ?? []);
-      return busy.length === 0 ? undefined : Promise.all(busy);
+      let busy: Promise<unknown>[] | undefined;
+      for (const { channel } of channels.values()) {
+        const sending = channel.sending();
+        if (sending === undefined) continue;
+        busy ??= [];
+        busy.push(sending);
+      }
+      return busy && Promise.all(busy);
     },
     close() {
       closed.abort();

@@ -13,10 +13,11 @@ import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import type { ClusterContext } from '../context.ts';
 import type { JobRecord } from '../job/job-record.ts';
 import type { PlacedPserver, Placement, PlacementView } from '../placement/placement-view.ts';
-import { logWaiting, throwIfAborted } from '../waiting.ts';
+import { throwIfAborted } from '../waiting.ts';
 import { annotateError } from './annotate-error.ts';
 import { answerTimeoutMs } from './answer-timeout.ts';
 import { createPserverChannels } from './pserver-channels.ts';
+import { SharedWaiting } from './shared-waiting.ts';
 import { SilentPservers } from './silent-pservers.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -82,11 +83,12 @@ export function createPserverGroup(
   const { clock, log } = context.host;
   const channels = createPserverChannels(context.network, view);
   const silent = silentPservers(context, record, view);
+  const waiting = new SharedWaiting({ clock, log });
 
   async function completePlacement(what: string, signal: AbortSignal): Promise<Placement> {
     const now = view.current();
     if (now !== undefined) return now;
-    const stopLogging = logWaiting(clock, log, () => `${view.missing()} (${what})`);
+    const stopLogging = waiting.begin(() => `${view.missing()} (${what})`);
     try {
       return await view.changed.until(() => view.current(), signal);
     } finally {
@@ -113,14 +115,14 @@ export function createPserverGroup(
       try {
         for (let failures = 0; ; failures++) {
           throwIfAborted(signal);
-          const placement = await completePlacement(what, signal);
+          const placement = view.current() ?? (await completePlacement(what, signal));
           try {
             return await attempt(placement);
           } catch (error) {
             if (!isTransient(error) || REQUEST_IS_WRONG.has(error.code)) throw error;
             log.debug(`${what}: ${error.code}: ${error.message}`);
             if (failures === QUIET_FAILURES) {
-              stopLogging = logWaiting(clock, log, () => `the pservers (${what}): ${error.message}`);
+              stopLogging = waiting.begin(() => `the pservers (${what}): ${error.message}`);
             }
           }
           await backOff(placement, failures, signal);
@@ -130,9 +132,9 @@ export function createPserverGroup(
       }
     },
     async ask(pserver, type, header, segments = [], timeoutMs = answerTimeoutMs(header, REQUEST_TIMEOUT_MS)) {
-      const proof = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { masterSecret } : {};
-      const common = { type, job: record.id, batchPlanId: record.batchPlanId, placement: pserver.stamp };
-      const message = { ...common, ...proof, ...header };
+      const { id: job, batchPlanId } = record;
+      const asks = { type, job, batchPlanId, placement: pserver.stamp, ...header };
+      const message = masterSecret !== undefined && MASTER_REQUESTS.has(type) ? { ...asks, masterSecret } : asks;
       const askedMs = clock.monotonicMs();
       try {
         // The union of request types is closed; TypeScript cannot see that `type` and `header` belong together.
@@ -179,10 +181,13 @@ const REQUEST_IS_WRONG: ReadonlySet<string> = new Set([
 
 /** Waits until all have settled before it throws a failure, so that a repeat does not overlap with stragglers. */
 export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises);
-  const failed = settled.filter((one) => one.status === 'rejected').map((one) => one.reason as unknown);
-  if (failed.length === 0) return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
-  throw mostSevere(failed);
+  try {
+    // Usually none fails: this makes no object for each of them.
+    return await Promise.all(promises);
+  } catch {
+    const settled = await Promise.allSettled(promises);
+    throw mostSevere(settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : [])));
+  }
 }
 
 /**

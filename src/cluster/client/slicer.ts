@@ -2,9 +2,13 @@
  * Cuts pulls and pushes into one slice for each pserver of a placement: dense blocks by a plan kept for each placement,
  * ids by their route. Makes the segments of the requests, and scatters pulled values to where they belong.
  */
+import { PaddletError } from '../../base/errors.ts';
 import type { PulledValues } from '../../model/model.ts';
+import type { Received } from '../../protocol/messages/channel.ts';
+import { type ArrayMemory, memoryOf } from '../../tensor/array-memory.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
-import { gatherRows, type IdRouter, type Route, scatterRows } from '../../tensor/id-router.ts';
+import { gatherRows, scatterRows } from '../../tensor/gather-rows.ts';
+import type { IdRouter, Route } from '../../tensor/id-router.ts';
 import type { DenseSpec, ParameterSpec } from '../../tensor/spec.ts';
 import type { Placement } from '../placement/placement-view.ts';
 import { type BufferPool, createBufferPool, createPulledValuesPool } from './buffer-pool.ts';
@@ -15,6 +19,13 @@ export interface IdList {
   readonly count: number;
 }
 
+export interface GradientArrays {
+  readonly dense: readonly Float32Array[];
+  readonly sparse: readonly Float32Array[];
+}
+
+export type Answer = Pick<Received<unknown>, 'segmentCount' | 'segment'>;
+
 /** The part of a pull or push that goes to one pserver. */
 export interface PserverSlice {
   /** Header fields that describe the segments. */
@@ -23,17 +34,28 @@ export interface PserverSlice {
     readonly sparse: { table: number }[];
   };
   readonly isEmpty: boolean;
-  pullSegments(): Uint8Array[];
-  /** Copies the segments of the answer to a pull to where they belong in `into`. */
-  scatter(segment: (index: number) => Uint8Array, into: PulledValues): void;
-  pushSegments(gradients: { dense: readonly Float32Array[]; sparse: readonly Float32Array[] }): Uint8Array[];
-  /** The request was answered, and neither it nor the slice is needed any more: their memory is used again. */
+  /** Adds them to `into`, and returns that. */
+  pullSegments(into?: Uint8Array[]): Uint8Array[];
+  /** Copies the segments of the answer to a pull to where they belong in `into`. `BadMessage`: these are not those. */
+  scatter(answer: Answer, into: PulledValues): void;
+  pushSegments(gradients: GradientArrays): Uint8Array[];
+  /** Neither the slice nor a request that was made of it is needed any more. */
+  release(): void;
+}
+
+/** Ids and dense blocks as they go to the pservers of one placement: made once for a pull and the push after it. */
+export interface RoutedIds {
+  readonly ids: IdList;
+  /** Of the placement. */
+  readonly version: number;
+  /** By position in the placement. */
+  readonly slices: readonly PserverSlice[];
+  /** Nothing that was made of it is needed any more: its memory is used again. */
   release(): void;
 }
 
 export interface Slicer {
-  /** By position in the placement. */
-  slices(placement: Placement, ids: IdList): PserverSlice[];
+  route(placement: Placement, ids: IdList): RoutedIds;
   /** Arrays for all values of these ids, with arbitrary content: the slices together fill them. */
   allocate(ids: IdList): PulledValues;
   /** Takes back values that nothing refers to any more. */
@@ -50,9 +72,11 @@ export function createSlicer(options: {
   readonly spec: ParameterSpec;
   readonly shards: number;
   readonly router: IdRouter;
+  /** Where pulled values are put. */
+  readonly memory?: ArrayMemory | undefined;
 }): Slicer {
   const { spec, shards, router } = options;
-  const valuesPool = createPulledValuesPool(spec);
+  const valuesPool = createPulledValuesPool(spec, options.memory);
   const buffers = createBufferPool(FREE_BUFFERS_KEPT);
   let planned: { version: number; plan: DensePlan } | undefined;
 
@@ -81,9 +105,13 @@ export function createSlicer(options: {
   }
 
   return {
-    slices(placement, ids) {
+    route(placement, ids) {
       const source = { spec, buffers, dense: densePlan(placement), routes: routeAll(placement, ids) };
-      return placement.pservers.map((_, position) => sliceOf(source, position));
+      const slices = placement.pservers.map((_, position) => new Slice(source, position));
+      const release = (): void => {
+        for (const slice of slices) slice.release();
+      };
+      return { ids, version: placement.version, slices, release };
     },
     allocate: (ids) => valuesPool.acquire(ids.count),
     recycle: (values) => valuesPool.release(values),
@@ -98,48 +126,92 @@ interface SliceSource {
   readonly routes: readonly (readonly (Route | undefined)[])[];
 }
 
-function sliceOf({ spec, buffers, dense, routes }: SliceSource, position: number): PserverSlice {
-  const parameters = spec.dense.map((_, p) => p).filter((p) => dense[p]![position]!.length > 0);
-  const tables = spec.sparse.map((_, t) => t).filter((t) => routes[t]![position] !== undefined);
-  let borrowed = tables.flatMap((t) => [routes[t]![position]!.ids.buffer, routes[t]![position]!.positions.buffer]);
-  const borrow = (length: number): Float32Array => {
-    const array = buffers.acquire(length);
-    borrowed.push(array.buffer);
+/** A plain loop for each of its parts: a small mini-batch has several slices, and little else to do. */
+class Slice implements PserverSlice {
+  readonly fields: PserverSlice['fields'] = { dense: [], sparse: [] };
+  readonly #source: SliceSource;
+  readonly #position: number;
+  #borrowed: ArrayBufferLike[] = [];
+
+  constructor(source: SliceSource, position: number) {
+    this.#source = source;
+    this.#position = position;
+    const { dense, routes } = source;
+    for (let p = 0; p < dense.length; p++) {
+      if (dense[p]![position]!.length > 0) this.fields.dense.push({ parameter: p });
+    }
+    for (let t = 0; t < routes.length; t++) {
+      const route = routes[t]![position];
+      if (route === undefined) continue;
+      this.fields.sparse.push({ table: t });
+      this.#borrowed.push(route.ids.buffer, route.positions.buffer);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.fields.dense.length + this.fields.sparse.length === 0;
+  }
+
+  pullSegments(into: Uint8Array[] = []): Uint8Array[] {
+    for (const { parameter } of this.fields.dense) into.push(bytesOf(this.#blocks(parameter)));
+    for (const { table } of this.fields.sparse) into.push(this.#route(table).ids);
+    return into;
+  }
+
+  pushSegments(gradients: GradientArrays): Uint8Array[] {
+    const { spec } = this.#source;
+    const into: Uint8Array[] = [];
+    for (const { parameter: p } of this.fields.dense) {
+      const blocks = this.#blocks(p);
+      const gathered = gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!, this.#borrow);
+      into.push(bytesOf(blocks), bytesOf(gathered));
+    }
+    for (const { table: t } of this.fields.sparse) {
+      const { ids, positions } = this.#route(t);
+      into.push(ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, this.#borrow)));
+    }
+    return into;
+  }
+
+  scatter(answer: Answer, into: PulledValues): void {
+    const { spec } = this.#source;
+    const { dense, sparse } = this.fields;
+    const wanted = dense.length + sparse.length;
+    if (answer.segmentCount !== wanted) throw badAnswer(`${answer.segmentCount} segments, not ${wanted}`);
+    let index = 0;
+    for (const { parameter: p } of dense) {
+      const blocks = this.#blocks(p);
+      scatterBlocks(
+        spec.dense[p]!,
+        blocks,
+        floatsIn(answer, index++, floatsOf(spec.dense[p]!, blocks)),
+        into.dense[p]!,
+      );
+    }
+    for (const { table: t } of sparse) {
+      const { width } = spec.sparse[t]!;
+      const { positions } = this.#route(t);
+      scatterRows(into.sparse[t]!, width, positions, floatsIn(answer, index++, positions.length * width));
+    }
+  }
+
+  release(): void {
+    for (const memory of this.#borrowed) this.#source.buffers.release(memory);
+    this.#borrowed = [];
+  }
+
+  #blocks(parameter: number): Uint32Array {
+    return this.#source.dense[parameter]![this.#position]!;
+  }
+
+  #route(table: number): Route {
+    return this.#source.routes[table]![this.#position]!;
+  }
+
+  readonly #borrow = (length: number): Float32Array => {
+    const array = this.#source.buffers.acquire(length);
+    this.#borrowed.push(array.buffer);
     return array;
-  };
-  return {
-    fields: {
-      dense: parameters.map((parameter) => ({ parameter })),
-      sparse: tables.map((table) => ({ table })),
-    },
-    isEmpty: parameters.length + tables.length === 0,
-    pullSegments: () => [
-      ...parameters.map((p) => bytesOf(dense[p]![position]!)),
-      ...tables.map((t) => routes[t]![position]!.ids),
-    ],
-    scatter(segment, into) {
-      parameters.forEach((p, i) => {
-        scatterBlocks(spec.dense[p]!, dense[p]![position]!, floatsIn(segment(i)), into.dense[p]!);
-      });
-      tables.forEach((t, i) => {
-        const rows = floatsIn(segment(parameters.length + i));
-        scatterRows(into.sparse[t]!, spec.sparse[t]!.width, routes[t]![position]!.positions, rows);
-      });
-    },
-    pushSegments: (gradients) => [
-      ...parameters.flatMap((p) => {
-        const blocks = dense[p]![position]!;
-        return [bytesOf(blocks), bytesOf(gatherBlocks(spec.dense[p]!, blocks, gradients.dense[p]!, borrow))];
-      }),
-      ...tables.flatMap((t) => {
-        const { ids, positions } = routes[t]![position]!;
-        return [ids, bytesOf(gatherRows(gradients.sparse[t]!, spec.sparse[t]!.width, positions, borrow))];
-      }),
-    ],
-    release() {
-      for (const memory of borrowed) buffers.release(memory);
-      borrowed = [];
-    },
   };
 }
 
@@ -147,8 +219,17 @@ const bytesOf = (array: Uint32Array | Float32Array): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** Segments are aligned to 8 bytes (docs/protocol.md), so this is a view. */
-const floatsIn = (bytes: Uint8Array): Float32Array =>
-  new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+function floatsIn(answer: Answer, index: number, length: number): Float32Array {
+  const bytes = answer.segment(index);
+  if (bytes.byteLength !== length * 4)
+    throw badAnswer(`segment ${index} has ${bytes.byteLength / 4} values, not ${length}`);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, length);
+}
+
+const badAnswer = (why: string): PaddletError => new PaddletError('BadMessage', `the answer to a pull has ${why}`);
+
+const floatsOf = (spec: DenseSpec, blocks: Uint32Array): number =>
+  blocks.reduce((sum, block) => sum + blockLength(spec, block), 0);
 
 function scatterBlocks(spec: DenseSpec, blocks: Uint32Array, from: Float32Array, into: Float32Array): void {
   let at = 0;
@@ -165,9 +246,9 @@ function gatherBlocks(
   from: Float32Array,
   allocate: (length: number) => Float32Array,
 ): Float32Array {
-  let total = 0;
-  for (const block of blocks) total += blockLength(spec, block);
-  if (total === from.length) return from;
+  const total = floatsOf(spec, blocks);
+  // What is sent is never the model's own: a request that was given up may be on its way during the next step.
+  if (total === from.length && memoryOf(from) === undefined) return from;
   const gathered = allocate(total);
   let at = 0;
   for (const block of blocks) {

@@ -7,6 +7,7 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { failPoint } from '../../base/fail-points.ts';
 import type { RoundPosition } from '../../core/rounds/lane-work.ts';
 import type { PulledValues } from '../../model/model.ts';
+import type { ArrayMemory } from '../../tensor/array-memory.ts';
 import type { IdRouter } from '../../tensor/id-router.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import type { PlacedPserver, Placement } from '../placement/placement-view.ts';
@@ -65,6 +66,8 @@ export interface VersionClientOptions {
   readonly shards: number;
   readonly group: PserverGroup;
   readonly router: IdRouter;
+  /** Where pulled values are put: the model's. */
+  readonly memory?: ArrayMemory | undefined;
 }
 
 export const createVersionClient = (options: VersionClientOptions): VersionClient => new SyncClient(options);
@@ -139,7 +142,7 @@ class SyncClient implements VersionClient {
     const beingSent = this.#group.sending();
     if (beingSent !== undefined) await orAborted(beingSent, signal);
     const values = ids === undefined ? undefined : this.#slicer.allocate(ids);
-    const slices = ids === undefined ? [] : this.#slicer.slices(placement, ids);
+    const slices = ids === undefined ? [] : this.#slicer.route(placement, ids).slices;
     const abandoned = new AbortController();
     const { promise: failed, reject } = Promise.withResolvers<never>();
     const delivered = Promise.all(deliveries.flatMap((delivery) => this.#lanes.send(delivery, placement)));
@@ -159,6 +162,11 @@ class SyncClient implements VersionClient {
       await orAborted(Promise.race([pulled, failed]), signal);
       for (const slice of slices) slice.release();
       return values;
+    } catch (error) {
+      // Nothing is scattered any more once the exchange is abandoned.
+      abandoned.abort();
+      if (values !== undefined) this.#slicer.recycle(values);
+      throw error;
     } finally {
       abandoned.abort();
     }
@@ -177,7 +185,7 @@ class SyncClient implements VersionClient {
           this.#versions.observe(pserver, at);
           if (!abandoned.aborted) onReached?.(waitedMs + reply.header.waitedMs);
           // The values of an abandoned exchange may belong to another pull by now.
-          if (values !== undefined && !abandoned.aborted) slice?.scatter((index) => reply.segment(index), values);
+          if (values !== undefined && !abandoned.aborted) slice?.scatter(reply, values);
         } finally {
           reply.free();
         }

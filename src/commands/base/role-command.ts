@@ -7,7 +7,7 @@ import type { Cancel, Host } from '../../base/seams.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
 import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
-import { createHealth, createMetricsRegistry } from '../../host/metrics.ts';
+import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
 import { reportingLog } from '../../host/reports.ts';
 import { onForwarded, onTetherLost } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
@@ -138,11 +138,13 @@ function makeContext(
 ): RoleContext {
   const { host, store, keys, joinToken, stop, jobStop, endNow } = parts;
   const registry = createMetricsRegistry({ role });
+  const traffic = { sentBytes: 0, receivedBytes: 0 };
+  registerTraffic(registry, traffic);
   return {
     host,
     store,
     keys,
-    network: createWebSocketNetwork({ ...host, joinToken }),
+    network: createWebSocketNetwork({ ...host, joinToken, traffic }),
     listen: flags.listen,
     advertise: flags.advertise,
     allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },

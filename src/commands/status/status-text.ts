@@ -9,6 +9,7 @@ import type { MakeTable } from '../base/table.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { directingInfo, phaseOf, reasonOf, type ShownStatus } from './status-json.ts';
 import { roundsText } from './status-text-rounds.ts';
+import { timesText } from './times-text.ts';
 
 export interface TextOptions {
   readonly table: MakeTable;
@@ -38,7 +39,7 @@ export function statusText(status: ShownStatus, wallSeconds: number, { table, is
       lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
     }
   }
-  if (end === undefined && processes.length > 0) lines.push(...spreadText(status));
+  if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
   if (copies !== undefined) lines.push(copiesLine(copies, replicas));
   if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run') lines.push(...resumeText(status));
   // Ids, addresses and reasons that processes wrote: none of them makes a line of its own.

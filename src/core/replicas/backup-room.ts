@@ -18,6 +18,8 @@ export interface BackupRoomOptions {
 }
 
 interface Payload extends ReceivedPayload {
+  /** Whose parts it has, staged or not. */
+  readonly parts: ReadonlySet<number>;
   /** Whose copies have it staged. */
   readonly units: Set<number>;
   /** The same, of units that the primary has left since. */
@@ -59,6 +61,7 @@ export class BackupRoom<P> {
   readonly #largestBytes: number;
   readonly #payloads = new Map<P, Payload>();
   readonly #byUnit = new Map<number, Set<P>>();
+  readonly #byOrder = new Map<number, Set<P>>();
   readonly #window: Allowance;
   readonly #late: Allowance;
 
@@ -84,14 +87,30 @@ export class BackupRoom<P> {
   /** For the copies of these units; then each of them says what it has kept. */
   take(payload: P, received: ReceivedPayload, units: readonly number[]): void {
     assert(!this.#payloads.has(payload), 'each payload that is received is an object of its own');
-    const held: Payload = { ...received, units: new Set(units), leftUnits: new Set() };
+    const held: Payload = { ...received, parts: new Set(units), units: new Set(units), leftUnits: new Set() };
     this.#payloads.set(payload, held);
     this.#count(held, 1);
-    for (const unit of units) {
-      const all = this.#byUnit.get(unit) ?? new Set();
-      all.add(payload);
-      this.#byUnit.set(unit, all);
+    addTo(this.#byOrder, received.order, payload);
+    for (const unit of units) addTo(this.#byUnit, unit, payload);
+  }
+
+  /**
+   * The payload that has this part already: its unit's copy did not take it, and others of the payload have theirs
+   * staged. When the part comes again it takes no memory: the primary counts it once.
+   */
+  holding({ order, isLate }: Omit<ReceivedPayload, 'bytes'>, unit: number): P | undefined {
+    for (const payload of this.#byOrder.get(order) ?? []) {
+      const held = this.#payloads.get(payload)!;
+      const isIdle = held.units.size > 0 && !held.units.has(unit);
+      if (isIdle && held.isLate === isLate && held.parts.has(unit)) return payload;
     }
+    return undefined;
+  }
+
+  /** The part of a payload that is here (`holding`) has come again. */
+  takeAgain(payload: P, unit: number): void {
+    this.#payloads.get(payload)!.units.add(unit);
+    addTo(this.#byUnit, unit, payload);
   }
 
   /** The copy of the unit has these staged, and nothing else. To be told after each of its steps. */
@@ -101,10 +120,9 @@ export class BackupRoom<P> {
     const kept = new Set(staged);
     for (const payload of all) {
       if (kept.has(payload)) continue;
-      all.delete(payload);
+      removeFrom(this.#byUnit, unit, payload);
       this.#release(payload, unit);
     }
-    if (all.size === 0) this.#byUnit.delete(unit);
   }
 
   /** The primary counts no more room for what the unit's copy has staged now. */
@@ -122,11 +140,27 @@ export class BackupRoom<P> {
     this.#count(held, -1);
     held.units.delete(unit);
     held.leftUnits.delete(unit);
-    if (held.units.size + held.leftUnits.size === 0) this.#payloads.delete(payload);
-    else this.#count(held, 1);
+    if (held.units.size + held.leftUnits.size > 0) {
+      this.#count(held, 1);
+      return;
+    }
+    this.#payloads.delete(payload);
+    removeFrom(this.#byOrder, held.order, payload);
   }
 
   #count({ isLate, units, bytes, order }: Payload, sign: 1 | -1): void {
     (isLate || units.size === 0 ? this.#late : this.#window).add(sign * bytes, order);
   }
+}
+
+function addTo<P>(sets: Map<number, Set<P>>, key: number, payload: P): void {
+  const all = sets.get(key) ?? new Set();
+  all.add(payload);
+  sets.set(key, all);
+}
+
+function removeFrom<P>(sets: Map<number, Set<P>>, key: number, payload: P): void {
+  const all = sets.get(key)!;
+  all.delete(payload);
+  if (all.size === 0) sets.delete(key);
 }

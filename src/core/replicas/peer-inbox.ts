@@ -6,7 +6,7 @@
 import { assert } from '../../base/assert.ts';
 import { BackupRoom, type BackupRoomOptions } from './backup-room.ts';
 import { isSameLink, type LinkName, type ReplicaAnswer } from './messages.ts';
-import { type BatchAnswer, type PeerBatch, roomOf, type SharedPayload } from './peer-link.ts';
+import { type BatchAnswer, type LinkFrame, type PeerBatch, roomOf, type SharedPayload } from './peer-link.ts';
 
 interface OpenFrame {
   readonly link: LinkName;
@@ -29,28 +29,38 @@ export class PeerInbox<P extends SharedPayload> {
 
   /**
    * To be told when all of it is here; whether its payload has room is asked before that (`BackupRoom.admits`, after
-   * `left`). Gives false when it does not fit the room: the primary has failed, and nothing of the batch is to be used.
-   * Otherwise each frame is to be submitted to the machine of its unit, and what the machines answer to `answered`.
-   * Then `answers` says what goes back.
+   * `left`). Undefined when it does not fit the room: the primary has failed, and nothing of the batch is to be used.
+   * Otherwise each frame that is given back is to be submitted to the machine of its unit, and what the machines answer
+   * to `answered`. Then `answers` says what goes back.
    */
-  received({ left, frames, order, isLate }: PeerBatch<P>): boolean {
+  received({ left, frames, order, isLate }: PeerBatch<P>): readonly LinkFrame<P>[] | undefined {
     for (const unit of left) this.room.left(unit);
-    const staged = frames.flatMap(({ link, frame }) =>
-      frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [],
-    );
-    const payload = staged[0]?.payload;
+    const known = frames.map((frame) => this.#withHeldPart(frame, { order, isLate }));
+    const fresh = known.filter((frame, at) => frame === frames[at]).flatMap(stagedBy);
+    const payload = fresh[0]?.payload;
     if (payload !== undefined) {
-      const units = staged.map(({ unit }) => unit);
+      const units = fresh.map(({ unit }) => unit);
       assert(
-        staged.every((one) => one.payload === payload),
+        fresh.every((one) => one.payload === payload),
         'what is staged by one batch is one update',
       );
       const received = { order, bytes: roomOf(payload, units), isLate };
-      if (!this.room.admits(received)) return false;
+      if (!this.room.admits(received)) return undefined;
       this.room.take(payload, received, units);
     }
+    known.forEach((frame, at) => {
+      if (frame !== frames[at]) for (const one of stagedBy(frame)) this.room.takeAgain(one.payload, one.unit);
+    });
     this.#batches.push(frames.map(({ link, frame }) => ({ link, isBegin: frame.type === 'begin', answer: undefined })));
-    return true;
+    return known;
+  }
+
+  /** The same frame, or one with the payload that has its part here already. */
+  #withHeldPart(sent: LinkFrame<P>, of: Pick<PeerBatch<P>, 'order' | 'isLate'>): LinkFrame<P> {
+    const { link, frame } = sent;
+    if (frame.type !== 'stage') return sent;
+    const payload = this.room.holding(of, link.unit);
+    return payload === undefined ? sent : { link, frame: { ...frame, update: { ...frame.update, payload } } };
   }
 
   /** Of a machine, whichever frame it is about. */
@@ -80,6 +90,9 @@ export class PeerInbox<P extends SharedPayload> {
     return answers;
   }
 }
+
+const stagedBy = <P>({ link, frame }: LinkFrame<P>): { unit: number; payload: P }[] =>
+  frame.type === 'stage' ? [{ unit: link.unit, payload: frame.update.payload }] : [];
 
 const isAnswered = (batch: readonly OpenFrame[]): boolean =>
   batch.every(({ isBegin, answer }) => !isBegin || answer !== undefined);

@@ -141,10 +141,14 @@ export class Primary<P> {
     if (peer !== undefined && !this.#isMember(peer)) this.#failed(peer);
   }
 
-  handOver(to: UnitOwner): void {
+  /** A hand-over to it may begin: not before what was inherited is committed, nor to one that is being taken out. */
+  mayHandOver(to: UnitOwner): boolean {
     const peer = this.#peerOf(to);
-    if (this.#state.isServing && peer !== undefined && this.#isMember(peer) && !peer.isGone)
-      this.#state.handOverTo = to;
+    return this.#state.isServing && peer !== undefined && this.#isMember(peer) && !peer.isGone;
+  }
+
+  handOver(to: UnitOwner): void {
+    if (this.mayHandOver(to)) this.#state.handOverTo = to;
   }
 
   tick(now: number): void {

@@ -97,6 +97,11 @@ export class Replica<P> {
     return this.#role instanceof Primary ? this.#role.state().handOverTo : undefined;
   }
 
+  /** A hand-over to that member may begin now. Later it may be refused all the same. */
+  mayHandOver(to: UnitOwner): boolean {
+    return this.#role instanceof Primary && this.#role.mayHandOver(to);
+  }
+
   /** Of the update that is placed next. */
   nextName(): UpdateName {
     return { position: this.#log.last + 1, epoch: this.#knownEpoch() };

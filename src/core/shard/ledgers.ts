@@ -5,7 +5,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import { CLOSED, type LedgerAccount, type PushPosition } from './ledger.ts';
-import { LedgerGroups } from './ledger-groups.ts';
+import { type LedgerGroup, LedgerGroups } from './ledger-groups.ts';
 import type { AppliedPushes } from './push-plan.ts';
 
 export type ShardJudgement =
@@ -59,6 +59,14 @@ export type CommittedLedgers = Pick<
   'position' | 'applied' | 'account' | 'isAgreed' | 'watermark' | 'closedTasks'
 >;
 
+const APPLY_TO_ALL: ShardJudgement = { outcome: 'apply', shards: undefined };
+
+/** As usual, where one ledger is that of all shards. */
+function judgeAlone({ ledger }: LedgerGroup, push: PushPosition): ShardJudgement {
+  const verdict = ledger.judge(push);
+  return verdict.outcome === 'apply' ? APPLY_TO_ALL : verdict;
+}
+
 /** `saved` has the encoded ledger of each loaded shard; shards without one start empty. Throws `CheckpointCorrupt`. */
 export function createShardLedgers(
   tasks: number,
@@ -69,6 +77,7 @@ export function createShardLedgers(
   return {
     judge(push, only) {
       const meant = groups.among(only);
+      if (meant.length === 1) return judgeAlone(meant[0]!, push);
       const verdicts = meant.map((group) => ({ group, verdict: group.ledger.judge(push) }));
       const wants = verdicts.flatMap(({ verdict }) => (verdict.outcome === 'early' ? [verdict.want] : []));
       if (wants.length > 0) return { outcome: 'early', want: Math.min(...wants) };

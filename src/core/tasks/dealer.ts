@@ -14,22 +14,38 @@ export interface Dealt {
   readonly slow: string | undefined;
 }
 
+interface Dealing {
+  readonly dealt: Dealt[];
+  readonly now: number;
+  /** Trainers that may work. */
+  readonly sharers: number;
+}
+
+interface Asker {
+  readonly trainer: string;
+  /** Tasks that it takes. */
+  readonly most: number;
+}
+
+/** Of the tasks that are to do, the part that all trainers together are given beside their first ones. */
+const GIVEN_PART = 2;
+
 export class Dealer {
   readonly trainers: QueueTrainers;
   readonly pace = createPace();
   /** Copies so far. */
   speculations = 0;
   readonly #timeouts: Timeouts;
-  /** Requests for a task, in the order in which they came, with their trainers. */
-  readonly #waiting = new Map<number, string>();
+  /** Requests for tasks, in the order in which they came. */
+  readonly #waiting = new Map<number, Asker>();
 
   constructor(config: QueueConfig, timeouts: Timeouts) {
     this.trainers = createQueueTrainers(config);
     this.#timeouts = timeouts;
   }
 
-  ask(request: number, trainer: string): void {
-    this.#waiting.set(request, trainer);
+  ask(request: number, asker: Asker): void {
+    this.#waiting.set(request, asker);
   }
 
   cancel(request: number): void {
@@ -43,7 +59,7 @@ export class Dealer {
 
   /** When the attempt is taken back because nothing comes of it; undefined while no other live trainer wants a task. */
   idleAt(attempt: Attempt): number | undefined {
-    for (const trainer of this.#waiting.values()) {
+    for (const { trainer } of this.#waiting.values()) {
       if (trainer !== attempt.trainer && this.trainers.isLive(trainer)) return this.#timeouts.idleAt(attempt);
     }
     return undefined;
@@ -65,17 +81,36 @@ export class Dealer {
 
   /** To the trainers that are active and have room, in the order in which they asked. */
   deal(pass: TaskPass, now: number): Dealt[] {
-    const active = this.trainers.active(pass.open.trainers(), this.#waiting.values());
+    const asking = [...this.#waiting.values()].map(({ trainer }) => trainer);
+    const active = this.trainers.active(pass.open.trainers(), asking);
     const dealt: Dealt[] = [];
-    for (const [request, trainer] of this.#waiting) {
+    const hungry: [request: number, asker: Asker][] = [];
+    for (const [request, asker] of this.#waiting) {
+      const { trainer } = asker;
       if (!active.has(trainer) || pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) continue;
       const next = pass.tally.todo > 0 ? pass.deal(trainer, now) : undefined;
       const given = next === undefined ? this.#copyStraggler(pass, trainer, now) : { attempt: next, slow: undefined };
       if (given === undefined) continue;
       this.#waiting.delete(request);
       dealt.push({ request, ...given });
+      if (given.slow === undefined) hungry.push([request, asker]);
     }
+    for (const [request, asker] of hungry) this.#dealMore(pass, request, asker, { dealt, now, sharers: active.size });
     return dealt;
+  }
+
+  /**
+   * So that fewer requests are needed. A trainer is given less and less at a time as a pass comes to its end, so that
+   * all end together (Polychronopoulos and Kuck, "Guided Self-Scheduling", IEEE Trans. Computers C-36, 1987).
+   */
+  #dealMore(pass: TaskPass, request: number, { trainer, most }: Asker, { dealt, now, sharers }: Dealing): void {
+    const share = Math.floor(pass.tally.todo / (GIVEN_PART * sharers));
+    for (let more = Math.min(most - 1, share); more > 0; more -= 1) {
+      if (pass.open.countHeldBy(trainer) >= LIMITS.tasksHeld) return;
+      const attempt = pass.deal(trainer, now);
+      if (attempt === undefined) return;
+      dealt.push({ request, attempt, slow: undefined });
+    }
   }
 
   /** Only a trainer without any work gets a copy. */

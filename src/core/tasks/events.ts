@@ -35,9 +35,15 @@ export type QueueEvent =
   | { readonly type: 'gone'; readonly trainer: string }
   /**
    * `held`: attempts that the trainer knows of, those of other queues included. Others that it has in this queue were
-   * lost on the way to it, and are returned.
+   * lost on the way to it, and are returned. It waits for one task, and takes up to `most` that are there then.
    */
-  | { readonly type: 'get'; readonly trainer: string; readonly held: readonly TaskAddress[]; readonly request: number }
+  | {
+      readonly type: 'get';
+      readonly trainer: string;
+      readonly held: readonly TaskAddress[];
+      readonly most: number;
+      readonly request: number;
+    }
   | { readonly type: 'cancel'; readonly request: number }
   | ({ readonly type: 'finish'; readonly sums: TaskSums; readonly request: number } & AttemptRef)
   | ({
@@ -65,6 +71,7 @@ export type QueueEvent =
 export type QueueEffect =
   /** First, if at all. Every effect after it rests on it: it is carried out when the changes are saved. */
   | { readonly type: 'save'; readonly changes: readonly QueueChange[] }
+  /** One for each task; all of one request come in one step. */
   | { readonly type: 'deal'; readonly request: number; readonly attempt: AttemptRef }
   /** There will be no task for this request: the queue has ended. */
   | { readonly type: 'none'; readonly request: number }

@@ -265,7 +265,7 @@ class Queue implements TaskQueue {
     entry.position = Math.max(entry.position, attempt.position);
   }
 
-  #get({ trainer, held, request }: EventOf<'get'>): void {
+  #get({ trainer, held, most, request }: EventOf<'get'>): void {
     const known = new Set(held.map((address) => this.#findLive({ ...address, trainer })));
     for (const attempt of this.#pass.open.heldBy(trainer)) {
       if (known.has(attempt)) continue;
@@ -273,7 +273,7 @@ class Queue implements TaskQueue {
       this.#endAttempt(attempt, { isFailure: false, code: 'Lost', error: 'the reply that handed it out was lost' });
     }
     if (this.#phase === 'ended') this.#effects.push({ type: 'none', request });
-    else this.#dealer.ask(request, trainer);
+    else this.#dealer.ask(request, { trainer, most });
   }
 
   #tick(now: number): void {

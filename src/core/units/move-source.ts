@@ -338,13 +338,12 @@ export class MoveSource<P> {
   #targetGone(now: number): void {
     const { phase } = this.#state;
     this.#state.isTargetGone = true;
-    // Only the answer of the store tells what became of the change.
-    if (phase === 'deciding' || this.isEnded) return;
+    if (this.isEnded) return;
     if (phase === 'abandoning') this.#state.phase = 'kept';
     else this.#abandon('the target is gone', now);
   }
 
-  /** Ignored in `deciding`: the target may lead the unit already. */
+  /** Ignored in `deciding`: the target may lead the unit already. Only the answer of the store tells. */
   #abandon(reason: string, now: number): void {
     const { phase } = this.#state;
     if (phase === 'sealing' && this.#isForCopy) this.#unconfirmed(reason);

@@ -3,6 +3,7 @@ import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { LabelRule } from '../labels.ts';
 import type { OpenFiles } from '../open-files.ts';
+import type { SparseBlock } from '../parsed/sparse-block.ts';
 import type { DataPlace } from '../place.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../source.ts';
 
@@ -24,8 +25,19 @@ export interface Format {
    * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
    */
   readHead?(head: { readonly file: string; readonly bytes: Uint8Array }, labels: LabelRule): TaskRecords;
+  /**
+   * Of the blocks that `read` returns, for formats that cost something to parse: raise it when the same bytes would
+   * give another block. Without it no block is kept.
+   */
+  readonly parserVersion?: number;
   /** The records of a task. Throws `DataChanged`, `DataInvalid`, `DataMissing`; a bad record is no error. */
-  read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords>;
+  read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask>;
+}
+
+export interface ParsedTask {
+  readonly records: TaskRecords;
+  /** What `records` shows, if it may be kept. */
+  readonly block?: SparseBlock;
 }
 
 export interface WantedFiles {
@@ -60,10 +72,20 @@ export interface Indexing {
   readonly onBytes: (count: number) => void;
 }
 
+/** Counts where the time of the thread goes. */
+export interface ReadTimes {
+  during<T>(what: 'read' | 'parse', work: () => T): T;
+}
+
+export const UNTIMED: ReadTimes = { during: (_, work) => work() };
+
 export interface ReadOptions {
   /** As in the index: chunks name files by number. */
   readonly files: readonly IndexedFile[];
   readonly labels: LabelRule;
+  /** Records of a mini-batch, by indexed position: batches that begin at a multiple of it cost nothing. */
+  readonly batchSize: number;
   /** Inputs of a record (dense formats): `featureBound` of the index that the job trains on. */
   readonly inputWidth: number;
+  readonly times?: ReadTimes;
 }

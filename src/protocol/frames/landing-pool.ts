@@ -104,10 +104,11 @@ export class LandingPool {
     const memory = slab.memory.subarray(slab.used, slab.used + byteLength);
     slab.used += Math.ceil(byteLength / 8) * 8;
     slab.inUse++;
-    return { byteLength, fixed: true, bytes: () => memory, free: () => this.#giveBackTo(slab) };
+    return new Cut(this, slab, memory);
   }
 
-  #giveBackTo(slab: Slab): void {
+  /** To be called by what was cut from it, once. */
+  giveBackTo(slab: Slab): void {
     slab.inUse--;
     if (slab.inUse > 0) return;
     slab.used = 0;
@@ -134,6 +135,30 @@ export class LandingPool {
     }
     sizeClass.blocks.push(block);
     this.#keptBytes += size;
+  }
+}
+
+/** A small payload: an object without functions of its own, as one is made for each small frame. */
+class Cut implements Landing {
+  readonly byteLength: number;
+  readonly fixed = true;
+  readonly #pool: LandingPool;
+  readonly #slab: Slab;
+  readonly #memory: Uint8Array;
+
+  constructor(pool: LandingPool, slab: Slab, memory: Uint8Array) {
+    this.byteLength = memory.length;
+    this.#pool = pool;
+    this.#slab = slab;
+    this.#memory = memory;
+  }
+
+  bytes(): Uint8Array {
+    return this.#memory;
+  }
+
+  free(): void {
+    this.#pool.giveBackTo(this.#slab);
   }
 }
 

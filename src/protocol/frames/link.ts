@@ -19,6 +19,8 @@ export interface ReceivedFrame {
   /** Of the whole frame. */
   readonly byteLength: number;
   readonly segmentCount: number;
+  /** Of all segments together. */
+  readonly payloadBytes: number;
   segment(index: number): Uint8Array;
   free(): void;
 }
@@ -104,7 +106,16 @@ class LandedFrame implements ReceivedFrame {
     const at = this.#head.segmentOffsets[index];
     const length = this.#head.segmentLengths[index];
     assert(at !== undefined && length !== undefined, 'the segment exists');
-    return this.#landing === undefined ? new Uint8Array(0) : this.#landing.bytes().subarray(at, at + length);
+    if (this.#landing === undefined) return new Uint8Array(0);
+    const memory = this.#landing.bytes();
+    // Much less than `subarray` of a Buffer takes.
+    return new Uint8Array(memory.buffer, memory.byteOffset + at, length);
+  }
+
+  get payloadBytes(): number {
+    let sum = 0;
+    for (const length of this.#head.segmentLengths) sum += length;
+    return sum;
   }
 
   free(): void {

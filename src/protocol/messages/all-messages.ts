@@ -4,8 +4,7 @@
  * beside it. docs/protocol.md says the same for other languages.
  */
 import * as z from 'zod';
-import { LIMITS } from '../../base/limits.ts';
-import { name } from './fields.ts';
+import type { errorSchema } from './fields.ts';
 import { anyRoleMessages } from './to-any.ts';
 import { masterMessages } from './to-master.ts';
 import { pserverMessages } from './to-pserver.ts';
@@ -25,15 +24,9 @@ export type RequestHeader = z.infer<typeof requestSchema>;
 export const replySchema = z.discriminatedUnion('type', replies);
 export type ReplyHeader = z.infer<typeof replySchema>;
 
-export const errorSchema = z.strictObject({
-  type: z.literal('error'),
-  code: name,
-  message: z.string().max(LIMITS.errorCharacters),
-  hint: z.string().max(LIMITS.errorCharacters).optional(),
-  details: z.record(z.string(), z.unknown()),
-});
 export type ErrorHeader = z.infer<typeof errorSchema>;
 
 export type { DealtTask, TaskChunks } from './dealt-task.ts';
+export { errorSchema } from './fields.ts';
 export type { PlacementStamp } from './hot-messages.ts';
-export { PHASES } from './to-master.ts';
+export { PHASES, type TaskEnd } from './to-master.ts';

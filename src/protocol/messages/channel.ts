@@ -36,6 +36,8 @@ export interface Received<H> {
   readonly header: H;
   readonly segmentCount: number;
   segment(index: number): Uint8Array;
+  /** Bytes of all segments together. Networks that do not know leave it out. */
+  readonly payloadBytes?: number;
   free(): void;
   /**
    * Of a request: memory with any content for the answer's segments, 8-byte aligned. The network takes it back, and

@@ -20,6 +20,15 @@ export const decimal = z.string().regex(DECIMAL);
 /** What went wrong at a trainer, for the log and the job's result. */
 export const failureText = z.string().max(LIMITS.failureCharacters);
 
+/** What a request is refused with; also a part of one. */
+export const errorSchema = z.strictObject({
+  type: z.literal('error'),
+  code: name,
+  message: z.string().max(LIMITS.errorCharacters),
+  hint: z.string().max(LIMITS.errorCharacters).optional(),
+  details: z.record(z.string(), z.unknown()),
+});
+
 /** How long the receiver may wait before it answers that nothing has changed. */
 export const maxWaitMs = count.max(LIMITS.longPollMs);
 

@@ -52,7 +52,7 @@ export const HOT_MESSAGES = {
   },
   /**
    * To every pserver. Segments: for each dense part blocks (u32) and gradients (f32), then for each sparse part ids and
-   * gradients.
+   * gradients; then those of the pull that it may carry, as of `pull`.
    */
   push: {
     request: {
@@ -65,8 +65,11 @@ export const HOT_MESSAGES = {
        */
       used: optional(mapOf({ revision: decimal, version: count() })),
       ...parts,
+      /** Values wanted with the answer: they have the push in them. */
+      pull: optional(mapOf(parts)),
     },
-    reply: { outcome: choice('applied', 'duplicate'), recovery: count() },
+    /** With values, and their version, when the request carries a pull. */
+    reply: { outcome: choice('applied', 'duplicate'), recovery: count(), version: optional(count()) },
   },
   /**
    * Sync mode: exactly that version, waited for so long. An answer, even to a pull of nothing, says that every shard

@@ -5,6 +5,7 @@ import { dealtTask, taskChunks } from './dealt-task.ts';
 import {
   attemptRef,
   count,
+  errorSchema,
   failureText,
   maxWaitMs,
   message,
@@ -20,10 +21,24 @@ export const PHASES = ['start', 'read', 'pull', 'compute', 'push', 'wait', 'idle
 /** There is a model to save, and no trainer was chosen to do it: ask with `requestSaveModel`. */
 const saveModel = z.literal(true).optional();
 
+const taskEnd = z.strictObject({
+  ...taskAddress,
+  /** The lowest recovery number among the acknowledgements of the last push; an old one is refused. */
+  recovery: count,
+  records: count,
+  good: count,
+  bad: count,
+  read: count,
+  duplicate: count,
+  metrics: metricSums,
+});
+/** How one attempt at a task ended, of those that its trainer tells together. */
+export type TaskEnd = z.infer<typeof taskEnd>;
+
 const tasks = {
   /** Waits until there is a task for this trainer, or nothing more to do. */
-  getTask: message(
-    'getTask',
+  getTasks: message(
+    'getTasks',
     {
       ...ofJob,
       trainer: name,
@@ -31,32 +46,26 @@ const tasks = {
        * Attempts that the trainer holds, of any queue. Others that it was given were lost on the way, and are returned.
        */
       held: z.array(z.strictObject(taskAddress)).max(LIMITS.heldAttempts),
+      /** Tasks that it takes, if they are there when the first one is. */
+      most: z.int().min(1).max(LIMITS.tasksHeld),
       maxWaitMs,
     },
     {
-      state: z.enum(['task', 'wait', 'finished']),
-      task: dealtTask.optional(),
+      state: z.enum(['tasks', 'wait', 'finished']),
+      tasks: z.array(dealtTask).min(1).max(LIMITS.tasksHeld).optional(),
       /** Why there is none, for people. */
       reason: z.string().optional(),
       saveModel,
     },
   ),
-  /** A task of `train` or `repair` was pushed to its end and every pserver acknowledged it. */
-  finishTask: message(
-    'finishTask',
+  /** These tasks of `train` or `repair` were pushed to their ends, and every pserver acknowledged them. */
+  finishTasks: message(
+    'finishTasks',
+    { ...ofJob, trainer: name, ends: z.array(taskEnd).min(1).max(LIMITS.tasksHeld) },
     {
-      ...ofJob,
-      ...attemptRef,
-      /** The lowest recovery number among the acknowledgements of the last push; an old one is refused. */
-      recovery: count,
-      records: count,
-      good: count,
-      bad: count,
-      read: count,
-      duplicate: count,
-      metrics: metricSums,
+      /** `at`: which of the ends. All others are accepted. */
+      refused: z.array(z.strictObject({ at: count, error: errorSchema })).max(LIMITS.tasksHeld),
     },
-    {},
   ),
   failTask: message(
     'failTask',

@@ -98,6 +98,7 @@ export class ClientConnection {
   send(call: Call): void {
     this.#unanswered.set(call.id, call);
     this.#unansweredBytes += call.encoded.byteLength;
+    this.#wire.traffic.sentBytes += call.encoded.byteLength;
     this.#sender!.send(call.encoded, () => {
       call.flushed = true;
     });
@@ -176,6 +177,7 @@ export class ClientConnection {
   }
 
   #receive(frame: ReceivedFrame): void {
+    this.#wire.traffic.receivedBytes += frame.byteLength;
     if (frame.kind === 'request') {
       frame.free();
       this.end(bad('kind', 'a server does not send requests').message);
@@ -233,10 +235,25 @@ export class ClientConnection {
 function answerOf(frame: ReceivedFrame, type: string): Received<ReplyHeader> {
   const header = replyOf(frame);
   if (header.type !== type) throw new PaddletError('BadMessage', `${type} was answered by ${header.type}`);
-  return {
-    header,
-    segmentCount: frame.segmentCount,
-    segment: (index) => frame.segment(index),
-    free: () => frame.free(),
-  };
+  return new Answer(header, frame);
+}
+
+class Answer implements Received<ReplyHeader> {
+  readonly header: ReplyHeader;
+  readonly segmentCount: number;
+  readonly #frame: ReceivedFrame;
+
+  constructor(header: ReplyHeader, frame: ReceivedFrame) {
+    this.header = header;
+    this.segmentCount = frame.segmentCount;
+    this.#frame = frame;
+  }
+
+  segment(index: number): Uint8Array {
+    return this.#frame.segment(index);
+  }
+
+  free(): void {
+    this.#frame.free();
+  }
 }

@@ -8,11 +8,11 @@ import { bad, type Frame, type FrameHead } from '../frames/frame.ts';
 import { FrameSender, prepare } from '../frames/frame-sender.ts';
 import type { Link, OpenLink, Place, ReceivedFrame } from '../frames/link.ts';
 import type { ReplyHeader } from '../messages/all-messages.ts';
-import type { Landing, LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
+import type { LandingAllocator, Outgoing, RequestHandler, Session } from '../messages/channel.ts';
 import { toErrorHeader } from '../messages/error-header.ts';
-import { requestOf } from '../messages/parse.ts';
 import type { HeldBytes, Holder } from './held-bytes.ts';
 import { watchLiveness } from './liveness.ts';
+import { ServedRequest } from './served-request.ts';
 import { WAITING_REQUESTS, type Wire } from './wire-options.ts';
 
 export interface SessionOptions {
@@ -31,8 +31,6 @@ export class ServerSession implements Session {
   readonly #sender: FrameSender;
   /** Received, not begun. */
   readonly #queue: ReceivedFrame[] = [];
-  /** Memory lent for the answers of requests. */
-  readonly #lent = new Map<ReceivedFrame, Landing[]>();
   /** Begun or queued, not answered. */
   #requests = 0;
   #requestBytes = 0;
@@ -109,6 +107,7 @@ export class ServerSession implements Session {
   }
 
   #receive(frame: ReceivedFrame): void {
+    this.#wire.traffic.receivedBytes += frame.byteLength;
     this.#stopFirstFrame();
     this.#holder.add(-this.#incomingBytes);
     this.#incomingBytes = 0;
@@ -146,37 +145,32 @@ export class ServerSession implements Session {
     while (!this.#busy && !this.#closed && this.#sender.queuedBytes <= this.#wire.limits.sendQueueBytes / 2) {
       const frame = this.#queue.shift();
       if (frame === undefined) return;
+      const request = new ServedRequest(frame, this.#wire.pool);
       if (this.#draining) {
-        this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), frame);
+        this.#answerError(frame.requestId, new PaddletError('Draining', 'this role is closing'), request);
       } else if (!this.#options.held.hasRoom(0)) {
-        this.#answerError(frame.requestId, this.#overloaded(), frame);
+        this.#answerError(frame.requestId, this.#overloaded(), request);
       } else {
-        this.#handle(frame);
+        this.#handle(request);
       }
     }
   }
 
-  #handle(frame: ReceivedFrame): void {
+  #handle(request: ServedRequest): void {
     try {
-      const header = requestOf(frame);
-      const request = {
-        header,
-        segmentCount: frame.segmentCount,
-        segment: (index: number) => frame.segment(index),
-        free: () => frame.free(),
-        answerMemory: (byteLength: number) => this.#lend(frame, byteLength),
-      };
+      // Before its handler, which takes it for valid.
+      const { type } = request.header;
       const result = this.#options.handler(request, this);
       if (!(result instanceof Promise)) {
-        this.#answer(frame, result);
+        this.#answer(request, result);
         return;
       }
-      const holdsUp = !WAITING_REQUESTS.has(header.type);
+      const holdsUp = !WAITING_REQUESTS.has(type);
       if (holdsUp) this.#busy = true;
       void result
         .then(
-          (outgoing) => this.#answer(frame, outgoing),
-          (error: unknown) => this.#answerFailure(frame, error),
+          (outgoing) => this.#answer(request, outgoing),
+          (error: unknown) => this.#answerFailure(request, error),
         )
         .catch(this.#wire.onBug)
         .finally(() => {
@@ -184,80 +178,65 @@ export class ServerSession implements Session {
           this.#pump();
         });
     } catch (error) {
-      this.#answerFailure(frame, error);
+      this.#answerFailure(request, error);
     }
   }
 
-  #lend(frame: ReceivedFrame, byteLength: number): Uint8Array {
-    const landing = this.#wire.pool.allocate(byteLength);
-    const lent = this.#lent.get(frame);
-    if (lent === undefined) this.#lent.set(frame, [landing]);
-    else lent.push(landing);
-    return landing.bytes();
-  }
-
-  #takeBack(frame: ReceivedFrame): void {
-    for (const landing of this.#lent.get(frame) ?? []) landing.free();
-    this.#lent.delete(frame);
-  }
-
-  #answer(frame: ReceivedFrame, { header, segments = [] }: Outgoing<ReplyHeader>): void {
+  #answer(request: ServedRequest, { header, segments = [] }: Outgoing<ReplyHeader>): void {
     try {
-      this.#send({ kind: 'reply', requestId: frame.requestId, header, segments }, frame);
+      this.#send({ kind: 'reply', requestId: request.requestId, header, segments }, request);
     } catch (error) {
-      this.#answerFailure(frame, error);
+      this.#answerFailure(request, error);
     }
   }
 
-  #answerFailure(frame: ReceivedFrame, error: unknown): void {
+  #answerFailure(request: ServedRequest, error: unknown): void {
     if (isPaddletError(error)) {
-      this.#answerError(frame.requestId, error, frame);
+      this.#answerError(request.requestId, error, request);
       return;
     }
-    this.#answerError(
-      frame.requestId,
-      new PaddletError('Internal', 'the peer met a bug; its log has the stack'),
-      frame,
-    );
+    const internal = new PaddletError('Internal', 'the peer met a bug; its log has the stack');
+    this.#answerError(request.requestId, internal, request);
     this.#wire.onBug(error);
   }
 
-  #answerError(requestId: number, error: PaddletError, frame?: ReceivedFrame): void {
+  #answerError(requestId: number, error: PaddletError, request?: ServedRequest): void {
     const header = toErrorHeader(error);
     try {
-      this.#send({ kind: 'error', requestId, header, segments: [] }, frame);
+      this.#send({ kind: 'error', requestId, header, segments: [] }, request);
     } catch (tooLarge) {
       if (!isPaddletError(tooLarge, 'FrameTooLarge')) throw tooLarge;
-      this.#send({ kind: 'error', requestId, header: { ...header, details: {} }, segments: [] }, frame);
+      this.#send({ kind: 'error', requestId, header: { ...header, details: {} }, segments: [] }, request);
     }
   }
 
   /** Sends, and lets go of the request that this answers once its memory cannot be needed for the answer any more. */
-  #send(answer: Frame, frame: ReceivedFrame | undefined): void {
+  #send(answer: Frame, request: ServedRequest | undefined): void {
     const encoded = prepare(answer, this.#wire.limits);
-    const done = (): void => {
-      if (frame === undefined) return;
-      frame.free();
-      this.#takeBack(frame);
-      this.#pump();
-      this.#closeWhenIdle();
-    };
-    if (frame !== undefined) {
+    if (request !== undefined) {
       this.#requests--;
-      this.#requestBytes -= frame.byteLength;
-      this.#holder.add(-frame.byteLength);
+      this.#requestBytes -= request.byteLength;
+      this.#holder.add(-request.byteLength);
     }
     if (this.#closed) {
-      done();
+      this.#sent(request);
       return;
     }
+    this.#wire.traffic.sentBytes += encoded.byteLength;
     this.#holder.add(encoded.byteLength);
     this.#sender.send(encoded, () => {
       this.#holder.add(-encoded.byteLength);
-      done();
+      this.#sent(request);
     });
     // Refusals cost little but are not held back as requests are: a peer that floods and does not read is cut off.
     if (this.#sender.queuedFrames > 4 * this.#wire.limits.requestsInFlight) this.#cut('answers are not read');
+  }
+
+  #sent(request: ServedRequest | undefined): void {
+    if (request === undefined) return;
+    request.end();
+    this.#pump();
+    this.#closeWhenIdle();
   }
 
   /** The stream of frames cannot be trusted any more. */

@@ -16,7 +16,7 @@ import type { LivenessOptions } from './liveness.ts';
  * Requests that may wait for long: they begin in order, and requests behind them on a connection do not wait for them.
  */
 export const WAITING_REQUESTS: ReadonlySet<RequestHeader['type']> = new Set<RequestHeader['type']>([
-  'getTask',
+  'getTasks',
   'checkpoint',
   'pullVersion',
   'rounds',
@@ -66,6 +66,12 @@ export type Masking = 'auto' | 'random' | 'zero';
 export const RECEIVE = ['direct', 'data', 'ws'] as const;
 export type Receive = (typeof RECEIVE)[number];
 
+/** Bytes of the frames that joined connections sent and received: headers and payloads. */
+export interface WireTraffic {
+  sentBytes: number;
+  receivedBytes: number;
+}
+
 export interface WebSocketNetworkOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -82,6 +88,8 @@ export interface WebSocketNetworkOptions {
   readonly receive?: Receive;
   /** Between roles on one host; PADDLET_UNIX_SOCKETS=off turns them off. */
   readonly unixSockets?: boolean;
+  /** Counts up; of all connections of this process together. */
+  readonly traffic?: WireTraffic;
 }
 
 /** The options with nothing left open. */
@@ -122,6 +130,7 @@ export function resolveWire(options: WebSocketNetworkOptions): Wire {
     onBug: options.onBug ?? crash,
     receive: options.receive ?? choice('PADDLET_RECEIVE', RECEIVE, 'direct'),
     unixSockets: options.unixSockets ?? choice('PADDLET_UNIX_SOCKETS', ['on', 'off'], 'on') === 'on',
+    traffic: options.traffic ?? { sentBytes: 0, receivedBytes: 0 },
     limits,
     timing: { ...DEFAULT_TIMING, ...options.timing },
     pool: new LandingPool(limits.frameBytes),

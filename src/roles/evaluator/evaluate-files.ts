@@ -8,7 +8,8 @@ import type { DataPlace } from '../../data/place.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import { type Dataset, loadDataset } from '../master/dataset.ts';
 import { createEvaluationResults } from '../master/evaluation.ts';
-import { evaluateTask } from '../trainer/tasks/evaluate-task.ts';
+import { EVALUATION_BATCH, evaluateTask } from '../trainer/tasks/evaluate-task.ts';
+import { parsedCacheOf } from '../trainer/tasks/task-files.ts';
 
 export interface EvaluateOptions {
   readonly place: DataPlace;
@@ -32,11 +33,14 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels);
   const results = createEvaluationResults(model.task, dataset.tasks.length);
+  const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
     format: record.job.data.format,
     files: dataset.index.files,
     labels: labelRuleOf(record, model),
     inputWidth: record.train.featureBound,
+    batchSize: EVALUATION_BATCH,
+    ...(cache === undefined ? {} : { cache }),
   });
   let bad = 0;
   try {

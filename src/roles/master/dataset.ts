@@ -2,6 +2,7 @@
  * The data of a job as the master sees it: indexed, cut into tasks, and handed out with the files that a task needs.
  */
 import { PaddletError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import type { DataFacts } from '../../cluster/job/job-record.ts';
 import { recordsOfTask } from '../../core/shard/push-plan.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
@@ -16,6 +17,8 @@ export interface Dataset {
   readonly tasks: readonly (readonly Chunk[])[];
   /** Records of each task, bad ones included. */
   readonly taskRecords: Uint32Array;
+  /** So many tasks of any kind have room in one answer. */
+  readonly tasksAtOnce: number;
 }
 
 export interface JobData {
@@ -67,7 +70,7 @@ export async function loadDataset(
       hint: 'the kept index of the data is of another version: remove it',
     });
   }
-  return { index, tasks, taskRecords };
+  return { index, tasks, taskRecords, tasksAtOnce: tasksAtOnce({ index, tasks }) };
 }
 
 export function factsOf({ index, tasks }: Dataset): DataFacts {
@@ -91,6 +94,24 @@ export function taskChunks(dataset: Dataset, task: number) {
     return { path, bytes, records, ...(labels === undefined ? {} : { labels: { ...labels } }) };
   });
   return { files: sent, chunks };
+}
+
+/** Of a header, for all that is not a task. */
+const OTHER_BYTES = 64 * 1024;
+/** At most, of a chunk or a file without its path: names of fields, and numbers of nine bytes. */
+const FIELDS_BYTES = 128;
+
+/** A task of many small files names them all, and an answer with several such tasks may have no room in a frame. */
+export function tasksAtOnce({ index, tasks }: Pick<Dataset, 'index' | 'tasks'>): number {
+  const named = (path: string): number => FIELDS_BYTES + Buffer.byteLength(path);
+  const fileBytes = index.files.map(
+    ({ path, labels }) => named(path) + (labels === undefined ? 0 : named(labels.path)),
+  );
+  const taskBytes = (chunks: readonly Chunk[]): number =>
+    chunks.reduce((sum, { file }) => sum + FIELDS_BYTES + fileBytes[file]!, FIELDS_BYTES);
+  const largest = tasks.reduce((most, chunks) => Math.max(most, taskBytes(chunks)), FIELDS_BYTES);
+  const room = Math.floor((LIMITS.frameHeaderBytes - OTHER_BYTES) / largest);
+  return Math.min(LIMITS.tasksHeld, Math.max(1, room));
 }
 
 /** File and record range, for reports. */

@@ -37,8 +37,8 @@ function checkHeld({ isHeld }: MasterState): void {
 async function answer(state: MasterState, request: Received<RequestHeader>, session: Session): Promise<Reply> {
   const { header } = request;
   switch (header.type) {
-    case 'getTask':
-    case 'finishTask':
+    case 'getTasks':
+    case 'finishTasks':
     case 'failTask':
     case 'returnTask':
     case 'finishEvaluation':

@@ -1,4 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { PhaseTimes } from '../../base/phase-times.ts';
+import type { Clock } from '../../base/seams.ts';
+import { PSERVER_TIMES, type PserverShare, type PserverTime } from '../../cluster/role-times.ts';
 import type { ParameterMemoryStats } from '../../tensor/parameters.ts';
 import { type CopyCounts, type CopyMetrics, registerCopyMetrics } from './copy-metrics.ts';
 
@@ -13,11 +16,18 @@ export interface PserverMetrics {
   /** A unit that was to be handed over: it went, or stayed. */
   moved(outcome: 'kept' | 'moved'): void;
   readonly copies: CopyMetrics;
+  /** What the thread does now. */
+  readonly times: WorkTimes;
+  /** Milliseconds of all of its time. */
+  spentMs(): Readonly<Record<PserverShare, number>>;
 }
+
+export type WorkTimes = Pick<PhaseTimes<PserverTime>, 'enter' | 'during'>;
 
 /** The pserver's series on /metrics. `stats` is undefined until the shards are loaded. */
 export function registerPserverMetrics(
   registry: Registry,
+  clock: Pick<Clock, 'monotonicMs' | 'idleMs'>,
   stats: () => (ParameterMemoryStats & { units: number; shards: number }) | undefined,
   copies: () => CopyCounts | undefined,
 ): PserverMetrics {
@@ -65,8 +75,18 @@ export function registerPserverMetrics(
     labelNames: ['outcome'],
     registers: [registry],
   });
+  const times = new PhaseTimes<PserverTime>(clock, PSERVER_TIMES);
+  const idleBeforeMs = clock.idleMs?.() ?? 0;
+  const spentMs = (): Record<PserverShare, number> => {
+    const spent = times.spentMs();
+    const idle = (clock.idleMs?.() ?? 0) - idleBeforeMs;
+    return { ...spent, other: Math.max(0, spent.other - idle), idle };
+  };
+  registerTimes(registry, spentMs);
   let duplicates = 0;
   return {
+    times,
+    spentMs,
     copies: registerCopyMetrics(registry, copies),
     staleness: (updates) => staleness.observe(updates),
     tooStale: () => tooStale.inc(),
@@ -83,6 +103,19 @@ export function registerPserverMetrics(
     },
     duplicatePushes: () => duplicates,
   };
+}
+
+function registerTimes(registry: Registry, spentMs: () => Readonly<Record<PserverShare, number>>): void {
+  new Counter({
+    name: 'paddlet_pserver_phase_seconds_total',
+    help: 'Time of the main thread, by what it did',
+    labelNames: ['phase'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [phase, ms] of Object.entries(spentMs())) this.inc({ phase }, ms / 1000);
+    },
+  });
 }
 
 function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {

@@ -161,9 +161,10 @@ interface Loaded {
   readonly files: ReturnType<Handled['files']>;
 }
 
-const metricsOf = ({ registry }: RoleContext, loaded: () => Loaded): PserverMetrics =>
+const metricsOf = ({ registry, host }: RoleContext, loaded: () => Loaded): PserverMetrics =>
   registerPserverMetrics(
     registry,
+    host.clock,
     () => loaded().service?.stats(),
     () => copyCounts(loaded()),
   );

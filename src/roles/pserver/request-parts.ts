@@ -13,6 +13,7 @@ interface PartList {
 }
 export type PullRequest = Received<Extract<RequestHeader, { type: 'pull' | 'pullVersion' }>>;
 export type PushRequest = Received<Extract<RequestHeader, { type: 'push' | 'pushLane' }>>;
+type AnyRequest = PullRequest | PushRequest;
 
 /** Where the values of a pull come from: the parameters as they are, or as they were a version ago. */
 export type ValueSource = Pick<Parameters, 'pullDense' | 'pullSparse'>;
@@ -22,19 +23,68 @@ export type ValueSource = Pick<Parameters, 'pullDense' | 'pullSparse'>;
  * `FrameTooLarge` for values that no frame can hold: a pull of wide rows is far smaller than its answer.
  */
 export function readValues(spec: ParameterSpec, from: ValueSource, request: PullRequest): Uint8Array[] {
-  const { dense, sparse }: PartList = request.header;
-  checkSegments(request, dense.length + sparse.length);
-  const floats = [
-    ...dense.map(({ parameter }, i) => denseFloats(spec, parameter, u32Segment(request, i))),
-    ...sparse.map(({ table }, i) => sparseFloats(spec, table, idSegment(request, dense.length + i))),
-  ];
+  const wanted: WantedValues = { parts: request.header, first: 0 };
+  checkSegments(request, countOf(wanted.parts));
+  return valuesOf(from, request, wanted, checkWanted(spec, request, wanted));
+}
+
+/** Of a push that carries a pull: the parts whose values are wanted, and their first segment. */
+interface WantedValues {
+  readonly parts: PartList;
+  readonly first: number;
+}
+
+const countOf = ({ dense, sparse }: PartList): number => dense.length + sparse.length;
+
+/**
+ * What a push wants to be answered with, beside its outcome; undefined: nothing. Checked before the push is applied, as
+ * far as `readValues` checks it before it reads; the values are read when `read` is called, after that. Throws what
+ * `readValues` throws.
+ */
+export function pullOf(
+  spec: ParameterSpec,
+  request: PushRequest,
+): { read(from: ValueSource): Uint8Array[] } | undefined {
+  const { header } = request;
+  if (header.type !== 'push' || header.pull === undefined) return undefined;
+  const wanted: WantedValues = { parts: header.pull, first: 2 * countOf(header) };
+  checkSegments(request, wanted.first + countOf(wanted.parts));
+  const floats = checkWanted(spec, request, wanted);
+  return { read: (from) => valuesOf(from, request, wanted, floats) };
+}
+
+/** Gives the number of floats of each part. */
+function checkWanted(spec: ParameterSpec, request: AnyRequest, { parts, first }: WantedValues): number[] {
+  const { dense, sparse } = parts;
+  const floats: number[] = [];
+  let total = 0;
+  let at = first;
+  for (const { parameter } of dense) {
+    const count = denseFloats(spec, parameter, u32Segment(request, at++));
+    floats.push(count);
+    total += count;
+  }
+  for (const { table } of sparse) {
+    const count = sparseFloats(spec, table, idSegment(request, at++));
+    floats.push(count);
+    total += count;
+  }
   // All parts together, before memory is found for the first.
-  checkAnswerFits(4 * floats.reduce((sum, one) => sum + one, 0));
+  checkAnswerFits(4 * total);
+  return floats;
+}
+
+function valuesOf(
+  from: ValueSource,
+  request: AnyRequest,
+  { parts: { dense, sparse }, first }: WantedValues,
+  floats: readonly number[],
+): Uint8Array[] {
   return floats.map((count, i) => {
     const into = answerMemory(request, 4 * count);
     const part = i - dense.length;
-    if (part < 0) from.pullDense(dense[i]!.parameter, u32Segment(request, i), into);
-    else from.pullSparse(sparse[part]!.table, idSegment(request, i), into);
+    if (part < 0) from.pullDense(dense[i]!.parameter, u32Segment(request, first + i), into);
+    else from.pullSparse(sparse[part]!.table, idSegment(request, first + i), into);
     return into;
   });
 }
@@ -49,8 +99,10 @@ function checkAnswerFits(byteLength: number): void {
 
 /** Views of the request's segments, valid as long as they are. */
 export function gradientParts(request: PushRequest): { dense: DensePart[]; sparse: SparsePart[] } {
-  const { dense, sparse }: PartList = request.header;
-  checkSegments(request, 2 * (dense.length + sparse.length));
+  const { header } = request;
+  const { dense, sparse }: PartList = header;
+  const wanted = header.type === 'push' && header.pull !== undefined ? countOf(header.pull) : 0;
+  checkSegments(request, 2 * countOf(header) + wanted);
   const first = 2 * dense.length;
   return {
     dense: dense.map(({ parameter }, i) => {
@@ -63,13 +115,14 @@ export function gradientParts(request: PushRequest): { dense: DensePart[]; spars
 }
 
 export function segmentBytes(request: Received<RequestHeader>): number {
+  if (request.payloadBytes !== undefined) return request.payloadBytes;
   let bytes = 0;
   for (let i = 0; i < request.segmentCount; i++) bytes += request.segment(i).byteLength;
   return bytes;
 }
 
 /** Memory of earlier answers, where the network lends it: fresh memory costs more than the copy into it. */
-const answerMemory = (request: PullRequest, byteLength: number): Uint8Array =>
+const answerMemory = (request: AnyRequest, byteLength: number): Uint8Array =>
   request.answerMemory?.(byteLength) ?? new Uint8Array(byteLength);
 
 function denseFloats({ dense }: ParameterSpec, parameter: number, blocks: Uint32Array): number {

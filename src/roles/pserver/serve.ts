@@ -2,6 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { asSuspended } from '../../cluster/as-suspended.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
+import type { PserverTime } from '../../cluster/role-times.ts';
 import type { Received, RequestHandler, Session } from '../../protocol/messages/channel.ts';
 import { answerWhenReady, checkHeld, checkStamp, checkTask } from './checks.ts';
 import { type ServedFiles, serveFile } from './files/serve-file.ts';
@@ -56,8 +57,8 @@ const HANDLERS: { readonly [T in JobType]: Handler<T> } = {
   failLane: refuse,
   returnLanes: refuse,
   roundStuck: refuse,
-  getTask: refuse,
-  finishTask: refuse,
+  getTasks: refuse,
+  finishTasks: refuse,
   failTask: refuse,
   returnTask: refuse,
   finishEvaluation: refuse,
@@ -125,8 +126,15 @@ function notReady({ waitingFor }: Record<string, unknown>): PaddletError {
 }
 
 function answer<T extends JobType>(type: T, serving: Serving, request: Request<T>, session: Session) {
-  return HANDLERS[type](serving, request, session);
+  return serving.metrics.times.during(TIME_OF[type] ?? 'other', () => HANDLERS[type](serving, request, session));
 }
+
+/** What the time of an answer counts as. What comes after a wait is counted where it is done. */
+const TIME_OF: { readonly [T in JobType]?: PserverTime } = {
+  ...{ pull: 'pull', push: 'push', closeTasks: 'push', pushLane: 'push' },
+  ...{ openMove: 'moves', offerMove: 'moves', moveFrame: 'moves', abandonMove: 'moves', unitMoved: 'moves' },
+  ...{ openReplicas: 'copies', replicate: 'copies', unitCopies: 'copies', copyDigest: 'copies' },
+};
 
 /** Messages to the master name no placement: they are refused as such. */
 function checkMeant({ shards }: Serving, header: Header<JobType>): void {

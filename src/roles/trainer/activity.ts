@@ -1,11 +1,14 @@
 /** What the trainer is doing. It is reported to the master periodically: for timeouts, stragglers and `status`. */
+import { PhaseTimes } from '../../base/phase-times.ts';
 import type { Clock } from '../../base/seams.ts';
+import { TRAINER_TIMES, type TrainerTime } from '../../cluster/role-times.ts';
 import { isSameAttempt, type TaskAddress } from '../../core/tasks/address.ts';
 import type { Phase } from '../../core/tasks/events.ts';
 import type { MetricSums } from '../../model/model.ts';
 
 export interface ActivityReport {
   readonly executing: (TaskAddress & { position: number }) | undefined;
+  /** Of the loop that trains: work that interrupts it is not told to the master. */
   readonly phase: Phase;
   /** Records trained on since the start of this process. */
   readonly records: number;
@@ -14,57 +17,70 @@ export interface ActivityReport {
 }
 
 export interface Activity {
-  /** The signal aborts when the master says that this attempt no longer counts. */
-  begin(executing: TaskAddress): AbortSignal;
+  /** `stopping` is aborted when the master says that this attempt no longer counts. */
+  begin(executing: TaskAddress, stopping: AbortController): void;
   /** The master no longer counts this attempt. No effect when another attempt is being executed. */
   notLive(attempt: TaskAddress): void;
   end(): void;
   enter(phase: Phase): void;
-  position(push: number): void;
+  /** No effect when another task is being executed: the last pushes of one are acknowledged later. */
+  position(of: { readonly pass: number; readonly task: number }, push: number): void;
   trained(records: number, metrics: MetricSums | undefined): void;
   report(): ActivityReport;
+  /** For work of the thread that interrupts the loop: reading a kept task, parsing, routing ids. */
+  readonly times: Pick<PhaseTimes<TrainerTime>, 'during'>;
   /** Milliseconds spent in each phase. */
-  spentMs(): Readonly<Record<Phase, number>>;
+  spentMs(): Readonly<Record<TrainerTime, number>>;
+  /**
+   * Milliseconds from the end of each task until the first batch of the next one was computed. They are in phases, too.
+   */
+  changeoverMs(): number;
 }
 
 export function createActivity(clock: Clock): Activity {
   let executing: (TaskAddress & { position: number }) | undefined;
-  let stopping = new AbortController();
+  let stopping: AbortController | undefined;
   let phase: Phase = 'idle';
-  let since = clock.monotonicMs();
   let records = 0;
   let loss: number | undefined;
-  const spent: Record<Phase, number> = { start: 0, read: 0, pull: 0, compute: 0, push: 0, wait: 0, idle: 0 };
+  let changeoverMs = 0;
+  let endedMs: number | undefined;
+  const times = new PhaseTimes<TrainerTime>(clock, TRAINER_TIMES);
 
   const enter = (next: Phase): void => {
-    const now = clock.monotonicMs();
-    spent[phase] += now - since;
-    since = now;
+    if (next === 'compute' && endedMs !== undefined) {
+      changeoverMs += clock.monotonicMs() - endedMs;
+      endedMs = undefined;
+    }
     phase = next;
+    times.enter(next);
   };
   return {
-    begin(next) {
+    begin(next, controller) {
       executing = { ...next, position: 0 };
-      stopping = new AbortController();
+      stopping = controller;
       enter('start');
-      return stopping.signal;
     },
     notLive(attempt) {
-      if (executing !== undefined && isSameAttempt(executing, attempt)) stopping.abort();
+      if (executing !== undefined && isSameAttempt(executing, attempt)) stopping?.abort();
     },
     end() {
+      // Of two tasks without a batch in between the first one counts.
+      if (executing !== undefined) endedMs ??= clock.monotonicMs();
       executing = undefined;
       enter('idle');
     },
     enter,
-    position(push) {
-      if (executing !== undefined) executing = { ...executing, position: push };
+    position({ pass, task }, push) {
+      if (executing?.pass === pass && executing.task === task) executing = { ...executing, position: push };
     },
     trained(count, metrics) {
       records += count;
       if (metrics !== undefined && metrics.records > 0) loss = metrics.loss / metrics.records;
     },
     report: () => ({ executing, phase, records, loss: Number.isFinite(loss) ? loss : undefined }),
-    spentMs: () => ({ ...spent, [phase]: spent[phase] + clock.monotonicMs() - since }),
+    times,
+    spentMs: () => times.spentMs(),
+    changeoverMs: () => changeoverMs,
   };
 }

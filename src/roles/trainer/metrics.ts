@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Log } from '../../base/seams.ts';
-import { PHASES } from '../../protocol/messages/all-messages.ts';
+import { TRAINER_TIMES } from '../../cluster/role-times.ts';
 import type { Activity } from './activity.ts';
 import { REQUEST_KINDS, type RequestKind, type RequestTimes } from './request-times.ts';
 
@@ -40,7 +40,16 @@ export function registerTrainerMetrics(registry: Registry, activity: Activity, l
     collect() {
       this.reset();
       const spentMs = activity.spentMs();
-      for (const phase of PHASES) this.inc({ phase }, spentMs[phase] / 1000);
+      for (const phase of TRAINER_TIMES) this.inc({ phase }, spentMs[phase] / 1000);
+    },
+  });
+  new Counter({
+    name: 'paddlet_trainer_changeover_seconds_total',
+    help: 'From the end of each task until the first batch of the next one is computed; it is in the phases, too',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(activity.changeoverMs() / 1000);
     },
   });
   return requestTimes(registry, log);

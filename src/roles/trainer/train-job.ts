@@ -20,7 +20,10 @@ import { keepRegistered } from './registration.ts';
 import { reportProgress } from './report-progress.ts';
 import { type RequestTimes, timedClient } from './request-times.ts';
 import { runSyncMode } from './rounds/sync-mode.ts';
-import { runTasks, type TaskLoopOptions } from './tasks/loop.ts';
+import { runTasks } from './tasks/loop.ts';
+import type { TaskLoopOptions } from './tasks/loop-options.ts';
+import { parsedCacheOf } from './tasks/task-files.ts';
+import { timedRouter } from './timed-router.ts';
 
 export interface TrainJobOptions {
   readonly record: JobRecord;
@@ -111,18 +114,20 @@ function taskLoopOptions(
   session: Session,
   callbacks: Pick<TaskLoopOptions, 'report' | 'onSaveWanted'>,
 ): TaskLoopOptions {
-  const { record, model, group, watch, times } = session;
+  const { record, model, group, watch, times, activity } = session;
   const { shards } = record.job.cluster;
-  const router = createIdRouter({ shards });
+  const router = timedRouter(createIdRouter({ shards }), activity.times);
   const gated = record.job.training.staleness?.policy === 'wait';
-  const client = createParameterClient({ spec: model.parameters, shards, group, router, gated });
+  const place = { host: context.host, folder: session.dataDir ?? record.dataDir, cacheFolder: session.cacheDir };
+  const client = createParameterClient({ spec: model.parameters, shards, group, router, gated, memory: model.memory });
   return {
     ...session,
     ...callbacks,
     context,
     client: timedClient(client, context.host.clock, times),
     router,
-    place: { host: context.host, folder: session.dataDir ?? record.dataDir, cacheFolder: session.cacheDir },
+    place,
+    cache: parsedCacheOf(place, record.job),
     isEnded: () => watch.end() !== undefined,
   };
 }

@@ -30,7 +30,8 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
   const info = (): TrainerInfo => {
     const self = { role: 'trainer' as const, id, ...processInfo(context) };
     if (waitingFor !== undefined) return { ...self, state: 'waiting', waitingFor };
-    return { ...self, state: 'working', ...activity.report(), spentMs: activity.spentMs() };
+    const spent = { spentMs: activity.spentMs(), changeoverMs: activity.changeoverMs() };
+    return { ...self, state: 'working', ...activity.report(), ...spent };
   };
   const { server, address } = await listen(context, createHandler(info), () =>
     waitingFor === undefined ? { ready: true } : { ready: false, reason: `waiting for ${waitingFor}` },

@@ -96,10 +96,69 @@ export interface RouterExports {
   deal(ids: number, count: number, owners: number, next: number, positions: number, dealt: number): void;
 }
 
+export interface GatherExports {
+  gatherRows(from: number, positions: number, n: number, width: number, to: number): void;
+  scatterRows(from: number, positions: number, n: number, width: number, to: number): void;
+}
+
+/** An address of 0 for `values` says that all are 1; for gradients and scores, that none are wanted. */
+export interface ModelExports {
+  isBatch(records: number, offsets: number, columns: number, features: number, distinct: number): number;
+  stepLinear(
+    records: number,
+    offsets: number,
+    columns: number,
+    values: number,
+    labels: number,
+    distinct: number,
+    isBinary: boolean,
+    bias: number,
+    w: number,
+    gradient: number,
+    scores: number,
+    sums: number,
+  ): void;
+  stepFactors(
+    records: number,
+    offsets: number,
+    columns: number,
+    values: number,
+    labels: number,
+    distinct: number,
+    isBinary: boolean,
+    bias: number,
+    w: number,
+    v: number,
+    factors: number,
+    totals: number,
+    gradientW: number,
+    gradientV: number,
+    scores: number,
+    sums: number,
+  ): void;
+  softmaxScratch(scratch: number, width: number, classes: number): number;
+  stepSoftmax(
+    records: number,
+    inputs: number,
+    labels: number,
+    width: number,
+    classes: number,
+    w: number,
+    b: number,
+    gradientW: number,
+    gradientB: number,
+    scores: number,
+    sums: number,
+    scratch: number,
+  ): void;
+}
+
 export interface KernelExports
   extends MathExports,
     MemoryExports,
     InitializerExports,
     OptimizerExports,
     TableExports,
-    RouterExports {}
+    RouterExports,
+    GatherExports,
+    ModelExports {}

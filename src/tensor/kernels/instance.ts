@@ -21,8 +21,25 @@ export function instantiateKernels(
   maximumPages: number = LIMITS.kernelMemoryPages,
   grown = (): void => {},
 ): KernelInstance {
+  return instantiate(new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: maximumPages }), grown);
+}
+
+/**
+ * The same with a memory that never grows, of `pages` or as many as the system lets it address: it takes memory of the
+ * machine only where something is written.
+ */
+export function instantiateFixedKernels(pages: number = LIMITS.kernelMemoryPages): KernelInstance {
+  for (let size = pages; ; size = Math.floor(size / 2)) {
+    try {
+      return instantiate(new WebAssembly.Memory({ initial: size, maximum: size }), () => {});
+    } catch (error) {
+      if (!(error instanceof RangeError) || size <= INITIAL_PAGES) throw error;
+    }
+  }
+}
+
+function instantiate(memory: WebAssembly.Memory, grown: () => void): KernelInstance {
   compiled ??= new WebAssembly.Module(Buffer.from(kernelsBase64, 'base64'));
-  const memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: maximumPages });
   const instance = new WebAssembly.Instance(compiled, { env: { memory, grown } });
   return { memory, exports: instance.exports as unknown as KernelExports };
 }

@@ -177,3 +177,16 @@ it('is of one round in sync mode: of the newest of which every shard is saved, b
   expect(newestFiles(files).map(({ generation }) => generation.uuid)).toEqual([2, 5].map(uuidOf));
   expect(wholeRound(files.filter(({ generation }) => generation.round !== 20))).toBeUndefined();
 });
+
+it('has what a backup wrote down when it parted, rather than an older file of its primary', () => {
+  const file = (index: number, number: number, seq: number, facts: Partial<Generation>): PublishedFile => ({
+    index,
+    generation: generationOf(number, at(seq, [0]), facts),
+  });
+  const older = file(0, 1, 29, {});
+  const written = file(1, 2, 39, { clean: true });
+  expect(newestFirst([older, written], [0]).get(0)).toEqual([written, older]);
+  // All went back to a cut, and the primary has saved since.
+  const since = file(0, 3, 10, { timeline: '1' });
+  expect(newestFirst([older, written, since], [0]).get(0)).toEqual([since, written, older]);
+});

@@ -1,5 +1,6 @@
 /** What goes out before what. */
 import { expect, it } from 'vitest';
+import { PaddletError } from '../../../src/base/errors.ts';
 import { createParameterClient } from '../../../src/cluster/client/parameter-client.ts';
 import type { PserverGroup } from '../../../src/cluster/client/pserver-group.ts';
 import { createIdRouter } from '../../../src/tensor/id-router.ts';
@@ -39,4 +40,38 @@ it('a pull is routed when the push before it has left, though that was asked for
   leaving.resolve();
   await new Promise((resolve) => setImmediate(resolve));
   expect(asked).toEqual(['push', 'pull']);
+});
+
+/** Of a client whose pserver answers so. */
+function pushing(answer: (fields: { pull?: unknown }) => object) {
+  const asked: string[] = [];
+  const group = {
+    withPlacement: async (_what: string, attempt: (to: unknown) => unknown) => attempt(placement),
+    ask: async (_pserver: unknown, type: string, fields: { pull?: unknown }) => {
+      asked.push(fields.pull === undefined ? type : `${type} and pull`);
+      const reply = { type: 'push', outcome: 'applied', recovery: 0, ...answer(fields) };
+      return { header: reply, segmentCount: 0, segment: () => new Uint8Array(0), free() {} };
+    },
+    sending: () => undefined,
+    current: () => placement,
+    close: () => {},
+  } as unknown as PserverGroup;
+  const client = createParameterClient({ spec, shards: SHARDS, group, router: createIdRouter({ shards: SHARDS }) });
+  return { asked, pushed: client.push(header, { dense: [], sparse: [new Float32Array(3)], ids }, never, ids) };
+}
+
+it('a push whose pull cannot be answered is made without it: the pull may be of another task', async () => {
+  const { asked, pushed } = pushing(({ pull }) => {
+    if (pull !== undefined) throw new PaddletError('FrameTooLarge', 'the answer would have 300 MB');
+    return {};
+  });
+  expect(await pushed).toMatchObject({ duplicate: false, pulled: undefined });
+  expect(asked).toEqual(['push and pull', 'push']);
+});
+
+it.each([
+  ['no version', {}],
+  ['too few segments', { version: 1 }],
+])('an answer to a push and a pull with %s is refused', async (_what, fields) => {
+  await expect(pushing(() => fields).pushed).rejects.toMatchObject({ code: 'BadMessage' });
 });

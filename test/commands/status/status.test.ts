@@ -51,6 +51,12 @@ const EVEN: Spread = {
 
 const NOW = 1_700_000_125;
 
+/** Where the time of these processes goes. */
+const TIMES = [
+  'time of trainers: compute 40 %, pull 30 %, parse 8 %, idle 7 %, wait 6 %, push 5 %, read 2 %, start 1 %, route 1 %; 10 % of it between tasks',
+  'time of pservers: idle 40 %, push 30 %, other 20 %, pull 10 %',
+];
+
 /** Without the table's alignment. */
 const textOf = (status: ShownStatus, isWide = false): string[] =>
   statusText(status, NOW, { table: (_columns, rows) => rows.map((row) => row.join(' ')).join('\n'), isWide }).split(
@@ -64,6 +70,7 @@ describe('the status of a job in async mode', () => {
       'pass 2 of 4, 10 tasks: 7 todo, 1 pending, 2 done, 0 discarded',
       'records: 1200 read, 0 bad, 0 duplicate',
       'cluster: OK',
+      ...TIMES,
       '',
       'master  17 master:master training',
       'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
@@ -88,7 +95,12 @@ describe('the status of a job in async mode', () => {
         written: { cluster_status: 'OK', reason: '', nodes: [0, 1], believed: true },
       },
       waitReason: 'that is why',
-      processes: [{ role: 'master', answers: true }, { index: 0, updates: 9 }, { index: 1 }, { answers: true }],
+      processes: [
+        { role: 'master', answers: true },
+        { index: 0, updates: 9, spentMs: { push: 30, idle: 40 } },
+        { index: 1 },
+        { answers: true, spentMs: { parse: 8, route: 1 }, changeoverMs: 10 },
+      ],
     });
   });
 
@@ -134,6 +146,7 @@ describe('the status of a job that is resized', () => {
     expect(textOf(status).slice(3)).toEqual([
       'cluster: OK',
       'pservers: 1 wanted, 2 running; 3 of 8 units are to move; pserver 1 to leave',
+      ...TIMES,
       '',
       'master  17 master:master training',
       'pserver 0 17 pserver:0 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
@@ -143,7 +156,7 @@ describe('the status of a job that is resized', () => {
   });
 
   it('with all that is known of where processes are, if it is asked for', () => {
-    expect(textOf(status, true).slice(6)).toEqual([
+    expect(textOf(status, true).slice(8)).toEqual([
       'master  17 master:master here   a training',
       'pserver 0 17 pserver:0 here   a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates',
       'pserver 1 17 pserver:1 here a7 a a 2 units, 4 shards, 30 rows, 2.5 MB, 9 updates, leaving',

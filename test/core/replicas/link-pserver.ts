@@ -162,8 +162,9 @@ export class LinkPserver {
     const inbox = this.inboxOf(primary);
     this.#orders += 1;
     const batch = asReceived(sent, this.#orders);
-    if (!inbox.received(batch)) throw new Error(`${keyOfOwner(primary)} goes beyond its window at ${this.me.index}`);
-    for (const { link, frame } of batch.frames) {
+    const frames = inbox.received(batch);
+    if (frames === undefined) throw new Error(`${keyOfOwner(primary)} goes beyond its window at ${this.me.index}`);
+    for (const { link, frame } of frames) {
       if (this.units.has(link.unit)) this.step(link.unit, { type: 'frame', link, frame });
       else inbox.hasNone(link.unit);
     }

@@ -112,7 +112,7 @@ export class Cluster {
     const held = this.#held.get(trainer)!;
     const request = ++this.#request;
     this.#waiting.set(request, trainer);
-    this.step({ type: 'get', trainer, held: [...held], request }, isLost);
+    this.step({ type: 'get', trainer, held: [...held], most: 1 + (request % LIMITS.tasksHeld), request }, isLost);
   }
 
   /** Its process died, or only its lease ended. */
@@ -190,14 +190,20 @@ export class Cluster {
 
   /** Delivers the answers, and holds the effects against what came before. */
   take(effects: readonly QueueEffect[], isLost: boolean): void {
+    const dealt = new Map<number, number>();
     for (const effect of effects) {
       switch (effect.type) {
         case 'deal': {
           const { request, attempt } = effect;
-          expect(this.#waiting.get(request)).toBe(attempt.trainer);
-          expect(this.#answered).not.toContain(request);
-          this.#waiting.delete(request);
-          this.#answered.add(request);
+          if (!dealt.has(request)) {
+            expect(this.#waiting.get(request)).toBe(attempt.trainer);
+            expect(this.#answered).not.toContain(request);
+            this.#waiting.delete(request);
+            this.#answered.add(request);
+          }
+          // All tasks of a request are dealt in one step, and no more than it takes.
+          dealt.set(request, (dealt.get(request) ?? 0) + 1);
+          expect(dealt.get(request)).toBeLessThanOrEqual(1 + (request % LIMITS.tasksHeld));
           this.dealt(attempt, isLost);
           break;
         }

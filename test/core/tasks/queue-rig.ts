@@ -153,12 +153,19 @@ export class QueueRig {
   /** Asks for a task; `waiting` when none is dealt at once. The request's number is `lastRequest`. */
   get(trainer: string, held: readonly AttemptRef[] = this.heldBy(trainer)): AttemptRef | 'waiting' | 'none' {
     const request = ++this.#request;
-    const effects = this.step({ type: 'get', trainer, held, request });
+    const effects = this.step({ type: 'get', trainer, held, most: 1, request });
     for (const effect of effects) {
       if (effect.type === 'deal' && effect.request === request) return effect.attempt;
       if (effect.type === 'none' && effect.request === request) return 'none';
     }
     return 'waiting';
+  }
+
+  /** Several at once. */
+  getAll(trainer: string, most: number): AttemptRef[] {
+    const request = ++this.#request;
+    const effects = this.step({ type: 'get', trainer, held: this.heldBy(trainer), most, request });
+    return effects.flatMap((effect) => (effect.type === 'deal' && effect.request === request ? [effect.attempt] : []));
   }
 
   /** A task that must be there. */

@@ -1,9 +1,11 @@
 /** What the queue promises, one story a promise (DESIGN §4; seeds/distributed-training.en.md, "Task Queue"). */
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../../src/base/errors.ts';
+import { LIMITS } from '../../../src/base/limits.ts';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import { QueueRig, refused, sumsOf } from './queue-rig.ts';
 
+const MOST = LIMITS.tasksHeld;
 const all = (tasks: number): number[] => Array.from({ length: tasks }, (_, task) => task);
 const sorted = (tasks: readonly number[]): number[] => [...tasks].sort((a, b) => a - b);
 
@@ -87,21 +89,47 @@ describe('a trainer that asks for a task', () => {
   });
 
   it('holds a few tasks at a time, and gets the next when it has finished one', () => {
-    const rig = new QueueRig({ tasks: 5 });
+    const rig = new QueueRig({ tasks: MOST + 3 });
     rig.joined('ann');
-    const first = rig.take('ann');
-    rig.take('ann');
+    const [first] = Array.from({ length: MOST }, () => rig.take('ann'));
     expect(rig.get('ann')).toBe('waiting');
-    rig.finish(first);
-    expect(rig.heldBy('ann')).toHaveLength(2);
-    expect(rig.queue.counts()).toMatchObject({ done: 1, pending: 2, todo: 2, waiting: 0 });
+    rig.finish(first!);
+    expect(rig.heldBy('ann')).toHaveLength(MOST);
+    expect(rig.queue.counts()).toMatchObject({ done: 1, pending: MOST, todo: 2, waiting: 0 });
+  });
+
+  it('takes several at once, fewer as the pass comes to its end, and one at least', () => {
+    const rig = new QueueRig({ tasks: 20 });
+    rig.joined('ann', 'bob');
+    const counts: number[] = [];
+    for (let at = 0; rig.queue.counts().todo > 0; at++) {
+      const dealt = rig.getAll(at % 2 === 0 ? 'ann' : 'bob', 5);
+      counts.push(dealt.length);
+      for (const ref of dealt) rig.finish(ref);
+    }
+    // A quarter of what is to do after the first one: there are two trainers.
+    expect(counts).toEqual([5, 4, 3, 2, 2, 1, 1, 1, 1]);
+  });
+
+  it('never holds more than a few, however many it asks for', () => {
+    const rig = new QueueRig({ tasks: 100 });
+    rig.joined('ann');
+    expect(rig.getAll('ann', MOST - 1)).toHaveLength(MOST - 1);
+    expect(rig.getAll('ann', MOST - 1)).toHaveLength(1);
+  });
+
+  it('has one before another has two', () => {
+    const rig = new QueueRig({ tasks: 2 });
+    expect(rig.getAll('ann', 2)).toEqual([]);
+    expect(rig.getAll('bob', 2)).toEqual([]);
+    rig.step({ type: 'roster', trainers: ['ann', 'bob'] });
+    expect(rig.of('deal').map(({ attempt }) => attempt.trainer)).toEqual(['ann', 'bob']);
   });
 
   it('does not hold up the ones behind it while it has enough', () => {
-    const rig = new QueueRig({ tasks: 5 });
+    const rig = new QueueRig({ tasks: MOST + 3 });
     rig.joined('ann', 'bob');
-    rig.take('ann');
-    rig.take('ann');
+    for (let held = 0; held < MOST; held++) rig.take('ann');
     expect(rig.get('ann')).toBe('waiting');
     expect(rig.take('bob').trainer).toBe('bob');
   });

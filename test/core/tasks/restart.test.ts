@@ -205,7 +205,7 @@ describe('what is saved', () => {
       return effects.find((effect) => effect.type === 'deal')?.attempt;
     };
     const kinds = (): string[] => latest.map(({ kind }) => kind);
-    const take = (): AttemptRef => step({ type: 'get', trainer: 'ann', held: [], request: 1 })!;
+    const take = (): AttemptRef => step({ type: 'get', trainer: 'ann', held: [], most: 1, request: 1 })!;
     const finish = (ref: AttemptRef): unknown => step({ type: 'finish', ...ref, sums: sumsOf(10), request: 2 });
     step({ type: 'joined', trainer: 'ann' });
     const first = take();

@@ -68,7 +68,7 @@ class Teller {
       case 'gone':
         return { type: verb, trainer: who };
       case 'get':
-        return { type: 'get', trainer: who, held: rig.heldBy(who), request };
+        return { type: 'get', trainer: who, held: rig.heldBy(who), most: 1, request };
       case 'finish':
         return { type: 'finish', ...refIn(who, what), sums: sumsOf(10), request };
       case 'fail':

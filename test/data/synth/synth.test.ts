@@ -9,7 +9,8 @@ import { createRandomStream } from '../../../src/data/synth/random-stream.ts';
 import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../../src/data/synth/synth.ts';
 import { createTaskReader } from '../../../src/data/task-reader.ts';
 import { cutTasks } from '../../../src/data/tasks.ts';
-import { createModel, type ModelSpec } from '../../../src/model/registry.ts';
+import type { ModelSpec } from '../../../src/model/registry.ts';
+import { referenceModel } from '../../model/reference.ts';
 import { type TestPlace, testPlace } from '../place.ts';
 
 const SMALL: SynthOptions = { ...SYNTH_DEFAULTS, records: 5000, testRecords: 1000 };
@@ -21,6 +22,7 @@ async function read(place: TestPlace, what: string): Promise<TaskRecords[]> {
     files: index.files,
     labels: { task: 'binary' },
     inputWidth: 0,
+    batchSize: 128,
   });
   const tasks: TaskRecords[] = [];
   for (const chunks of cutTasks(index, 1000)) tasks.push(await reader.read(chunks));
@@ -30,7 +32,7 @@ async function read(place: TestPlace, what: string): Promise<TaskRecords[]> {
 
 function train(tasks: readonly TaskRecords[], spec: ModelSpec, passes: number): ReferenceTrainer {
   const optimizer = { type: 'adagrad', learningRate: 0.2, initialAccumulator: 0.1, epsilon: 1e-7, l2: 0 } as const;
-  const trainer = new ReferenceTrainer(createModel(spec, { inputWidth: 0, classes: 2 }), { optimizer }, 1);
+  const trainer = new ReferenceTrainer(referenceModel(spec, { inputWidth: 0, classes: 2 }), { optimizer }, 1);
   for (let pass = 0; pass < passes; pass++) trainer.pass(tasks, 128, pass);
   return trainer;
 }

@@ -55,7 +55,7 @@ const likeDecoded = (...headers: fc.Arbitrary<object>[]): fc.Arbitrary<Fields> =
 
 export const requests = likeDecoded(
   message('pull', { ...job, ...placement, hold, ...both }, ['hold']),
-  message('push', { ...job, ...position, ...placement, used, ...both }, ['used']),
+  message('push', { ...job, ...position, ...placement, used, ...both, pull: fc.record(both) }, ['used', 'pull']),
   message('pullVersion', { ...job, timeline: small, version, maxWaitMs: fc.nat(60_000), ...placement, ...both }),
   message('pushLane', { ...job, ...lane, batch: fc.record(position), records: small, metrics, ...placement, ...both }, [
     'batch',
@@ -63,7 +63,7 @@ export const requests = likeDecoded(
 );
 export const replies = likeDecoded(
   message('pull', { version }),
-  message('push', { outcome: outcome('applied', 'duplicate'), recovery: fc.maxSafeNat() }),
+  message('push', { outcome: outcome('applied', 'duplicate'), recovery: fc.maxSafeNat(), version }, ['version']),
   message('pullVersion', { waitedMs: small }),
   message('pushLane', { outcome: outcome('taken', 'duplicate'), version }),
 );
@@ -76,7 +76,7 @@ export const mangled = fc
   .map(([header, n, how, value]) => {
     const copy = structuredClone(header);
     const places = [copy];
-    for (const field of ['placement', 'used', 'hold', 'batch', 'metrics']) {
+    for (const field of ['placement', 'used', 'hold', 'batch', 'metrics', 'pull']) {
       if (copy[field] !== undefined) places.push(copy[field] as Fields);
     }
     for (const field of ['dense', 'sparse']) places.push(...((copy[field] ?? []) as Fields[]));

@@ -71,12 +71,12 @@ describeOnEveryPath('requests and answers', () => {
   it('lets requests pass one that waits', async () => {
     const gate = deferred<Outgoing<ReplyHeader>>();
     const { connect } = await rig({
-      handler: (request) => (request.header.type === 'getTask' ? gate.promise : infoReply({})),
+      handler: (request) => (request.header.type === 'getTasks' ? gate.promise : infoReply({})),
     });
     const channel = connect();
     const waiting = channel.request(getTask, LONG);
     await channel.request(info, LONG);
-    gate.resolve({ header: { type: 'getTask', state: 'finished' } });
+    gate.resolve({ header: { type: 'getTasks', state: 'finished' } });
     expect((await waiting).header.state).toBe('finished');
   });
 

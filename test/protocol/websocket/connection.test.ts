@@ -260,3 +260,30 @@ describeOnEveryPath('closing', () => {
     await closed;
   });
 });
+
+describeOnEveryPath('traffic', () => {
+  it('counts the frames of both directions with their headers and payloads, equally at both ends', async () => {
+    const serverTraffic = { sentBytes: 0, receivedBytes: 0 };
+    const clientTraffic = { sentBytes: 0, receivedBytes: 0 };
+    const { server, log } = await rig({ ...throughRelay, handler: () => applied, traffic: serverTraffic });
+    const network = createWebSocketNetwork({
+      clock: realClock,
+      random: fixedRandom,
+      joinToken: testToken,
+      log,
+      traffic: clientTraffic,
+    });
+    const channel = network.connect(`127.0.0.1:${server.port}`);
+    await push(channel, 1, 100_000);
+    await push(channel, 2, 100_000);
+    channel.close();
+    expect(clientTraffic.sentBytes).toBeGreaterThan(200_000);
+    expect(clientTraffic.sentBytes).toBeLessThan(202_000);
+    expect(clientTraffic.receivedBytes).toBeGreaterThan(0);
+    expect(clientTraffic.receivedBytes).toBeLessThan(2_000);
+    expect(serverTraffic).toEqual({
+      sentBytes: clientTraffic.receivedBytes,
+      receivedBytes: clientTraffic.sentBytes,
+    });
+  });
+});

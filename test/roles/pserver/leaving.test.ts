@@ -61,7 +61,7 @@ const options = (mode: 'async' | 'sync') => ({
 });
 
 async function startAsync(): Promise<Started> {
-  const parts = { ...options('async'), recoveries: { current: () => undefined } };
+  const parts = { ...options('async'), recoveries: { changed: createSignal(), current: () => undefined } };
   const service = await startTaskService(parts as unknown as TaskServiceOptions);
   return {
     leave: (signal) => service.leave(signal),

@@ -1,91 +1,29 @@
-/** What a pserver refuses before it looks at the content of a request, and again after a wait. */
-import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PaddletError } from '../../../src/base/errors.ts';
 import type { CheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
-import { stampOf } from '../../../src/core/placement.ts';
-import { createPushPlan } from '../../../src/core/shard/push-plan.ts';
 import type { MoveAnswer, MoveName } from '../../../src/core/units/move-messages.ts';
-import type { ReplyHeader, RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
-import type { Session } from '../../../src/protocol/messages/channel.ts';
-import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
+import type { RequestHeader } from '../../../src/protocol/messages/all-messages.ts';
 import { createHandler } from '../../../src/roles/pserver/serve.ts';
-import { createServing, type Serving, type ServingOptions } from '../../../src/roles/pserver/serving.ts';
-import { OwnedShards } from '../../../src/roles/pserver/shards.ts';
+import type { Serving } from '../../../src/roles/pserver/serving.ts';
 import type { ForwardedUpdate } from '../../../src/roles/pserver/units/forwarded-update.ts';
 import type { FromSource } from '../../../src/roles/pserver/units/incoming-move.ts';
 import { uuidOf } from '../../checkpoint/fixture.ts';
-import { FakeClock, SILENT } from '../../store/support.ts';
-import { makeParameters, table } from '../../tensor/fixture.ts';
 import { stateOf } from '../master/tasks/service-rig.ts';
-import { ownedHeads } from './owned-heads.ts';
+import {
+  ASKED,
+  ask,
+  askOf,
+  JOB,
+  PLACEMENT,
+  pull,
+  push,
+  resetServed,
+  SESSION,
+  serving,
+  shards,
+  state,
+} from './served-rig.ts';
 
-const SPEC = table(2);
-const JOB = { job: 'job', batchPlanId: 'plan' };
-const HEADS = [0, 1].map((unit) => ({ unit, epoch: 1, led: 1 }));
-const PLACEMENT = stampOf(HEADS, { units: 2, shards: 2 });
-const ASKED = { ...JOB, placement: PLACEMENT };
-/** Three tasks of four records, pushes of two. */
-const PLAN = createPushPlan({
-  ...{ records: 12, tasks: 3, recordsPerTask: 4, batchSize: 2, pushEvery: 1, maxBadRecords: 1 },
-});
-const SESSION = { onClosed: () => () => {} } as unknown as Session;
-
-let state: { held: boolean; frozen: boolean; applied: number; contradictions: string[] };
-let shards: OwnedShards;
-
-beforeEach(() => {
-  state = { held: true, frozen: false, applied: 0, contradictions: [] };
-  const parameters = makeParameters({ spec: SPEC, shards: 2 });
-  const job = { spec: SPEC, shards: 2, units: 2, tasks: 3 };
-  shards = new OwnedShards(job, ownedHeads(HEADS), { parameters, ledgers: new Map(), seqs: new Map() });
-});
-
-const serving = (other: Partial<ServingOptions> = {}): Serving =>
-  createServing({
-    host: { clock: new FakeClock(), log: SILENT },
-    job: { id: 'job', batchPlanId: 'plan', spec: SPEC, units: 2, tasks: 3, passes: 1, plan: PLAN },
-    shards,
-    metrics: registerPserverMetrics(
-      new Registry(),
-      () => undefined,
-      () => undefined,
-    ),
-    staleness: { rule: undefined, patienceMs: 1_000 },
-    isHeld: () => state.held,
-    isFrozen: () => state.frozen,
-    checkMaster: (secret) => {
-      if (secret !== 'of the master') throw new PaddletError('NotMaster', 'another secret');
-    },
-    onContradiction: (error) => void state.contradictions.push(error.message),
-    recovery: () => 3,
-    beforeUpdate: () => undefined,
-    checkpoint: async () => undefined,
-    rounds: undefined,
-    onApplied: () => {
-      state.applied += 1;
-    },
-    ...other,
-  });
-
-const ask = (header: RequestHeader, current: Serving = serving()): Promise<ReplyHeader> => askOf(header, () => current);
-
-async function askOf(header: RequestHeader, current: () => Serving): Promise<ReplyHeader> {
-  const handler = createHandler({
-    serving: current,
-    info: () => ({ role: 'pserver' }),
-    files: () => undefined,
-  });
-  const request = { header, segmentCount: 0, segment: () => new Uint8Array(0), free: () => {} };
-  return (await handler(request, SESSION)).header;
-}
-
-const push = (header: { push?: number; task?: number; last?: boolean; good?: number } = {}): RequestHeader => {
-  const number = header.push ?? 0;
-  const position = { pass: 0, task: 0, push: number, last: number === 1, good: 2 * (number + 1), ...header };
-  return { type: 'push', ...JOB, ...position, placement: PLACEMENT, dense: [], sparse: [] };
-};
-const pull = (placement = PLACEMENT): RequestHeader => ({ type: 'pull', ...JOB, placement, dense: [], sparse: [] });
+beforeEach(resetServed);
 
 it('answers for itself before it has any shards, and nothing else', async () => {
   const handler = createHandler({

@@ -26,7 +26,7 @@ it('from the call to the answer, with what the call itself does', async () => {
       clock.jump(5);
       return answer.promise;
     },
-    push: async () => ({ duplicate: false, recovery: 0 }),
+    push: async () => ({ duplicate: false, recovery: 0, pulled: undefined }),
   });
   const pulling = client.pullToTrain(IDS, PULL, never);
   clock.jump(20);

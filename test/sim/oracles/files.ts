@@ -2,7 +2,12 @@
 import { PaddletError } from '../../../src/base/errors.ts';
 import { coveredShards } from '../../../src/checkpoint/file/coverage.ts';
 import { type Cut, filesOfCut } from '../../../src/checkpoint/registry/cut.ts';
-import { type CheckpointEntry, type Generation, generationsOf } from '../../../src/checkpoint/registry/entry.ts';
+import {
+  type CheckpointEntry,
+  type Generation,
+  generationsOf,
+  timelineOf,
+} from '../../../src/checkpoint/registry/entry.ts';
 import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
@@ -34,8 +39,10 @@ export function files(world: World): Oracle {
       return [{ index: Number(key.slice(keys.checkpointsPrefix.length)), files: generationsOf(entry) }];
     });
 
-  const epochIn = ({ shards: coverage }: Generation, shard: number): number =>
-    (coverage && coveredShards(coverage)?.get(shard)?.epoch) ?? -1;
+  const positionIn = ({ shards: coverage }: Generation, shard: number) =>
+    coverage && coveredShards(coverage)?.get(shard);
+
+  const epochIn = (file: Generation, shard: number): number => positionIn(file, shard)?.epoch ?? -1;
 
   function namedBy(index: number, uuid: string): string | undefined {
     const cut = cutNow();
@@ -50,10 +57,17 @@ export function files(world: World): Oracle {
   }
 
   function isReplaced(index: number, uuid: string): boolean {
+    const file = known.get(uuid)!;
     const others = entries().flatMap((entry) => (entry.index === index ? [] : entry.files));
-    return (
-      lacking(known.get(uuid)!, (shard, epoch) => others.some((other) => epochIn(other, shard) > epoch)).length === 0
-    );
+    return lacking(file, (shard) => others.some((other) => isNewer(other, file, shard))).length === 0;
+  }
+
+  /** By its epoch; a backup copy that was written down is of the epoch of its primary, at a later position. */
+  function isNewer(a: Generation, b: Generation, shard: number): boolean {
+    const [one, other] = [positionIn(a, shard), positionIn(b, shard)];
+    if (one === undefined || other === undefined) return false;
+    if (one.epoch !== other.epoch) return one.epoch > other.epoch;
+    return timelineOf(a) >= timelineOf(b) && one.low > other.high;
   }
 
   /** Shards of the file for which that does not hold. */

@@ -104,7 +104,9 @@ export function restores(world: World, led: LedUnits): Oracle {
     const file = saved.get(unit);
     const isOfUse =
       file !== undefined && file.at <= at && (world.mode === 'async' || file.timeline === timelineNow() - 1);
-    return !isOfUse || world.wasDamaged(file.index);
+    // Several may have the last state: of these the loader knows only the one that the head names.
+    const named = head.rest?.index ?? file?.index;
+    return !isOfUse || [file.index, named].some((index) => index !== undefined && world.wasDamaged(index));
   }
 
   /** Sync mode. What it takes later, of those that do not come back, may have been saved after it had looked. */

@@ -5,8 +5,8 @@ import { PaddletError } from '../../../base/errors.ts';
 import { changed, countRecords } from '../../chunk-check.ts';
 import { DenseRecordsBuilder } from '../../dense-records.ts';
 import type { OpenFiles } from '../../open-files.ts';
-import type { Chunk, TaskRecords } from '../../source.ts';
-import type { Format, ReadOptions } from '../format.ts';
+import type { Chunk } from '../../source.ts';
+import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES } from './header.ts';
 import { indexImages } from './indexer.ts';
 import { pairsOf } from './pairs.ts';
@@ -22,8 +22,8 @@ export const idxFormat: Format = {
   read,
 };
 
-async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords> {
-  const { inputWidth, labels } = options;
+async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
+  const { inputWidth, labels, times = UNTIMED } = options;
   const builder = new DenseRecordsBuilder(countRecords(options.files, chunks), inputWidth);
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
@@ -34,8 +34,9 @@ async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chu
     assert(chunk.offset === IMAGES_HEADER_BYTES + chunk.firstRecord * inputWidth, 'the chunk begins at its record');
     const images = await files.bytes(chunk.file, chunk.offset, chunk.bytes);
     const classes = await files.labels(chunk.file, LABELS_HEADER_BYTES + chunk.firstRecord, chunk.records);
-    if (crc32(classes, crc32(images)) !== chunk.crc32) throw changed(file, chunk);
-    builder.add({ file, firstRecord: chunk.firstRecord, offset: chunk.offset, images, classes }, labels);
+    if (times.during('read', () => crc32(classes, crc32(images))) !== chunk.crc32) throw changed(file, chunk);
+    const { firstRecord, offset } = chunk;
+    times.during('parse', () => builder.add({ file, firstRecord, offset, images, classes }, labels));
   }
-  return builder.finish();
+  return { records: builder.finish() };
 }

@@ -2,21 +2,29 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import { changed, countRecords, isOverlong } from '../../chunk-check.ts';
 import { openContent } from '../../content.ts';
+import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import { SparseBlockBuilder } from '../../parsed/sparse-block-builder.ts';
+import { sparseRecords } from '../../parsed/sparse-records.ts';
 import { type DataPlace, resolveFiles } from '../../place.ts';
 import type { Chunk, IndexedFile, TaskRecords } from '../../source.ts';
-import { SparseRecordsBuilder } from '../../sparse-records.ts';
-import type { Format, FoundFiles, Indexing, ReadOptions } from '../format.ts';
+import { type Format, type FoundFiles, type Indexing, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { NEWLINE } from './ascii.ts';
-import { FEWEST_FEATURE_BYTES, parseLibsvm, tooLong } from './parser.ts';
+import { FEWEST_FEATURE_BYTES, tooLong } from './parser.ts';
 import { BOM, scanText } from './scanner.ts';
+import { parseText } from './text.ts';
+
+/** Some milliseconds of parsing. */
+const SLICE_BYTES = 1 << 20;
 
 export const libsvmFormat: Format = {
   input: 'sparse',
   hasLabelFiles: false,
+  parserVersion: 1,
   find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
   index,
   readHead,
@@ -25,10 +33,12 @@ export const libsvmFormat: Format = {
 
 function readHead({ file, bytes }: { file: string; bytes: Uint8Array }, labels: LabelRule): TaskRecords {
   const lines = bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 1);
-  const builder = new SparseRecordsBuilder(lines, Math.ceil(bytes.length / FEWEST_FEATURE_BYTES));
+  const size = { records: lines, features: Math.ceil(bytes.length / FEWEST_FEATURE_BYTES), batchSize: lines };
+  const builder = new SparseBlockBuilder(size, sparseKernel());
   const start = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
-  parseLibsvm({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1 }, labels, builder);
-  return builder.finish();
+  builder.startPart(file);
+  parseText({ file, bytes: bytes.subarray(start), offset: start, firstLine: 1 }, labels, builder);
+  return sparseRecords(builder.finish());
 }
 
 async function index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]> {
@@ -52,21 +62,59 @@ async function indexFile(place: DataPlace, path: string, file: number, into: Ind
   }
 }
 
-async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<TaskRecords> {
+async function read(files: OpenFiles, options: ReadOptions, chunks: readonly Chunk[]): Promise<ParsedTask> {
+  const { batchSize } = options;
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => sum + (isOverlong(chunk) ? 0 : chunk.bytes), 0);
-  const builder = new SparseRecordsBuilder(records, Math.ceil(bytes / FEWEST_FEATURE_BYTES));
+  const features = Math.ceil(bytes / FEWEST_FEATURE_BYTES);
+  const builder = new SparseBlockBuilder({ records, features, batchSize }, sparseKernel());
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
+    builder.startPart(file);
     if (isOverlong(chunk)) {
-      builder.startPart(file);
       builder.bad({ file, line: chunk.firstLine, byteOffset: chunk.offset, reason: tooLong(chunk.bytes) });
       continue;
     }
-    const bytes = await files.bytes(chunk.file, chunk.offset, chunk.bytes);
-    if (crc32(bytes) !== chunk.crc32) throw changed(file, chunk);
-    parseLibsvm({ file, bytes, offset: chunk.offset, firstLine: chunk.firstLine }, options.labels, builder);
+    const end = builder.records + chunk.records;
+    if (!(await parseChunk(files, chunk, options, builder))) throw changed(file, chunk);
+    assert(builder.records === end, 'the parser finds the records that the index counted');
   }
-  assert(builder.records === records, 'the parser finds the records that the index counted');
-  return builder.finish();
+  const block = (options.times ?? UNTIMED).during('parse', () => builder.finish());
+  return { records: sparseRecords(block), block };
+}
+
+/**
+ * Reads a chunk in slices: the event loop turns while the next one is read, so that a trainer answers while it parses a
+ * large task. False when the bytes are not those that were indexed.
+ */
+async function parseChunk(
+  files: OpenFiles,
+  chunk: Chunk,
+  { labels, times = UNTIMED }: ReadOptions,
+  into: SparseBlockBuilder,
+): Promise<boolean> {
+  const file = files.path(chunk.file);
+  let crc = 0;
+  let firstLine = chunk.firstLine;
+  /** The beginning of a line whose end is in the next slice. */
+  let held: Uint8Array = new Uint8Array(0);
+  for (let at = 0; at < chunk.bytes; ) {
+    const slice = await files.bytes(chunk.file, chunk.offset + at, Math.min(SLICE_BYTES, chunk.bytes - at));
+    crc = times.during('read', () => crc32(slice, crc));
+    const offset = chunk.offset + at - held.length;
+    at += slice.length;
+    const bytes = held.length === 0 ? slice : Buffer.concat([held, slice]);
+    const end = at === chunk.bytes ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
+    const text = bytes.subarray(0, end);
+    held = bytes.subarray(end);
+    // Of the last slice the sum comes first: nothing is known to be as it was indexed before.
+    if (at === chunk.bytes && crc !== chunk.crc32) return false;
+    if (held.length > 2 * LIMITS.recordBytes) return false;
+    if (end === 0) continue;
+    const part = { file, bytes: text, offset, firstLine };
+    const lines = times.during('parse', () => parseText(part, labels, into));
+    if (lines === undefined) return false;
+    firstLine += lines;
+  }
+  return true;
 }

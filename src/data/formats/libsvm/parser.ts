@@ -5,7 +5,7 @@
  */
 import { LIMITS } from '../../../base/limits.ts';
 import { expectedLabels, type LabelRule, labelOf } from '../../labels.ts';
-import type { SparseRecordsBuilder } from '../../sparse-records.ts';
+import type { BadRecord } from '../../source.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64, quote, SPACE, textOf } from './ascii.ts';
 
 /** A feature takes at least four bytes of text, as in " 1:1". */
@@ -26,45 +26,66 @@ export interface TextPart {
   readonly firstLine: number;
 }
 
-/** Parses all records of the part into the builder; bad ones with file, line, byte offset and reason. */
-export function parseLibsvm(part: TextPart, rule: LabelRule, into: SparseRecordsBuilder): void {
-  into.startPart(part.file);
-  const parser = new LineParser(part.bytes, rule, into);
-  const { bytes } = part;
-  let line = part.firstLine;
-  for (let start = 0; start < bytes.length; line++) {
-    const newline = bytes.indexOf(NEWLINE, start);
-    const end = newline < 0 ? bytes.length : newline;
-    let at = start;
-    while (at < end && isBlank(bytes[at]!)) at++;
-    if (at < end && bytes[at] !== HASH) {
-      const reason = parser.record(at, end, line);
-      if (reason !== undefined) {
-        const text = textOf(bytes, at, Math.min(end, at + SHOWN_BYTES)).trimEnd();
-        const shown = into.badRecords < SHOWN_RECORDS && { text };
-        into.bad({ file: part.file, line, byteOffset: part.offset + start, reason, ...shown });
-      }
-    }
-    start = end + 1;
-  }
+/** What takes the records of a task, one after the other. */
+export interface RecordSink {
+  /** The records that follow are of this file. */
+  startPart(file: string): void;
+  /** Adds a feature to the record being read; its id in two u32 halves. */
+  feature(low: number, high: number, value: number): void;
+  /** Features of the record being read, so far. */
+  readonly pending: number;
+  readonly badRecords: number;
+  /** Both end the record being read; a bad one has no features. */
+  good(label: number, line: number): void;
+  bad(record: BadRecord): void;
 }
 
-class LineParser {
+/**
+ * Parses all records of the part; bad ones with file, line, byte offset and reason. `text.ts` does the same faster, and
+ * leaves to this what is unusual.
+ */
+export function parseLibsvm(part: TextPart, rule: LabelRule, into: RecordSink): void {
+  into.startPart(part.file);
+  const parser = new LineParser(part, rule, into);
+  let line = part.firstLine;
+  for (let start = 0; start < part.bytes.length; line++) start = parser.line(start, line) + 1;
+}
+
+export class LineParser {
+  private readonly part: TextPart;
   private readonly bytes: Uint8Array;
   private readonly rule: LabelRule;
-  private readonly into: SparseRecordsBuilder;
+  private readonly into: RecordSink;
   private readonly id = { low: 0, high: 0 };
   /** Where the feature just read ended. */
   private at = 0;
 
-  constructor(bytes: Uint8Array, rule: LabelRule, into: SparseRecordsBuilder) {
-    this.bytes = bytes;
+  constructor(part: TextPart, rule: LabelRule, into: RecordSink) {
+    this.part = part;
+    this.bytes = part.bytes;
     this.rule = rule;
     this.into = into;
   }
 
+  /** Reads the line that begins at `start`, whose number is `line`. Returns where it ends: at its line break. */
+  line(start: number, line: number): number {
+    const { bytes, part, into } = this;
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline;
+    let at = start;
+    while (at < end && isBlank(bytes[at]!)) at++;
+    if (at === end || bytes[at] === HASH) return end;
+    const reason = this.record(at, end, line);
+    if (reason !== undefined) {
+      const text = textOf(bytes, at, Math.min(end, at + SHOWN_BYTES)).trimEnd();
+      const shown = into.badRecords < SHOWN_RECORDS && { text };
+      into.bad({ file: part.file, line, byteOffset: part.offset + start, reason, ...shown });
+    }
+    return end;
+  }
+
   /** Reads the record in [from, to), which begins with no blank. Undefined when good, else why it is bad. */
-  record(from: number, to: number, line: number): string | undefined {
+  private record(from: number, to: number, line: number): string | undefined {
     const { bytes, into } = this;
     if (to - from > LIMITS.recordBytes) return tooLong(to - from);
     let at = this.tokenEnd(from, to);

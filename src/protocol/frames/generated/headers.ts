@@ -36,6 +36,7 @@ const KEY = {
   good: shortText('good'),
   used: shortText('used'),
   version: shortText('version'),
+  pull: shortText('pull'),
   timeline: shortText('timeline'),
   maxWaitMs: shortText('maxWaitMs'),
   round: shortText('round'),
@@ -236,9 +237,22 @@ function writeUsed(pen: Pen, value: unknown): void {
   pen.number(version);
 }
 
+function writePull(pen: Pen, value: unknown): void {
+  if (!isPlainMap(value)) {
+    pen.fail();
+    return;
+  }
+  const { dense, sparse } = value;
+  pen.openMap(value, 2);
+  pen.bytes(KEY.dense);
+  writeDense(pen, dense);
+  pen.bytes(KEY.sparse);
+  writeSparse(pen, sparse);
+}
+
 function writePushRequest(pen: Pen, header: PlainMap): void {
-  const { job, batchPlanId, pass, task, push, last, good, placement, used, dense, sparse } = header;
-  pen.openMap(header, 11 + (used === undefined ? 0 : 1));
+  const { job, batchPlanId, pass, task, push, last, good, placement, used, dense, sparse, pull } = header;
+  pen.openMap(header, 11 + (used === undefined ? 0 : 1) + (pull === undefined ? 0 : 1));
   pen.bytes(OPENING.push);
   pen.bytes(KEY.job);
   pen.text(job, 256);
@@ -264,6 +278,10 @@ function writePushRequest(pen: Pen, header: PlainMap): void {
   writeDense(pen, dense);
   pen.bytes(KEY.sparse);
   writeSparse(pen, sparse);
+  if (pull !== undefined) {
+    pen.bytes(KEY.pull);
+    writePull(pen, pull);
+  }
 }
 
 function readUsed(cursor: Cursor): unknown {
@@ -274,6 +292,16 @@ function readUsed(cursor: Cursor): unknown {
   const version = cursor.count(MAX_COUNT);
   cursor.expect(pairs === 2);
   return { revision, version };
+}
+
+function readPull(cursor: Cursor): unknown {
+  const pairs = cursor.openMap();
+  cursor.key(KEY.dense);
+  const dense = readDense(cursor);
+  cursor.key(KEY.sparse);
+  const sparse = readSparse(cursor);
+  cursor.expect(pairs === 2);
+  return { dense, sparse };
 }
 
 function readPushRequest(cursor: Cursor, pairs: number): unknown {
@@ -298,7 +326,8 @@ function readPushRequest(cursor: Cursor, pairs: number): unknown {
   const dense = readDense(cursor);
   cursor.key(KEY.sparse);
   const sparse = readSparse(cursor);
-  cursor.expect(pairs === 11 + (used === undefined ? 0 : 1));
+  const pull = cursor.meets(KEY.pull) ? readPull(cursor) : undefined;
+  cursor.expect(pairs === 11 + (used === undefined ? 0 : 1) + (pull === undefined ? 0 : 1));
   const map: Record<string, unknown> = {
     type: 'push',
     job,
@@ -313,6 +342,7 @@ function readPushRequest(cursor: Cursor, pairs: number): unknown {
     sparse,
   };
   if (used !== undefined) map.used = used;
+  if (pull !== undefined) map.pull = pull;
   return map;
 }
 
@@ -511,13 +541,17 @@ function readPullReply(cursor: Cursor, pairs: number): unknown {
 }
 
 function writePushReply(pen: Pen, header: PlainMap): void {
-  const { outcome, recovery } = header;
-  pen.openMap(header, 3);
+  const { outcome, recovery, version } = header;
+  pen.openMap(header, 3 + (version === undefined ? 0 : 1));
   pen.bytes(OPENING.push);
   pen.bytes(KEY.outcome);
   pen.choice(outcome, OUTCOME_APPLIED_DUPLICATE);
   pen.bytes(KEY.recovery);
   pen.number(recovery);
+  if (version !== undefined) {
+    pen.bytes(KEY.version);
+    pen.number(version);
+  }
 }
 
 function readPushReply(cursor: Cursor, pairs: number): unknown {
@@ -525,8 +559,11 @@ function readPushReply(cursor: Cursor, pairs: number): unknown {
   const outcome = cursor.choice(OUTCOME_APPLIED_DUPLICATE);
   cursor.key(KEY.recovery);
   const recovery = cursor.count(MAX_COUNT);
-  cursor.expect(pairs === 3);
-  return { type: 'push', outcome, recovery };
+  const version = cursor.meets(KEY.version) ? cursor.count(MAX_COUNT) : undefined;
+  cursor.expect(pairs === 3 + (version === undefined ? 0 : 1));
+  const map: Record<string, unknown> = { type: 'push', outcome, recovery };
+  if (version !== undefined) map.version = version;
+  return map;
 }
 
 function writePullVersionReply(pen: Pen, header: PlainMap): void {

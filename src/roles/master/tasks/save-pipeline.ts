@@ -73,6 +73,8 @@ export function createSavePipeline({ context, fence, stopSignal, onFatal }: Save
 
   async function run(): Promise<void> {
     running = true;
+    // What else is decided in this turn is saved with it.
+    await Promise.resolve();
     try {
       while (pending.size > 0 || thens.length > 0) {
         if (pending.size > 0) failPoint('tasks.saving');

@@ -1,21 +1,22 @@
 /** What the master answers to trainers about tasks: those of the passes, of repairs and of the evaluation. */
-import { PaddletError } from '../../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { untilOrLate } from '../../../cluster/waiting.ts';
 import { whyTooOften, whyWrongEnd } from '../../../core/report-counts.ts';
-import type { AttemptRef, QueueName, TaskAddress } from '../../../core/tasks/address.ts';
+import type { AttemptRef, QueueName } from '../../../core/tasks/address.ts';
 import { dataFaultOf } from '../../../core/tasks/failure.ts';
 import { noSums } from '../../../core/tasks/state.ts';
-import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
+import type { ReplyHeader, RequestHeader, TaskEnd } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Received, Session } from '../../../protocol/messages/channel.ts';
+import { toErrorHeader } from '../../../protocol/messages/error-header.ts';
 import { type Dataset, taskChunks } from '../dataset.ts';
 import { type MasterState, waitReason } from '../state.ts';
 import { whileOpen } from '../while-open.ts';
-import type { TaskService } from './service.ts';
+import type { TaskAsker, TaskService } from './service.ts';
 
 type HeaderOf<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
 export type TaskRequest = HeaderOf<
-  'getTask' | 'finishTask' | 'failTask' | 'returnTask' | 'finishEvaluation' | 'progress'
+  'getTasks' | 'finishTasks' | 'failTask' | 'returnTask' | 'finishEvaluation' | 'progress'
 >;
 type Reply = Outgoing<ReplyHeader>;
 
@@ -26,11 +27,10 @@ export async function answerTasks(
 ): Promise<Reply> {
   const { header } = request;
   switch (header.type) {
-    case 'getTask':
-      return withSaveHint(state, await getTask(state, header, session));
-    case 'finishTask':
-      await finishTask(state, header);
-      return { header: { type: 'finishTask' } };
+    case 'getTasks':
+      return withSaveHint(state, await getTasks(state, header, session));
+    case 'finishTasks':
+      return finishTasks(state, header);
     case 'failTask': {
       const { code, error, hint, data, read } = header;
       dataFaultOf(header);
@@ -81,33 +81,45 @@ function checkRead(state: MasterState, header: HeaderOf<'failTask' | 'returnTask
 }
 
 /** Done means closed in every shard as it is now: what was acknowledged before a shard was restored does not count. */
-async function finishTask(state: MasterState, header: HeaderOf<'finishTask'>): Promise<void> {
+async function finishTask(state: MasterState, trainer: string, end: TaskEnd): Promise<void> {
   const { training } = state;
-  if (header.queue === 'evaluate' || training.mode === 'sync') {
-    throw new PaddletError('BadMessage', 'finishTask ends a task of training or of a repair');
+  const ref = refOf({ ...end, trainer });
+  if (end.queue === 'evaluate' || training.mode === 'sync') {
+    throw new PaddletError('BadMessage', 'finishTasks ends tasks of training or of a repair');
   }
   const now = training.recovery();
-  if (header.recovery < now) {
-    throw new PaddletError('StaleRecovery', `acknowledged under recovery ${header.recovery}, it is ${now} now`);
+  if (end.recovery < now) {
+    throw new PaddletError('StaleRecovery', `acknowledged under recovery ${end.recovery}, it is ${now} now`);
   }
-  const { read, good, bad, duplicate, metrics } = header;
-  const records = training.dataset.taskRecords[header.task] ?? 0;
+  const { read, good, bad, duplicate, metrics } = end;
+  const records = training.dataset.taskRecords[end.task] ?? 0;
   const counted = { records, maxBadRecords: state.record.job.data.maxBadRecords };
   const why =
-    (header.records === records ? undefined : `${header.records} records`) ??
-    whyWrongEnd(counted, header) ??
+    (end.records === records ? undefined : `${end.records} records`) ??
+    whyWrongEnd(counted, end) ??
     whyTooOften(records, Math.max(read, duplicate));
-  if (why !== undefined) throw wrongCounts(header, why);
+  if (why !== undefined) throw wrongCounts(ref, why);
   failPoint('finish.received');
-  await serviceOf(state, header.queue).finish(refOf(header), { read, good, bad, duplicate, metrics });
+  await serviceOf(state, end.queue).finish(ref, { read, good, bad, duplicate, metrics });
   failPoint('finish.recorded');
 }
 
-interface Asker {
-  readonly trainer: string;
-  readonly held: readonly TaskAddress[];
-  readonly maxWaitMs: number;
-  readonly closed: AbortSignal;
+/** All in one turn, so that they are saved together. Each is accepted or refused by itself. */
+async function finishTasks(state: MasterState, { trainer, ends }: HeaderOf<'finishTasks'>): Promise<Reply> {
+  const ended = await Promise.allSettled(ends.map((end) => finishTask(state, trainer, end)));
+  const refused = ended.flatMap((one, at) =>
+    one.status === 'fulfilled' ? [] : [{ at, error: toErrorHeader(refusalOf(one.reason)) }],
+  );
+  return { header: { type: 'finishTasks', refused } };
+}
+
+/** Throws what is no matter of one task: a bug, or that this master cannot answer now. */
+function refusalOf(error: unknown): PaddletError {
+  if (!isPaddletError(error) || error.action === 'retry') throw error;
+  return error;
+}
+
+interface Asker extends TaskAsker {
   /** What it was when the trainer asked: a change since, even while its answer was made, it is told at once. */
   readonly before: OpenWork;
 }
@@ -126,10 +138,10 @@ const openWork = (state: MasterState): OpenWork => ({
 });
 
 /** Repairs first, then training, then evaluation. */
-async function getTask(state: MasterState, header: HeaderOf<'getTask'>, session: Session): Promise<Reply> {
-  const { trainer, held, maxWaitMs } = header;
+async function getTasks(state: MasterState, header: HeaderOf<'getTasks'>, session: Session): Promise<Reply> {
+  const { trainer, held, most, maxWaitMs } = header;
   return whileOpen(session, async (closed) => {
-    const asker: Asker = { trainer, held, maxWaitMs, closed, before: openWork(state) };
+    const asker: Asker = { trainer, held, most, maxWaitMs, closed, before: openWork(state) };
     return (await nextTraining(state, asker)) ?? (await nextEvaluation(state, asker));
   });
 }
@@ -138,20 +150,19 @@ async function getTask(state: MasterState, header: HeaderOf<'getTask'>, session:
 async function nextTraining(state: MasterState, asker: Asker): Promise<Reply | undefined> {
   const { training } = state;
   if (training.mode === 'sync') return undefined;
-  const { trainer, held, maxWaitMs, closed } = asker;
-  const repair = await training.repairs.batch()?.service.getTask(trainer, held, 0, closed);
-  if (typeof repair === 'object') return taskReply(training.dataset, repair.attempt);
-  const next = await training.service.getTask(trainer, held, maxWaitMs, closed);
+  const fitting = withRoom(asker, training.dataset);
+  const repair = await training.repairs.batch()?.service.getTasks({ ...fitting, maxWaitMs: 0 });
+  if (typeof repair === 'object') return tasksReply(training.dataset, repair);
+  const next = await training.service.getTasks(fitting);
   if (next === 'wait') return waitReply(state);
-  return next === 'none' ? undefined : taskReply(training.dataset, next.attempt);
+  return next === 'none' ? undefined : tasksReply(training.dataset, next);
 }
 
 async function nextEvaluation(state: MasterState, asker: Asker): Promise<Reply> {
-  const { trainer, held, maxWaitMs, closed } = asker;
-  if (state.isFinished) return { header: { type: 'getTask', state: 'finished' } };
+  if (state.isFinished) return { header: { type: 'getTasks', state: 'finished' } };
   const { evaluation } = state;
-  const next = (await evaluation?.service.getTask(trainer, held, maxWaitMs, closed)) ?? 'none';
-  if (evaluation !== undefined && typeof next === 'object') return taskReply(evaluation.dataset, next.attempt);
+  const next = (await evaluation?.service.getTasks(withRoom(asker, evaluation.dataset))) ?? 'none';
+  if (evaluation !== undefined && typeof next === 'object') return tasksReply(evaluation.dataset, next);
   if (next === 'none') await changeSince(state, asker);
   return waitReply(state);
 }
@@ -169,18 +180,25 @@ async function changeSince(state: MasterState, { before, maxWaitMs, closed }: As
 /** A trainer that asks for work is told that a model is to be saved. */
 function withSaveHint(state: MasterState, reply: Reply): Reply {
   const { header } = reply;
-  if (header.type !== 'getTask' || state.saves?.isWanted() !== true) return reply;
+  if (header.type !== 'getTasks' || state.saves?.isWanted() !== true) return reply;
   return { ...reply, header: { ...header, saveModel: true } };
 }
 
 const waitReply = (state: MasterState): Reply => ({
-  header: { type: 'getTask', state: 'wait', reason: waitReason(state) },
+  header: { type: 'getTasks', state: 'wait', reason: waitReason(state) },
 });
 
-function taskReply(dataset: Dataset, { queue, pass, task, attempt }: AttemptRef): Reply {
-  return {
-    header: { type: 'getTask', state: 'task', task: { queue, pass, task, attempt, ...taskChunks(dataset, task) } },
-  };
+/** What is dealt is saved before it is answered, so it must have room then. */
+const withRoom = (asker: Asker, { tasksAtOnce }: Dataset): Asker => ({
+  ...asker,
+  most: Math.min(asker.most, tasksAtOnce),
+});
+
+function tasksReply(dataset: Dataset, attempts: readonly AttemptRef[]): Reply {
+  const tasks = attempts.map(({ queue, pass, task, attempt }) => {
+    return { queue, pass, task, attempt, ...taskChunks(dataset, task) };
+  });
+  return { header: { type: 'getTasks', state: 'tasks', tasks } };
 }
 
 async function finishEvaluation(

@@ -11,12 +11,22 @@ import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/eve
 import type { DiscardedTask, PassTotals, TaskSums } from '../../../core/tasks/state.ts';
 import type { SavePipeline } from './save-pipeline.ts';
 
-export type TaskAnswer = { readonly attempt: AttemptRef } | 'wait' | 'none';
+export type TaskAnswer = readonly AttemptRef[] | 'wait' | 'none';
+
+export interface TaskAsker {
+  readonly trainer: string;
+  readonly held: readonly TaskAddress[];
+  /** Tasks that it takes. */
+  readonly most: number;
+  readonly maxWaitMs: number;
+  /** Its connection is closed. */
+  readonly closed: AbortSignal;
+}
 
 export interface TaskService {
   readonly queue: TaskQueue;
-  /** Answers `wait` when there is no task within `maxWaitMs`, `none` when there will be none. */
-  getTask(trainer: string, held: readonly TaskAddress[], maxWaitMs: number, closed: AbortSignal): Promise<TaskAnswer>;
+  /** One task or more; `wait` when there is none within `maxWaitMs`, `none` when there will be none. */
+  getTasks(asker: TaskAsker): Promise<TaskAnswer>;
   finish(ref: AttemptRef, sums: TaskSums): Promise<void>;
   fail(ref: AttemptRef, report: FailureReport): Promise<void>;
   giveBack(ref: AttemptRef, read: number): Promise<void>;
@@ -50,9 +60,12 @@ export interface TaskServiceOptions {
   readonly onPassEnded: (pass: number, totals: PassTotals) => void;
 }
 
+/** Of one request: one effect, or one for each task that is dealt. */
+type Answer = readonly [QueueEffect, ...QueueEffect[]];
+
 /** A request that waits for its answer. */
 interface Asker {
-  readonly answer: (effect: QueueEffect) => void;
+  readonly answer: (effects: Answer) => void;
   readonly refuse: (error: PaddletError) => void;
 }
 
@@ -84,35 +97,31 @@ class Service implements TaskService {
     this.queue = options.queue;
   }
 
-  async getTask(
-    trainer: string,
-    held: readonly TaskAddress[],
-    maxWaitMs: number,
-    sessionClosed: AbortSignal,
-  ): Promise<TaskAnswer> {
+  async getTasks({ trainer, held, most, maxWaitMs, closed }: TaskAsker): Promise<TaskAnswer> {
     let request = CANCELLED;
     const giveUp = (): void => {
       if (!this.#cancellable.delete(request)) return;
       this.#submit({ type: 'cancel', request });
-      this.#answer(request, { type: 'none', request: CANCELLED });
+      this.#answer(request, [{ type: 'none', request: CANCELLED }]);
     };
-    if (sessionClosed.aborted) return 'wait';
+    if (closed.aborted) return 'wait';
     const asked = this.#ask((number) => {
       request = number;
-      return { type: 'get', trainer, held, request };
+      return { type: 'get', trainer, held, most, request };
     });
     this.#waiting.add(giveUp);
     const cancelTimer = this.#options.context.host.clock.after(maxWaitMs, giveUp);
-    sessionClosed.addEventListener('abort', giveUp, { once: true });
+    closed.addEventListener('abort', giveUp, { once: true });
     try {
-      const effect = await asked;
-      if (effect.type === 'deal') return { attempt: effect.attempt };
-      assert(effect.type === 'none', 'a request for a task is dealt one or none');
+      const [effect, ...others] = await asked;
+      if (effect.type === 'deal')
+        return [effect, ...others].flatMap((one) => (one.type === 'deal' ? [one.attempt] : []));
+      assert(effect.type === 'none', 'a request for tasks is dealt some or none');
       return effect.request === CANCELLED ? 'wait' : 'none';
     } finally {
       this.#waiting.delete(giveUp);
       cancelTimer();
-      sessionClosed.removeEventListener('abort', giveUp);
+      closed.removeEventListener('abort', giveUp);
     }
   }
 
@@ -154,7 +163,8 @@ class Service implements TaskService {
   #step(event: QueueEvent, now: number): void {
     const { pipeline } = this.#options;
     const effects = this.queue.step(event, now);
-    const thens = effects.map((effect) => this.#thenOf(effect)).filter((then) => then !== undefined);
+    const dealt = Map.groupBy(effects.filter(isDeal), ({ request }) => request);
+    const thens = effects.map((effect) => this.#thenOf(effect, dealt)).filter((then) => then !== undefined);
     const save = effects[0]?.type === 'save' ? effects[0].changes : [];
     if (pipeline === undefined) for (const then of thens) then();
     else if (save.length > 0 || thens.length > 0) pipeline.save(save, thens);
@@ -173,18 +183,21 @@ class Service implements TaskService {
   }
 
   /** What to do once the changes that the effect rests on are saved. */
-  #thenOf(effect: QueueEffect): (() => void) | undefined {
+  #thenOf(effect: QueueEffect, dealt: ReadonlyMap<number, readonly QueueEffect[]>): (() => void) | undefined {
     const { name, context, onDiscarded, onPassEnded, onEnded, onFailed } = this.#options;
     const { log } = context.host;
     switch (effect.type) {
       case 'save':
         return undefined;
       case 'deal':
+        // With its first task a request is answered with all.
+        if (!this.#cancellable.delete(effect.request)) return undefined;
+        return () => this.#answer(effect.request, [effect, ...dealt.get(effect.request)!.slice(1)]);
       case 'none':
       case 'accept':
       case 'refuse':
         this.#cancellable.delete(effect.request);
-        return () => this.#answer(effect.request, effect);
+        return () => this.#answer(effect.request, [effect]);
       case 'speculated':
         log.info(`${name}: task ${effect.task} is copied to ${effect.trainer}: ${effect.slow} is slow`, {
           pass: effect.pass,
@@ -209,7 +222,7 @@ class Service implements TaskService {
     }
   }
 
-  #ask(makeEvent: (request: number) => QueueEvent): Promise<QueueEffect> {
+  #ask(makeEvent: (request: number) => QueueEvent): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(ending());
     return new Promise((resolve, reject) => {
       this.#lastRequest += 1;
@@ -220,14 +233,16 @@ class Service implements TaskService {
     });
   }
 
-  #answer(request: number, effect: QueueEffect): void {
-    this.#askers.get(request)?.answer(effect);
+  #answer(request: number, effects: Answer): void {
+    this.#askers.get(request)?.answer(effects);
     this.#askers.delete(request);
   }
 
   async #report(makeEvent: (request: number) => QueueEvent): Promise<void> {
-    const answer = await this.#ask(makeEvent);
+    const [answer] = await this.#ask(makeEvent);
     if (answer.type === 'refuse') throw new PaddletError(answer.code, answer.message);
     assert(answer.type === 'accept', 'a report is accepted or refused');
   }
 }
+
+const isDeal = (effect: QueueEffect): effect is Extract<QueueEffect, { type: 'deal' }> => effect.type === 'deal';

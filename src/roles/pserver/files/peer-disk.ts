@@ -51,6 +51,7 @@ export function createPeerDisk(options: PeerDiskOptions): Disk {
     list: (path) => disk.list(path),
     exists: (path) => disk.exists(path),
     inspect: (path) => disk.inspect(path),
+    touch: (path) => disk.touch(path),
     freeBytes: (path) => disk.freeBytes(path),
     ...(disk.md5 === undefined ? {} : { md5 }),
   };

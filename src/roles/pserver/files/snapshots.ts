@@ -12,6 +12,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { PserverMetrics, WorkTimes } from '../metrics.ts';
 import type { OwnedShards } from '../shards.ts';
 import { DiskTrouble } from './disk-trouble.ts';
 import type { FileReads } from './file-reads.ts';
@@ -31,6 +32,7 @@ export interface SnapshotOptions {
   readonly isFolderKnown: boolean;
   /** Of this pserver's files, by others. */
   readonly reads: Pick<FileReads, 'underWay'>;
+  readonly metrics: Pick<PserverMetrics, 'times'>;
   /** In sync mode. */
   readonly timeline?: number;
 }
@@ -82,7 +84,7 @@ export class Snapshots {
         disk,
         folder,
         meta: this.#metaOf(clean, source?.rounds),
-        parameters: source?.parameters ?? shards.parameters,
+        parameters: timedCapture(source?.parameters ?? shards.parameters, this.#options.metrics.times),
         shards: source?.shards ?? shards.numbers,
         momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
         store,
@@ -127,12 +129,13 @@ export class Snapshots {
   }
 
   async #writeParting({ shards, copies, rounds }: PartingSource): Promise<Generation> {
-    const { context, folder, shards: owned } = this.#options;
+    const { context, folder, shards: owned, metrics } = this.#options;
     const { disk } = context.host;
     const meta = this.#metaOf(true, rounds);
+    const parameters = timedCapture(owned.parameters, metrics.times);
     const writing = (): Promise<CheckpointFile> =>
       writeCheckpointFile({
-        ...{ disk, folder, meta, parameters: owned.parameters, shards, ...this.#folderState() },
+        ...{ disk, folder, meta, parameters, shards, ...this.#folderState() },
         momentOf: (shard) => copies?.get(shard) ?? owned.momentOf(shard),
       });
     return generationOf(await this.#trouble.save(writing, (written) => written), meta);
@@ -189,3 +192,9 @@ export class Snapshots {
     };
   }
 }
+
+const timedCapture = (from: Capturable, times: WorkTimes): Capturable => ({
+  exportRows: (...rows) => times.during('save', () => from.exportRows(...rows)),
+  exportBlocks: (shard) => times.during('save', () => from.exportBlocks(shard)),
+  stats: (shard) => from.stats(shard),
+});

@@ -1,7 +1,6 @@
 /** Removes files that a crash left in an index's folder, and parting snapshots that newer files replace. */
 import { filesOfCut, parseCut } from '../../../checkpoint/registry/cut.ts';
 import { readEntries } from '../../../checkpoint/registry/discover.ts';
-import type { Generation } from '../../../checkpoint/registry/entry.ts';
 import { publishedFiles } from '../../../checkpoint/registry/newest.ts';
 import { removeOrphans } from '../../../checkpoint/registry/orphans.ts';
 import { type Parting, parsePartings } from '../../../checkpoint/registry/partings.ts';
@@ -67,11 +66,7 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
   const partings = parsePartings(keys.partingPrefix, (await range(keys.partingPrefix)).entries);
   // An owner that loses its index again and again saves nothing else: without its later snapshots all would stay.
   const generations = [...files, ...partings].map(({ generation }) => generation);
-  // After all have gone back to a cut, positions are lower than in files from before.
-  const isFileReplaced = ({ generation }: Parting): boolean => {
-    const since = generations.filter((other) => timelineOf(other) >= timelineOf(generation));
-    return unreplacedShards(generation, since)?.length === 0;
-  };
+  const isFileReplaced = ({ generation }: Parting): boolean => unreplacedShards(generation, generations)?.length === 0;
   const isReplaced = ({ key }: Parting): boolean => partings.filter((one) => one.key === key).every(isFileReplaced);
   const resting = await retryStore(context, () => restingFiles(context));
   return {
@@ -84,5 +79,3 @@ async function readNamed({ context, index }: SweepOptions): Promise<Named> {
     replaced: partings.filter((parting) => parting.index === index && isReplaced(parting)),
   };
 }
-
-const timelineOf = ({ timeline }: Generation): number => Number(timeline ?? 0);

@@ -3,6 +3,7 @@
  * here and to copies alike. What does not fit a copy is not applied to it; that copy is of no use any more.
  */
 import { failPoint } from '../../../base/fail-points.ts';
+import type { WorkTimes } from '../metrics.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
@@ -14,6 +15,7 @@ export interface CommittedUpdatesOptions {
   readonly of: UnitParts;
   readonly owned: OwnedShards;
   readonly copied: CopiedUnits;
+  readonly times: WorkTimes;
   /** In sync mode. */
   readonly rounds?: Pick<CopiedRounds, 'commit'> | undefined;
   /** Units that are led here have applied the update just now, and nothing has happened since. */
@@ -51,11 +53,11 @@ export class CommittedUpdates {
   }
 
   #apply(payload: ReplicatedUpdate, units: readonly number[]): void {
-    const { owned, copied, onApplied, onUnfit } = this.#options;
+    const { owned, copied, times, onApplied, onUnfit } = this.#options;
     const ascending = [...units].sort((a, b) => a - b);
     const led = ascending.filter((unit) => owned.heads.of(unit) !== undefined);
     if (led.length > 0) {
-      this.#lead(led, payload.partOf(led));
+      times.during('push', () => this.#lead(led, payload.partOf(led)));
       onApplied(payload, led);
     }
     if (led.length === ascending.length) return;

@@ -39,7 +39,7 @@ export function createReplicas(options: CreateReplicas): PserverReplicas {
   return new PserverReplicas({
     ...{ ...options, me, connect, minInSync, silenceMs: leaseTtlMs, mostPservers: maxPservers ?? job.cluster.pservers },
     job: { spec, shards, units, router, tasks: train.tasks, passes: job.training.passes },
-    ...{ onLed: led, observer },
+    ...{ onLed: led, observer, times: options.metrics.times },
   });
 }
 

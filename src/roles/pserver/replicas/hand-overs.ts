@@ -26,9 +26,12 @@ export class HandOvers {
     this.#options = options;
   }
 
-  /** Ignored while the unit is being handed over. */
+  /**
+   * Ignored while the unit is being handed over, and while its copy refuses that: who asks does so again when something
+   * has changed. One that began and ended at once would be asked for again at once, for ever.
+   */
   begin(unit: number, to: UnitOwner): void {
-    if (this.#units.has(unit)) return;
+    if (this.#units.has(unit) || this.#options.machines.of(unit)?.mayHandOver(to) !== true) return;
     const handOver: HandOver = { to, letSavesGoOn: undefined };
     this.#units.set(unit, handOver);
     this.#begin(unit, handOver).catch(this.#options.onFatal);

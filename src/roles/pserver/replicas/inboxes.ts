@@ -52,17 +52,18 @@ export class Inboxes {
   received(primary: UnitOwner, batch: PeerBatch<ReplicatedUpdate>, session: Session): Promise<BatchAnswer> {
     const from = this.#primaries.get(keyOfOwner(primary));
     if (from === undefined || from.session !== session) throw otherConnection();
-    if (!from.inbox.received(batch)) {
+    const frames = from.inbox.received(batch);
+    if (frames === undefined) {
       from.session = undefined;
       refuse(from);
       throw new PaddletError('Overloaded', `pserver ${primary.index} sends more than it has room for here`);
     }
     // There is room for it now, and the request may end before it is committed.
-    for (const { frame } of batch.frames) if (frame.type === 'stage') frame.update.payload.own();
+    for (const { frame } of frames) if (frame.type === 'stage') frame.update.payload.own();
     const answer = Promise.withResolvers<BatchAnswer>();
     from.waiting.push(answer);
-    const ofCopies = batch.frames.filter(({ link }) => this.#options.hasCopy(link.unit));
-    for (const { link } of batch.frames) if (!this.#options.hasCopy(link.unit)) from.inbox.hasNone(link.unit);
+    const ofCopies = frames.filter(({ link }) => this.#options.hasCopy(link.unit));
+    for (const { link } of frames) if (!this.#options.hasCopy(link.unit)) from.inbox.hasNone(link.unit);
     for (const frame of ofCopies) this.#options.onFrame(frame);
     // The machines answer in their turn, which is yet to come.
     if (ofCopies.length === 0) giveAnswers(from);

@@ -11,6 +11,7 @@ import type { BatchAnswer, SharedPayload } from '../../../core/replicas/peer-lin
 import { PeerLinks } from '../../../core/replicas/peer-links.ts';
 import type { PlacedPart } from '../../../core/replicas/room-queue.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
+import type { WorkTimes } from '../metrics.ts';
 import { PeerConnections, type PeerConnectionsOptions } from './peer-connections.ts';
 
 /** The units that this pserver leads. What their machines do when they are told is to be given to `stepped`. */
@@ -30,6 +31,7 @@ export interface LinksHostOptions<P extends SharedPayload>
   extends Pick<PeerConnectionsOptions<P>, 'connect' | 'addressOf'> {
   readonly clock: Clock;
   readonly log: Log;
+  readonly times: WorkTimes;
   readonly units: LinkedUnits;
   /** After which a member that owes an answer is taken for failed. */
   readonly silenceMs: number;
@@ -68,7 +70,7 @@ export class LinksHost<P extends SharedPayload> {
     this.#connections = new PeerConnections({
       ...options,
       onOpened: (peer, windowBytes) => this.#opened(peer, windowBytes),
-      onAnswer: (...answered) => this.#answered(...answered),
+      onAnswer: (...answered) => options.times.during('copies', () => this.#answered(...answered)),
       onClosed: (peer, connection) => {
         this.#heardMs.delete(keyOfOwner(peer));
         this.#links.closed(peer, connection);
@@ -133,7 +135,7 @@ export class LinksHost<P extends SharedPayload> {
     this.#isTurnDue = true;
     queueMicrotask(() => {
       try {
-        this.#turn();
+        this.#options.times.during('copies', () => this.#turn());
       } catch (error) {
         this.#options.onFatal(error);
       }

@@ -16,6 +16,7 @@ import type { LinkFrame } from '../../../core/replicas/peer-link.ts';
 import { Replica } from '../../../core/replicas/replica.ts';
 import type { UnitOwner } from '../../../core/units/move-messages.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { WorkTimes } from '../metrics.ts';
 import type { OwnedHead } from '../owned-heads.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { CopiedRounds } from '../unit-rounds.ts';
@@ -59,6 +60,7 @@ export interface PserverReplicasOptions {
   readonly view: Pick<PlacementView, 'units' | 'live' | 'changed' | 'version'>;
   readonly connect: ConnectPeer<ReplicatedUpdate>;
   readonly observer: ReplicaObserver;
+  readonly times: WorkTimes;
   readonly withoutSaves: () => Promise<() => void>;
   /** In sync mode. */
   readonly rounds?: CopiedRounds | undefined;
@@ -110,7 +112,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.#options = options;
     const { context, me, owned, job, silenceMs, minInSync, mostPservers, view, lease, spec, rounds } = options;
     const { clock, log } = context.host;
-    const { observer, onFatal } = options;
+    const { observer, times, onFatal } = options;
     this.me = me;
     this.job = job;
     this.owned = owned;
@@ -128,7 +130,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     this.lastCopies = new LastCopies({ context, me, machines, copied });
     this.#presence = new Presence(view);
     this.#host = new LinksHost({
-      ...{ clock, log, silenceMs, mostUnderWay: MOST_UNDER_WAY, onFatal, connect: options.connect },
+      ...{ clock, log, times, silenceMs, mostUnderWay: MOST_UNDER_WAY, onFatal, connect: options.connect },
       addressOf: (peer) => this.#presence.addressOf(peer),
       units: {
         connected: (peer) => machines.stepThoseWith(peer, { type: 'connected', to: peer }),
@@ -148,7 +150,7 @@ export class PserverReplicas implements CopyActions, ServedReplicas {
     });
     this.placing = new Placing({ owned, host: this.#host, machines });
     this.#committed = new CommittedUpdates({
-      ...{ of: job, owned, copied, rounds },
+      ...{ of: job, owned, copied, times, rounds },
       onApplied: (payload, units) => this.#applied(payload, units),
       onEach: (units) => {
         for (const one of [this.digests, observer]) one.applied(units);

@@ -13,6 +13,7 @@ import type { RoundGates } from '../../../core/rounds/gates.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import { checkHeld, checkStamp } from '../checks.ts';
 import type { SnapshotSource } from '../files/snapshots.ts';
+import type { WorkTimes } from '../metrics.ts';
 import { withOldValues } from '../pre-image.ts';
 import { readValues, type ValueSource } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
@@ -28,6 +29,7 @@ import { RoundGroups, type RoundGroupsOptions, type RoundUnits } from './round-g
 
 export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOptions, 'moves' | 'placed'> {
   readonly isHeld: () => boolean;
+  readonly times: WorkTimes;
   readonly moves: Pick<Moves, 'wait' | 'applied'>;
   /** Undefined: units have one copy. */
   readonly replicas?: PlacedRoundsOptions['replicas'] | undefined;
@@ -81,7 +83,9 @@ export class Rounds {
     // The version or the units may have changed between the wake-up and now.
     const current = this.#sourceOf(header) ?? source;
     if (current === undefined) throw pending(this.gates, header.version);
-    return { header: { type: 'pullVersion', waitedMs }, segments: readValues(this.#options.spec, current, request) };
+    const { spec, times } = this.#options;
+    const segments = times.during('pull', () => readValues(spec, current, request));
+    return { header: { type: 'pullVersion', waitedMs }, segments };
   }
 
   /** Throws what `LanePushes.push` throws. */

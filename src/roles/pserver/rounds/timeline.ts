@@ -57,7 +57,7 @@ export class TimelineState {
     const isHeld = (): boolean => lease.isHeld();
     const isFrozen = (): boolean => this.#isFrozen;
     this.rounds = new Rounds({
-      ...{ clock: context.host.clock, timeline, lanes, spec, shards, isHeld, isFrozen },
+      ...{ clock: context.host.clock, times: metrics.times, timeline, lanes, spec, shards, isHeld, isFrozen },
       grouping: { shards: cluster.shards, units: record.units },
       loaded: loaded.rounds,
       ...{ moves: options.moves, replicas: options.replicas, onBug: options.onFatal },
@@ -144,6 +144,7 @@ export class TimelineState {
       missing: gates.missing(),
       account: this.shards.ledgers.account(),
       duplicatePushes: this.serving.metrics.duplicatePushes(),
+      spentMs: this.serving.metrics.spentMs(),
     };
   }
 

@@ -4,7 +4,7 @@ import { failPoint } from '../../../base/fail-points.ts';
 import type { Session } from '../../../protocol/messages/channel.ts';
 import { answerAfter, answerWhenReady, checkStamp, checkTask } from '../checks.ts';
 import { checkCounts } from '../counts.ts';
-import { gradientParts, readValues, segmentBytes } from '../request-parts.ts';
+import { gradientParts, pullOf, readValues, segmentBytes } from '../request-parts.ts';
 import type { Header, Reply, Request } from '../requests.ts';
 import type { Serving } from '../serving.ts';
 import type { ForwardedUpdate } from '../units/forwarded-update.ts';
@@ -37,8 +37,9 @@ export function push(serving: Serving, request: Request<'push'>, session: Sessio
 function answerPush(serving: Serving, request: Request<'push'>, session: Session): Reply | Promise<Reply> {
   const { header } = request;
   const { shards, staleness } = serving;
+  const wanted = pullOf(serving.job.spec, request);
   const verdict = judgePush(serving, header);
-  if (verdict === 'duplicate') return duplicate(serving, session);
+  if (verdict === 'duplicate') return duplicate(serving, session, wanted);
   const rateScale = staleness.judge(shards, header.used, header.push);
   const { sparse, dense } = gradientParts(request);
   shards.parameters.push(sparse, dense, shards.actions(verdict.shards), rateScale);
@@ -46,8 +47,10 @@ function answerPush(serving: Serving, request: Request<'push'>, session: Session
   shards.ledgers.advance(header);
   shards.advance(verdict.shards);
   const forwarded = serving.moves?.applied(() => forwardedPush(serving, request, verdict.shards, rateScale));
-  return answerAfter(serving, forwarded, counted(serving, request, session));
+  return answerAfter(serving, forwarded, counted(serving, request, session, wanted));
 }
+
+type WantedPull = ReturnType<typeof pullOf>;
 
 interface Wanted {
   /** That lack the push; undefined: all that are led here. */
@@ -74,19 +77,28 @@ function judgePush(serving: Serving, header: Header<'push'>): 'duplicate' | Want
   return verdict;
 }
 
-function duplicate({ metrics, staleness, recovery }: Serving, session: Session): Reply {
-  metrics.pushed('duplicate', 0);
-  staleness.pushed(session);
-  return { header: { type: 'push', outcome: 'duplicate', recovery: recovery() } };
+function duplicate(serving: Serving, session: Session, wanted: WantedPull): Reply {
+  serving.metrics.pushed('duplicate', 0);
+  serving.staleness.pushed(session);
+  return acknowledged(serving, 'duplicate', wanted);
+}
+
+/** With the values that are wanted, as they are after the push. */
+function acknowledged(serving: Serving, outcome: 'applied' | 'duplicate', wanted: WantedPull): Reply {
+  const header = { type: 'push' as const, outcome, recovery: serving.recovery() };
+  if (wanted === undefined) return { header };
+  const segments = serving.metrics.times.during('pull', () => wanted.read(serving.shards.parameters));
+  serving.metrics.pulled(segments.reduce((bytes, segment) => bytes + segment.byteLength, 0));
+  return { header: { ...header, version: serving.staleness.version() }, segments };
 }
 
 /** It counts from now on. Gives the answer. */
-function counted(serving: Serving, request: Request<'push'>, session: Session): () => Reply {
+function counted(serving: Serving, request: Request<'push'>, session: Session, wanted: WantedPull): () => Reply {
   serving.onApplied();
   serving.staleness.pushed(session);
   failPoint('push.advanced');
   serving.metrics.pushed('applied', segmentBytes(request));
-  return () => ({ header: { type: 'push', outcome: 'applied', recovery: serving.recovery() } });
+  return () => acknowledged(serving, 'applied', wanted);
 }
 
 // ---- where units have copies
@@ -98,14 +110,15 @@ function pushToCopies(
   session: Session,
 ): Reply | Promise<Reply> {
   const { header } = request;
+  const wanted = pullOf(serving.job.spec, request);
   const ready = (): Promise<void> | undefined =>
     replicas.placing.undecided([header]) ?? replicas.wait('update') ?? serving.beforeUpdate();
   const place = (): Reply | Promise<Reply> => {
     const verdict = judgePush(serving, header);
-    if (verdict === 'duplicate') return duplicate(serving, session);
+    if (verdict === 'duplicate') return duplicate(serving, session, wanted);
     return placeUpdate(serving, replicas, judgedPush(serving, request, verdict), {
       again: () => answerWhenReady(serving, ready, place),
-      answer: () => counted(serving, request, session)(),
+      answer: () => counted(serving, request, session, wanted)(),
     });
   };
   return answerWhenReady(serving, ready, place);

@@ -1,4 +1,5 @@
 /** Async mode: takes units of shards, serves them and saves them. */
+import type { Cancel } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
 import type { ShardsInfo } from '../../../cluster/info.ts';
@@ -57,8 +58,9 @@ class TaskService implements ShardService {
   #movedRecovery = 0;
   /** Of the other job, each time that units took values over from it. */
   #warmTables: number;
-  /** The last checkpoint of the job is taken. */
-  #isConcluded = false;
+  /** The last checkpoint of the job is taken, under this recovery number. */
+  #concludedUnder: number | undefined;
+  #endFollowing: Cancel = () => {};
   /** This process is about to end. */
   #isLeaving = false;
 
@@ -68,7 +70,7 @@ class TaskService implements ShardService {
     this.#taker = taker;
     this.#warmTables = taker.taken.warm.length;
     const { context, record, spec, lease, metrics, onFatal } = options;
-    const isFrozen = (): boolean => this.#isConcluded || this.#isLeaving;
+    const isFrozen = (): boolean => this.#concludedUnder !== undefined || this.#isLeaving;
     const { training, cluster, checkpoint } = record.job;
     const recovery = (): number => this.#recovery();
     this.#snapshots = new Snapshots({ ...options, shards, recovery, isFolderKnown: taker.taken.files.length > 0 });
@@ -102,6 +104,7 @@ class TaskService implements ShardService {
         this.#checkpointing.progressed(passes, batches);
       },
     });
+    this.#followRecoveries();
     taker.start(
       () => this.#gained(),
       (unit) => this.#moves.isComing(unit),
@@ -144,6 +147,25 @@ class TaskService implements ShardService {
 
   #sawRecovery(number: number): void {
     this.#movedRecovery = Math.max(this.#movedRecovery, number);
+    this.#resumeIfRestored();
+  }
+
+  #followRecoveries(): void {
+    this.#endFollowing = this.#options.recoveries.changed.onNext(() => {
+      this.#followRecoveries();
+      this.#resumeIfRestored();
+    });
+  }
+
+  /** A pserver was restored after the last checkpoint: what it lost is replayed first, and another one is taken. */
+  #resumeIfRestored(): void {
+    if (this.#concludedUnder !== undefined && this.#recovery() > this.#concludedUnder) this.#resume();
+  }
+
+  #resume(): void {
+    this.#concludedUnder = undefined;
+    this.#checkpointing.resume();
+    this.#moves.lookAgain();
   }
 
   /** A pserver that leaves takes nothing: what it is taking it takes, or gives up, before it says that it has left. */
@@ -205,9 +227,7 @@ class TaskService implements ShardService {
     if (this.#taker.taken.warm.length > this.#warmTables)
       this.#checkpointing.saveAtOnce('units came by the warm start');
     this.#warmTables = this.#taker.taken.warm.length;
-    if (!this.#isConcluded) return;
-    this.#isConcluded = false;
-    this.#checkpointing.resume();
+    if (this.#concludedUnder !== undefined) this.#resume();
   }
 
   async saveParting(): Promise<void> {
@@ -218,6 +238,7 @@ class TaskService implements ShardService {
   }
 
   async stopSaving(): Promise<void> {
+    this.#endFollowing();
     this.#moves.close();
     this.#replicas?.close();
     await this.#taker.stop();
@@ -248,6 +269,7 @@ class TaskService implements ShardService {
       held: lease.isHeld(),
       account: shards.ledgers.account(),
       duplicatePushes: metrics.duplicatePushes(),
+      spentMs: metrics.spentMs(),
       staleness: shownStaleness(this.serving.staleness.counts()),
       ...(warm.length === 0 ? {} : { warmStart: warm }),
     };
@@ -268,7 +290,7 @@ class TaskService implements ShardService {
 
   #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
     if (!final) return this.#checkpointing.request();
-    this.#isConcluded = true;
+    this.#concludedUnder = this.#recovery();
     this.#moves.keepAll('the last checkpoint is being taken');
     return this.#replicas === undefined ? this.#saveLast() : this.#replicas.quiet().then(() => this.#saveLast());
   }

@@ -76,7 +76,7 @@ export interface MovesOptions {
   readonly backups?: BackupCopies | undefined;
   /** Which copies there are to be. Undefined: units have one, and are moved. */
   readonly duties?: CopyPlanned | undefined;
-  readonly metrics: Pick<PserverMetrics, 'moved'>;
+  readonly metrics: Pick<PserverMetrics, 'moved' | 'times'>;
   readonly withoutSaves: () => Promise<() => void>;
   /** Nothing is applied any more: the last checkpoint is being taken or has been. */
   readonly isFrozen: () => boolean;
@@ -140,7 +140,8 @@ export class PserverMoves implements Moves {
       onLed: (unit) => this.#led(unit),
     });
     const names = new MoveNames({ me, heads: owned.heads });
-    const outgoing = { ...shared, names, shards: job.shards, handOverMs: HAND_OVER_MS };
+    const { times } = options.metrics;
+    const outgoing = { ...shared, times, names, shards: job.shards, handOverMs: HAND_OVER_MS };
     const sizes = { windowBytes: WINDOW_BYTES, pieceBytes: PIECE_BYTES };
     const maker = options.backups?.maker;
     this.copies = maker && new OutgoingCopies({ ...outgoing, ...sizes, maker });

@@ -10,6 +10,7 @@ import type { MoveAnswer, MoveMessage, MoveName, UnitOwner } from '../../../core
 import { MoveSource, type SourceEffect, type SourceEvent } from '../../../core/units/move-source.ts';
 import type { HandOver } from '../../../core/units/move-source-events.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
+import type { WorkTimes } from '../metrics.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import { type CopyPiece, copyShard, pieceBytes } from './copy-pieces.ts';
@@ -36,6 +37,7 @@ export interface CopyProgress {
 export interface OutgoingMoveOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly times: WorkTimes;
   readonly shards: OwnedShards;
   readonly spec: TrainedSpec;
   readonly name: MoveName;
@@ -186,7 +188,7 @@ export class OutgoingMove {
     this.#isStepping = true;
     const now = this.#options.clock.monotonicMs();
     try {
-      this.#stepAll(now);
+      this.#options.times.during(this.#options.copy === undefined ? 'moves' : 'copies', () => this.#stepAll(now));
     } finally {
       this.#isStepping = false;
     }

@@ -6,6 +6,7 @@ import type { MoveAnswer } from '../../../core/units/move-messages.ts';
 import { createIdRouter } from '../../../tensor/id-router.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { ShardParts } from '../../../tensor/shard-parts.ts';
+import type { WorkTimes } from '../metrics.ts';
 import type { OwnedShards } from '../shards.ts';
 import type { MovedRounds } from '../unit-rounds.ts';
 import type { ForwardedUpdate } from './forwarded-update.ts';
@@ -27,6 +28,7 @@ export type ConnectMove = (options: MoveLinkOptions) => MoveConnection;
 export interface OutgoingMovesOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly times: WorkTimes;
   readonly names: MoveNames;
   readonly owned: OwnedShards;
   readonly spec: TrainedSpec;

@@ -3,6 +3,7 @@
  * own records, so several are summed with weights records / all records. A single batch is passed on as it is.
  */
 import type { Gradients, PulledVersions } from '../../../cluster/client/parameter-client.ts';
+import type { RoutedIds } from '../../../cluster/client/slicer.ts';
 import type { Batch, StepResult } from '../../../model/model.ts';
 import { elementCount } from '../../../tensor/blocks.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
@@ -11,10 +12,12 @@ import { NO_IDS, uniteIds } from './id-union.ts';
 
 export interface Contribution {
   readonly batch: Batch;
-  /** Undefined when the batch has no good record. */
+  /** Undefined when the batch has no good record. Its arrays are its own until the gradients were pushed. */
   readonly step: StepResult | undefined;
   /** Of the values that the gradient was computed from. */
   readonly versions: PulledVersions;
+  /** When the values were pulled for this batch alone. */
+  readonly routed: RoutedIds | undefined;
 }
 
 /**
@@ -45,7 +48,9 @@ export function accumulateGradients(
     router,
     filled.map(({ batch }) => batch),
   );
-  if (filled.length === 1) return { dense: first.dense, sparse: first.sparse, ids: union.ids };
+  if (filled.length === 1) {
+    return { dense: first.dense, sparse: first.sparse, ids: union.ids, routed: filled[0]!.routed };
+  }
   const total = filled.reduce((sum, { batch }) => sum + batch.data.records, 0);
   const dense = spec.dense.map(zeros);
   const sparse = spec.sparse.map(({ width }) => new Float32Array(union.ids.count * width));

@@ -3,8 +3,9 @@
  * carries the gradients of `pushEvery` batches. A single batch is its own union; nothing of it is copied.
  */
 import type { IdList } from '../../../cluster/client/slicer.ts';
-import type { Batch, Model, PulledValues } from '../../../model/model.ts';
-import { gatherRows, type IdRouter } from '../../../tensor/id-router.ts';
+import type { Batch, Model, PulledValues, StepResult } from '../../../model/model.ts';
+import { gatherRows } from '../../../tensor/gather-rows.ts';
+import type { IdRouter } from '../../../tensor/id-router.ts';
 
 export interface IdUnion {
   readonly ids: IdList;
@@ -39,10 +40,22 @@ export function uniteIds(router: IdRouter, batches: readonly Batch[]): IdUnion {
   return { ids: { ids: union.ids, count: union.distinct }, positions };
 }
 
-/** The values of one batch, by its number in the union, from the values of the whole union. */
-export function valuesOfBatch(model: Model, union: IdUnion, batch: number, values: PulledValues): PulledValues {
-  const positions = union.positions[batch];
-  if (positions === undefined) return values;
-  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, positions));
-  return { dense: values.dense, sparse };
+/** Steps the model on one batch, by its number in the union, with its part of the values of the whole union. */
+export function stepInUnion(
+  model: Model,
+  batch: Batch,
+  values: PulledValues,
+  union: IdUnion,
+  number: number,
+): StepResult {
+  const positions = union.positions[number];
+  if (positions === undefined) return model.step(batch, values);
+  const { memory } = model;
+  const room = (length: number): Float32Array => memory?.floats(length) ?? new Float32Array(length);
+  const sparse = values.sparse.map((rows, t) => gatherRows(rows, model.parameters.sparse[t]!.width, positions, room));
+  try {
+    return model.step(batch, { dense: values.dense, sparse });
+  } finally {
+    for (const rows of sparse) if (memory !== undefined && !values.sparse.includes(rows)) memory.free(rows);
+  }
 }

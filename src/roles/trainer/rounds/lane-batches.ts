@@ -3,10 +3,10 @@ import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import type { LanePush } from '../../../cluster/client/lane-sender.ts';
 import type { IdList } from '../../../cluster/client/slicer.ts';
 import { noMetrics } from '../../../model/metrics.ts';
-import type { Model, PulledValues } from '../../../model/model.ts';
+import { type Model, ownStep, type PulledValues } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
-import { type IdUnion, idsOf, uniteIds, valuesOfBatch } from '../compute/id-union.ts';
+import { type IdUnion, idsOf, stepInUnion, uniteIds } from '../compute/id-union.ts';
 import type { LaneReader, LaneRecords } from './lane-reader.ts';
 
 export interface LaneBatches {
@@ -65,7 +65,9 @@ export function computeLane(
   if (number === undefined || values === undefined) {
     return { ...at, batch: ledgerEntry, records: 0, metrics: noMetrics, gradients: undefined };
   }
-  const { dense, sparse, metrics } = model.step(batch, valuesOfBatch(model, batches.union, number, values));
+  const step = stepInUnion(model, batch, values, batches.union, number);
+  // Kept until its round is done, while other lanes are computed.
+  const { dense, sparse, metrics } = ownStep(step);
   const gradients = { dense, sparse, ids: idsOf(batch) };
   if (!isFiniteGradient(gradients)) throw badGradient(records.describe());
   return { ...at, batch: ledgerEntry, records: batch.data.records, metrics, gradients };

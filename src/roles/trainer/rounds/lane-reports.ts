@@ -6,7 +6,7 @@ import type { MasterClient } from '../../../cluster/client/master-client.ts';
 import type { TimelineVersion } from '../../../cluster/client/round-barrier.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import { isDataFault } from '../../../core/tasks/failure.ts';
-import { failureTexts } from '../tasks/dealt-task.ts';
+import { failureTexts } from '../failure-texts.ts';
 
 export interface LaneReports {
   /** The lane could not be computed or delivered here. `at`: the round, as the version it is computed from. */

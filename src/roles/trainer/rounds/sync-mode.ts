@@ -8,7 +8,8 @@ import type { PserverGroup } from '../../../cluster/client/pserver-group.ts';
 import { createVersionClient } from '../../../cluster/client/version-client.ts';
 import { describeBad, refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { TaskRecords } from '../../../data/source.ts';
-import { runTasks, type TaskLoopOptions } from '../tasks/loop.ts';
+import { runTasks } from '../tasks/loop.ts';
+import type { TaskLoopOptions } from '../tasks/loop-options.ts';
 import { openTaskFiles, type TaskFiles } from '../tasks/task-files.ts';
 import { followLaneAssignment, type LaneAssignment } from './lane-assignment.ts';
 import { createLaneReader } from './lane-reader.ts';
@@ -26,7 +27,7 @@ export interface SyncModeOptions extends TaskLoopOptions {
 
 /** Ends with `Interrupted` only: when the job has ended or the trainer is to stop. */
 export async function runSyncMode(options: SyncModeOptions): Promise<never> {
-  const { context, record, model, place, master, stopSignal, group, router } = options;
+  const { context, record, model, place, cache, master, stopSignal, group, router } = options;
   const { shards } = record.job.cluster;
   const left = new AbortController();
   const lanes = followLaneAssignment({
@@ -34,8 +35,9 @@ export async function runSyncMode(options: SyncModeOptions): Promise<never> {
     clock: context.host.clock,
     stopSignal: AbortSignal.any([stopSignal, left.signal]),
   });
-  const files = openTaskFiles(place, record, model);
-  const client = createVersionClient({ spec: model.parameters, shards, group, router });
+  const { batchSize } = record.job.training;
+  const files = openTaskFiles(place, record, model, { batchSize, cache, times: options.activity.times });
+  const client = createVersionClient({ spec: model.parameters, shards, group, router, memory: model.memory });
   try {
     const plan = await loadRoundPlan(master, record, stopSignal);
     const reader = createLaneReader(plan, (task) => readTask(options, files, task));

@@ -1,31 +1,53 @@
 /** A task that the master dealt to this trainer: it is read while the one before it is processed. */
-import type { PaddletError } from '../../../base/errors.ts';
-import { LIMITS } from '../../../base/limits.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import type { TaskAddress } from '../../../core/tasks/address.ts';
 import { refuseTooManyBad } from '../../../data/bad-records.ts';
+import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
+import type { Activity } from '../activity.ts';
+import { EVALUATION_BATCH } from './evaluate-task.ts';
 import { openTaskFiles } from './task-files.ts';
+import type { TaskProgress } from './train-task.ts';
 
 export interface HeldTask {
   readonly dealt: DealtTask;
-  /** Records of it that this trainer has trained on so far. */
-  read: number;
   /** Settles when the task is read and parsed. */
   readonly records: Promise<TaskRecords>;
+  /** Aborted when the master says that the attempt no longer counts. */
+  readonly stopping: AbortController;
+  /** Aborts with that, and when the trainer is to end. */
+  readonly signal: AbortSignal;
+  /** What was done of it so far; undefined before its position is known, and in evaluation. */
+  progress: TaskProgress | undefined;
 }
 
-export function beginReading(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): HeldTask {
-  const records = readTask(place, record, model, dealt);
+export interface ReadingOptions {
+  readonly place: DataPlace;
+  readonly record: JobRecord;
+  readonly model: Model;
+  /** Tasks that were parsed before. */
+  readonly cache?: ParsedCache | undefined;
+  readonly activity: Pick<Activity, 'times'>;
+  readonly stopSignal: AbortSignal;
+}
+
+export function beginReading(options: ReadingOptions, dealt: DealtTask): HeldTask {
+  const records = readTask(options, dealt);
   // Awaited when the task's turn comes.
   records.catch(() => {});
-  return { dealt, read: 0, records };
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([options.stopSignal, stopping.signal]);
+  return { dealt, records, stopping, signal, progress: undefined };
 }
 
-async function readTask(place: DataPlace, record: JobRecord, model: Model, dealt: DealtTask): Promise<TaskRecords> {
-  const files = openTaskFiles(place, record, model);
+async function readTask(options: ReadingOptions, dealt: DealtTask): Promise<TaskRecords> {
+  const { place, record, model, cache } = options;
+  const { times } = options.activity;
+  const batchSize = dealt.queue === 'evaluate' ? EVALUATION_BATCH : record.job.training.batchSize;
+  const files = openTaskFiles(place, record, model, { batchSize, cache, times });
   try {
     const records = await files.read(dealt);
     // Judged before the first push of the task (DESIGN §5).
@@ -36,8 +58,4 @@ async function readTask(place: DataPlace, record: JobRecord, model: Model, dealt
   }
 }
 
-/** What a report to the master says of an error. */
-export const failureTexts = ({ message, hint }: PaddletError) => ({
-  error: message.slice(0, LIMITS.failureCharacters),
-  ...(hint === undefined ? {} : { hint: hint.slice(0, LIMITS.failureCharacters) }),
-});
+export const addressOf = ({ queue, pass, task, attempt }: DealtTask): TaskAddress => ({ queue, pass, task, attempt });

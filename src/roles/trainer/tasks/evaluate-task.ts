@@ -7,7 +7,7 @@ import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
 import type { MetricSums, Model } from '../../../model/model.ts';
 
 /** Records of a batch: large enough for few requests, small enough for short pulls. */
-const EVALUATION_BATCH = 4096;
+export const EVALUATION_BATCH = 4096;
 
 export interface EvaluatedTask {
   readonly metrics: MetricSums;

@@ -1,236 +1,251 @@
 /**
- * Asks the master for tasks and processes them one at a time, while the next one is read. An error of a task is
- * reported for its attempt; only an error of the whole job, or a stop, ends the loop.
+ * Asks the master for tasks and processes them one after the other. While one is computed, those after it are read and
+ * their first values are pulled, and those before it are finished: their last pushes are acknowledged, and the master
+ * is told. An error of a task is reported for its attempt; only an error of the whole job, or a stop, ends the loop.
  */
-
-import { backoffMs } from '../../../base/backoff.ts';
-import { isPaddletError, type PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
+import { LIMITS } from '../../../base/limits.ts';
 import { jobFields } from '../../../cluster/client/job-fields.ts';
-import { LONG_POLL_MS, type MasterClient } from '../../../cluster/client/master-client.ts';
-import type { ParameterClient } from '../../../cluster/client/parameter-client.ts';
-import type { RoleContext } from '../../../cluster/context.ts';
-import type { JobRecord } from '../../../cluster/job/job-record.ts';
-import { interrupted, pauseOrAborted } from '../../../cluster/waiting.ts';
-import type { TaskAddress } from '../../../core/tasks/address.ts';
-import { isDataFault } from '../../../core/tasks/failure.ts';
+import { LONG_POLL_MS } from '../../../cluster/client/master-client.ts';
+import { createSignal, pauseOrAborted } from '../../../cluster/waiting.ts';
 import { describeBad } from '../../../data/bad-records.ts';
-import type { DataPlace } from '../../../data/place.ts';
-import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import type { Model } from '../../../model/model.ts';
 import type { DealtTask } from '../../../protocol/messages/all-messages.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
-import type { Activity } from '../activity.ts';
 import { SAVE_BUSY_MS } from '../model/model-saver.ts';
-import type { RequestTimes } from '../request-times.ts';
-import { beginReading, failureTexts, type HeldTask } from './dealt-task.ts';
+import { addressOf, beginReading, type HeldTask } from './dealt-task.ts';
+import { EndReports } from './end-reports.ts';
 import { evaluateTask } from './evaluate-task.ts';
-import { trainTask } from './train-task.ts';
+import type { TaskLoopOptions } from './loop-options.ts';
+import { reportFailure, returned } from './report-end.ts';
+import { RepeatTask, TaskTrainer } from './task-trainer.ts';
 
-export interface TaskLoopOptions {
-  readonly context: RoleContext;
-  readonly record: JobRecord;
-  readonly id: string;
-  readonly model: Model;
-  readonly place: DataPlace;
-  readonly master: MasterClient;
-  readonly client: ParameterClient;
-  readonly router: IdRouter;
-  readonly activity: Activity;
-  readonly times: RequestTimes;
-  /**
-   * Reports to the master now, without waiting: if the task crashes this process, the master knows which task it was.
-   */
-  readonly report: () => void;
-  /** The master wants the model to be saved. Returns false when this trainer cannot save it yet. */
-  readonly onSaveWanted: () => boolean;
-  /** True when the job has ended: tasks need not be returned. */
-  readonly isEnded: () => boolean;
-  /** Aborts when the trainer is to end. */
-  readonly stopSignal: AbortSignal;
-}
+/** Tasks whose last pushes are on their way, or that the master is told of, at a time. */
+const MOST_FINISHING = 3;
+/** Tasks that are read ahead: as many as take this time together, so that no hand-out is waited for. */
+const AHEAD_MS = 40;
+/** With the one that is computed. */
+const MOST_AHEAD = LIMITS.tasksHeld - MOST_FINISHING - 1;
+const NEVER = new AbortController().signal;
 
 export async function runTasks(options: TaskLoopOptions): Promise<void> {
-  const held: HeldTask[] = [];
-  const fetching = new AbortController();
-  const fetchSignal = AbortSignal.any([options.stopSignal, fetching.signal]);
-  const fetch = async (): Promise<HeldTask | undefined> => {
-    const dealt = await nextTask(options, held, fetchSignal);
-    if (dealt === undefined) return undefined;
-    failPoint('trainer.dealt');
-    const task = beginReading(options.place, options.record, options.model, dealt);
-    held.push(task);
-    return task;
-  };
+  const loop = new TaskLoop(options);
   try {
-    let upcoming = quietly(fetch());
-    for (;;) {
-      const task = await upcoming;
-      if (task === undefined) return;
-      upcoming = quietly(fetch());
-      await work(options, task);
-      held.splice(held.indexOf(task), 1);
-    }
+    await loop.run();
   } finally {
-    fetching.abort();
-    await returnTasks(options, held);
+    await loop.close();
   }
 }
 
-/** A rejection is handled where the promise is awaited later. */
-function quietly<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
+class TaskLoop {
+  readonly #options: TaskLoopOptions;
+  readonly #ends: EndReports;
+  readonly #trainer: TaskTrainer;
+  readonly #held: HeldTask[] = [];
+  /** Those that come next. */
+  readonly #upcoming: HeldTask[] = [];
+  #isFetching = false;
+  /** The job needs no more work. */
+  #isDone = false;
+  /** How long the last one took. */
+  #taskMs = Number.POSITIVE_INFINITY;
+  /** To be run once more. */
+  readonly #again: HeldTask[] = [];
+  readonly #finishing = new Set<HeldTask>();
+  #failure: { readonly error: unknown } | undefined;
+  /** One of these has changed. */
+  readonly #changed = createSignal();
+  readonly #fetching = new AbortController();
+  readonly #fetchSignal: AbortSignal;
+
+  constructor(options: TaskLoopOptions) {
+    this.#options = options;
+    const { clock } = options.context.host;
+    const mayWait = (): boolean => this.#upcoming.length > 0 && this.#finishing.size < MOST_FINISHING;
+    this.#ends = new EndReports({ ...options, clock, mayWait });
+    this.#trainer = new TaskTrainer(options, this.#ends);
+    this.#fetchSignal = AbortSignal.any([options.stopSignal, this.#fetching.signal]);
+  }
+
+  async run(): Promise<void> {
+    this.#fetch();
+    for (;;) {
+      const task = await this.#changed.until(() => this.#next(), NEVER);
+      if (task === 'none') return;
+      await this.#work(task);
+      if (this.#finishing.size >= MOST_FINISHING) this.#ends.flush();
+      await this.#changed.until(() => this.#finishing.size < MOST_FINISHING || undefined, NEVER);
+    }
+  }
+
+  /**
+   * On leaving: unfinished tasks go to other trainers at once, before this trainer's lease ends. Of those that are done
+   * the master has their ends first, and refuses that they are given back.
+   */
+  async close(): Promise<void> {
+    this.#fetching.abort();
+    const { isEnded, master } = this.#options;
+    const ends = this.#ends.close();
+    if (isEnded()) return;
+    const messages = this.#held.map((task) => returned(this.#options, task));
+    await Promise.all([ends, ...messages].map((message) => message && master.tell(message)));
+  }
+
+  /** Throws what has failed and is no failure of a task. */
+  #next(): HeldTask | 'none' | undefined {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const again = this.#again.shift();
+    if (again !== undefined) return again;
+    const task = this.#upcoming.shift();
+    if (task === undefined) this.#ends.flush();
+    if (task === undefined && this.#isDone && this.#finishing.size === 0) return 'none';
+    this.#fetch();
+    return task;
+  }
+
+  /** Asks for tasks when fewer than half of those to be read ahead are left. What is done is told before. */
+  #fetch(): void {
+    const ahead = this.#ahead();
+    if (this.#isFetching || this.#isDone || this.#upcoming.length > (ahead - 1) / 2) return;
+    this.#isFetching = true;
+    this.#ends.flush();
+    this.#nextTasks(ahead - this.#upcoming.length).then(
+      () => {
+        this.#isFetching = false;
+        this.#fetch();
+        this.#changed.notify();
+      },
+      (error: unknown) => this.#failed(error),
+    );
+  }
+
+  #ahead(): number {
+    return Math.min(MOST_AHEAD, Math.max(1, Math.floor(AHEAD_MS / Math.max(1, this.#taskMs))));
+  }
+
+  async #nextTasks(most: number): Promise<void> {
+    const all = await askForTasks(this.#options, { held: this.#held, most, signal: this.#fetchSignal });
+    if (all === undefined) {
+      this.#isDone = true;
+      return;
+    }
+    for (const dealt of all) {
+      failPoint('trainer.dealt');
+      const task = beginReading(this.#options, dealt);
+      this.#held.push(task);
+      this.#upcoming.push(task);
+      if (dealt.queue !== 'evaluate') this.#trainer.prepare(task);
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#failure ??= { error };
+    this.#changed.notify();
+  }
+
+  async #work(task: HeldTask): Promise<void> {
+    const { activity, report, context } = this.#options;
+    const { clock } = context.host;
+    const beganMs = clock.monotonicMs();
+    activity.begin(addressOf(task.dealt), task.stopping);
+    report();
+    try {
+      activity.enter('read');
+      const { bad } = await task.records;
+      for (const record of bad) context.host.log.warn(`bad record: ${describeBad(record)}`);
+      if (task.dealt.queue === 'evaluate') {
+        await evaluate(this.#options, task);
+        this.#drop(task);
+        return;
+      }
+      await this.#trainer.run(task);
+      this.#finishing.add(task);
+      this.#finish(task).catch((error: unknown) => this.#failed(error));
+    } catch (error) {
+      await this.#ended(task, error);
+    } finally {
+      activity.end();
+      this.#taskMs = clock.monotonicMs() - beganMs;
+    }
+  }
+
+  async #finish(task: HeldTask): Promise<void> {
+    try {
+      await this.#trainer.finish(task);
+      this.#drop(task);
+    } catch (error) {
+      await this.#ended(task, error);
+    } finally {
+      this.#finishing.delete(task);
+      this.#changed.notify();
+    }
+  }
+
+  /** The try has ended without the task being done. Throws what is no failure of the task. */
+  async #ended(task: HeldTask, error: unknown): Promise<void> {
+    if (error instanceof RepeatTask) {
+      this.#again.push(task);
+      this.#changed.notify();
+      return;
+    }
+    await reportFailure(this.#options, task, error);
+    this.#drop(task);
+  }
+
+  #drop(task: HeldTask): void {
+    this.#trainer.forget(task);
+    this.#held.splice(this.#held.indexOf(task), 1);
+  }
 }
 
-const addressOf = ({ queue, pass, task, attempt }: DealtTask): TaskAddress => ({ queue, pass, task, attempt });
+interface Wanted {
+  readonly held: readonly HeldTask[];
+  readonly most: number;
+  readonly signal: AbortSignal;
+}
 
 /** Undefined when the job needs no more work. */
-async function nextTask(
+async function askForTasks(
   options: TaskLoopOptions,
-  held: readonly HeldTask[],
-  signal: AbortSignal,
-): Promise<DealtTask | undefined> {
+  { held, most, signal }: Wanted,
+): Promise<readonly DealtTask[] | undefined> {
   const { master, record, id } = options;
   for (;;) {
     const reply = await master.request(
       {
         header: {
-          type: 'getTask',
+          type: 'getTasks',
           ...jobFields(record),
           trainer: id,
           held: held.map(({ dealt }) => addressOf(dealt)),
+          most,
           maxWaitMs: LONG_POLL_MS,
         },
       },
       { signal },
     );
     reply.free();
-    const { state, task, saveModel } = reply.header;
+    const { state, tasks, saveModel } = reply.header;
     const isAccepted = saveModel !== true || options.onSaveWanted();
     if (state === 'finished') return undefined;
-    if (task !== undefined) return task;
+    if (tasks !== undefined) return tasks;
     // While no trainer saves a wanted model, the master answers at once.
     if (!isAccepted) await pauseOrAborted(options.context.host.clock, SAVE_BUSY_MS, signal);
   }
 }
 
-async function work(options: TaskLoopOptions, task: HeldTask): Promise<void> {
-  const { dealt, records } = task;
-  const { activity, context, stopSignal } = options;
-  const { log } = context.host;
-  const notLive = activity.begin(addressOf(dealt));
-  options.report();
-  const until = AbortSignal.any([stopSignal, notLive]);
-  const before = activity.report().records;
-  try {
-    activity.enter('read');
-    const parsed = await records;
-    for (const bad of parsed.bad) log.warn(`bad record: ${describeBad(bad)}`);
-    await (dealt.queue === 'evaluate' ? evaluate(options, dealt, parsed, until) : train(options, dealt, parsed, until));
-  } catch (error) {
-    task.read = activity.report().records - before;
-    if (!isPaddletError(error)) throw error;
-    // The trainer ends: the error of the task does not matter any more.
-    if (stopSignal.aborted) throw interrupted();
-    if (notLive.aborted) {
-      log.info(
-        `task ${dealt.task} of pass ${dealt.pass + 1}: another attempt was first, or the master gave this one up; dropped`,
-      );
-      await options.master.tell(returned(options, task));
-      return;
-    }
-    if (error.code === 'AttemptNotLive' || error.code === 'PassBefore') {
-      log.info(`task ${dealt.task} of pass ${dealt.pass + 1}: ${error.message}; dropped`);
-      return;
-    }
-    await reportFailure(options, task, error);
-  } finally {
-    activity.end();
-  }
-}
-
-type Records = Awaited<HeldTask['records']>;
-
-async function train(options: TaskLoopOptions, dealt: DealtTask, records: Records, signal: AbortSignal): Promise<void> {
-  const { master, record, id } = options;
-  const { batchSize, pushEvery, pullEvery, staleness } = record.job.training;
-  const gated = staleness?.policy === 'wait';
-  const bad = records.bad.length;
-  let read = 0;
-  let duplicate = 0;
-  let metrics = noMetrics;
-  for (let tries = 0; ; tries++) {
-    const trained = await trainTask({ ...options, batchSize, pushEvery, pullEvery, gated, signal }, dealt, records);
-    read += trained.read;
-    duplicate += trained.duplicate;
-    metrics = mergeMetrics(metrics, trained.metrics);
-    options.activity.enter('wait');
-    failPoint('trainer.finishing');
-    const { recovery, good } = trained;
-    const sums = { recovery, records: records.records, good, bad, read, duplicate, metrics };
-    const header = { type: 'finishTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), ...sums };
-    try {
-      (await master.request({ header }, { signal })).free();
-      failPoint('trainer.finished');
-      return;
-    } catch (error) {
-      // A pserver was restored in the meantime: ask for the positions again.
-      if (!isPaddletError(error, 'StaleRecovery')) throw error;
-    }
-    await pauseOrAborted(options.context.host.clock, backoffMs(tries), signal);
-  }
-}
-
-async function evaluate(
-  options: TaskLoopOptions,
-  dealt: DealtTask,
-  records: Records,
-  signal: AbortSignal,
-): Promise<void> {
-  const { master, record, id, model, client } = options;
-  options.activity.enter('compute');
-  const { metrics, scores, labels } = await evaluateTask(model, client, records, signal);
-  options.activity.enter('wait');
+async function evaluate(options: TaskLoopOptions, { dealt, records, signal }: HeldTask): Promise<void> {
+  const { master, record, id, model, client, activity } = options;
+  activity.enter('compute');
+  const parsed = await records;
+  const { metrics, scores, labels } = await evaluateTask(model, client, parsed, signal);
+  activity.enter('wait');
   const header = {
     type: 'finishEvaluation' as const,
     ...jobFields(record),
     trainer: id,
     ...addressOf(dealt),
-    bad: records.bad.length,
+    bad: parsed.bad.length,
     metrics,
   };
   const segments = [new Uint8Array(scores.buffer), new Uint8Array(labels.buffer)];
   (await master.request({ header, segments }, { signal })).free();
-}
-
-async function reportFailure(options: TaskLoopOptions, { dealt, read }: HeldTask, error: PaddletError): Promise<void> {
-  const { master, record, id, stopSignal, context } = options;
-  context.host.log.error(`task ${dealt.task} of pass ${dealt.pass + 1} failed: ${error.code}: ${error.message}`);
-  const header = {
-    type: 'failTask' as const,
-    ...jobFields(record),
-    trainer: id,
-    ...addressOf(dealt),
-    code: error.code,
-    ...failureTexts(error),
-    data: isDataFault(error.code),
-    read,
-  };
-  try {
-    (await master.request({ header }, { signal: stopSignal })).free();
-  } catch (refused) {
-    // The attempt has ended: the master does not need the report.
-    if (!isPaddletError(refused, 'AttemptNotLive', 'PassBefore')) throw refused;
-  }
-}
-
-/** On leaving: unfinished tasks go to other trainers at once, before this trainer's lease ends. */
-async function returnTasks(options: TaskLoopOptions, held: readonly HeldTask[]): Promise<void> {
-  if (options.isEnded()) return;
-  await Promise.all(held.map((task) => options.master.tell(returned(options, task))));
-}
-
-function returned({ record, id }: TaskLoopOptions, { dealt, read }: HeldTask) {
-  return { header: { type: 'returnTask' as const, ...jobFields(record), trainer: id, ...addressOf(dealt), read } };
 }

@@ -5,9 +5,12 @@
 
 import { labelRuleOf } from '../../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import type { ReadTimes } from '../../../data/formats/format.ts';
+import { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';
+import type { Job } from '../../../job/schema.ts';
 import type { Model } from '../../../model/model.ts';
 import type { TaskChunks } from '../../../protocol/messages/all-messages.ts';
 
@@ -23,7 +26,24 @@ interface OpenFiles {
   reads: number;
 }
 
-export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model): TaskFiles {
+export interface TaskFilesOptions {
+  /** Records of a mini-batch, as they will be asked for. */
+  readonly batchSize: number;
+  /** Tasks that were parsed before. */
+  readonly cache?: ParsedCache | undefined;
+  readonly times?: ReadTimes;
+}
+
+/** The cache of a process; undefined when the job has none. */
+export const parsedCacheOf = (place: DataPlace, { data }: Job): ParsedCache | undefined =>
+  data.cache === 'off' ? undefined : new ParsedCache(place, { bytes: data.cacheBytes });
+
+export function openTaskFiles(
+  place: DataPlace,
+  record: JobRecord,
+  model: Model,
+  { batchSize, cache, times }: TaskFilesOptions,
+): TaskFiles {
   /** Stays open; others are closed when their last read has ended. */
   let kept: OpenFiles | undefined;
 
@@ -35,6 +55,9 @@ export function openTaskFiles(place: DataPlace, record: JobRecord, model: Model)
       files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
       labels: labelRuleOf(record, model),
       inputWidth: record.train.featureBound,
+      batchSize,
+      ...(cache === undefined ? {} : { cache }),
+      ...(times === undefined ? {} : { times }),
     });
     return { key, reader, reads: 0 };
   }

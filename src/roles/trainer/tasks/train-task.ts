@@ -1,7 +1,6 @@
 /**
- * Processes one training task: asks the ledgers for the first push, then pulls, computes and pushes batch after batch,
- * until every pserver has acknowledged the last push. Push `j` has the same records for any trainer (DESIGN §5), so an
- * attempt can start at any push and be repeated.
+ * Trains one task: pulls, computes and pushes batch after batch. Push `j` has the same records for any trainer
+ * (DESIGN §5), so an attempt can start at any push and be repeated.
  */
 import { isPaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
@@ -9,140 +8,160 @@ import type { ParameterClient, Pulled } from '../../../cluster/client/parameter-
 import { throwIfAborted } from '../../../cluster/waiting.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import { mergeMetrics, noMetrics } from '../../../model/metrics.ts';
-import type { Batch, MetricSums, Model } from '../../../model/model.ts';
-import type { IdRouter } from '../../../tensor/id-router.ts';
+import { type MetricSums, type Model, ownStep, type StepResult } from '../../../model/model.ts';
 import type { Activity } from '../activity.ts';
 import { accumulateGradients, type Contribution, oldestVersions } from '../compute/accumulate-gradients.ts';
 import { badGradient, isFiniteGradient } from '../compute/finite-gradient.ts';
-import { type IdUnion, uniteIds, valuesOfBatch } from '../compute/id-union.ts';
+import { stepInUnion } from '../compute/id-union.ts';
+import { type BatchGroup, countBatches, type GroupOptions, groupsOf } from './batch-groups.ts';
+import type { PulledGroup, PullQueue, PullSource } from './pull-queue.ts';
+import { Pushes } from './pushes.ts';
 
-export interface TrainTaskOptions {
+export interface TrainTaskOptions extends GroupOptions {
   readonly model: Model;
-  readonly client: ParameterClient;
-  /** The trainer's id. */
-  readonly id: string;
-  readonly router: IdRouter;
-  readonly batchSize: number;
-  readonly pushEvery: number;
-  readonly pullEvery: number;
-  readonly activity: Activity;
-  /** The job has a staleness bound of policy `wait`. */
+  readonly client: Pick<ParameterClient, 'push' | 'recycle'>;
+  readonly activity: Pick<Activity, 'enter' | 'position' | 'trained'>;
+  readonly pulls: PullQueue;
+  /** Groups of batches that are pulled ahead, and pushes that are on their way beside the last one. */
+  readonly pullAhead: number;
+  /** The job has a staleness bound of policy `wait`: a pull says that all pushes before it have arrived. */
   readonly gated: boolean;
   readonly signal: AbortSignal;
 }
 
-export interface TrainedTask {
+/** What this trainer has done of a task, over all of its tries. */
+export interface TaskProgress {
+  readonly pass: number;
+  readonly task: number;
+  readonly records: TaskRecords;
   /** The lowest recovery number under which the task was seen to be closed. */
-  readonly recovery: number;
-  readonly read: number;
-  readonly good: number;
-  readonly duplicate: number;
-  readonly metrics: MetricSums;
-}
-
-interface Progress {
   recovery: number;
   read: number;
   duplicate: number;
   metrics: MetricSums;
 }
 
-export async function trainTask(
-  options: TrainTaskOptions,
-  task: { pass: number; task: number },
+/** `recovery`: that the position was asked under. */
+export const beginProgress = (
+  { pass, task }: { readonly pass: number; readonly task: number },
   records: TaskRecords,
-): Promise<TrainedTask> {
-  // Waiting for an unreachable pserver does not count as time spent on the task.
-  options.activity.enter('wait');
-  const { next, recovery } = await options.client.position(task.pass, task.task, options.signal);
-  const progress: Progress = { recovery, read: 0, duplicate: 0, metrics: noMetrics };
-  let from = next;
-  while (from >= 0) {
+  recovery: number,
+): TaskProgress => ({ pass, task, records, recovery, read: 0, duplicate: 0, metrics: noMetrics });
+
+/**
+ * The values of the task's batches from this push on. Its pulls begin when there is room; so the task that comes next
+ * can have its own open.
+ */
+export class TaskTraining {
+  readonly #options: TrainTaskOptions;
+  readonly #progress: TaskProgress;
+  readonly #source: PullSource;
+  readonly #pushes: Pushes;
+  #contributions: Contribution[] = [];
+
+  constructor(options: TrainTaskOptions, progress: TaskProgress, firstPush: number, where: 'first' | 'last') {
+    const { pulls, pullAhead, signal } = options;
+    this.#options = options;
+    this.#progress = progress;
+    this.#pushes = new Pushes(pullAhead + 1);
+    const groups = groupsOf(progress.records, firstPush, options);
+    const holding = () => (this.#contributions.length === 0 ? undefined : oldestVersions(this.#contributions));
+    this.#source = pulls.open({ groups, holding, signal }, where);
+  }
+
+  /** Computes all batches; resolves when their pushes are on their way. Throws what a pull or a push throws. */
+  async run(): Promise<void> {
+    const { activity, gated, signal, client } = this.#options;
     try {
-      await trainFrom(options, task, records, from, progress);
-      break;
-    } catch (error) {
-      const again = pushToRepeat(error);
-      if (again === undefined) {
-        await options.client.releaseHold(options.id);
-        throw error;
+      for (;;) {
+        throwIfAborted(signal);
+        activity.enter('pull');
+        if (gated) await this.#pushes.settled();
+        const next = await this.#source.take();
+        if (next === undefined) return;
+        try {
+          await this.#train(next);
+        } finally {
+          client.recycle(next.pulled.values);
+        }
       }
-      from = again;
+    } catch (error) {
+      await this.#pushes.settled().catch((first: unknown) => {
+        throw isPaddletError(error) ? first : error;
+      });
+      throw error;
+    } finally {
+      this.#source.close();
     }
   }
-  if (next >= 0) await options.client.releaseHold(options.id);
-  return { ...progress, good: records.goodBefore(records.records) };
+
+  /** Resolves when all pushes are acknowledged. Throws what the first one that failed throws. */
+  settled(): Promise<void> {
+    return this.#pushes.settled();
+  }
+
+  /** The task is not trained. */
+  close(): void {
+    this.#source.close();
+  }
+
+  async #train({ group, pulled }: PulledGroup): Promise<void> {
+    const { activity, batchSize, pushEvery } = this.#options;
+    const progress = this.#progress;
+    const batches = countBatches(progress.records, batchSize);
+    for (const [i, batch] of group.batches.entries()) {
+      activity.enter('compute');
+      const step = this.#step(group, i, pulled);
+      const routed = group.batches.length === 1 ? pulled.routed : undefined;
+      this.#contributions.push({ batch, step, versions: pulled.versions, routed });
+      if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
+      const b = group.first + i;
+      if ((b + 1) % pushEvery === 0 || b === batches - 1) await this.#push(b, b === batches - 1, step);
+    }
+  }
+
+  /** With arrays of its own: they are needed until the push is acknowledged, and other batches are computed before. */
+  #step({ batches, union }: BatchGroup, number: number, { values }: Pulled): StepResult | undefined {
+    const batch = batches[number]!;
+    if (batch.data.records === 0) return undefined;
+    return ownStep(stepInUnion(this.#options.model, batch, values, union, number));
+  }
+
+  async #push(b: number, last: boolean, step: StepResult | undefined): Promise<void> {
+    const { activity, batchSize, pushEvery, model, router, client, signal, pulls, gated } = this.#options;
+    const { pass, task, records } = this.#progress;
+    const push = Math.floor(b / pushEvery);
+    const end = Math.min((b + 1) * batchSize, records.records);
+    const contributions = this.#contributions;
+    const gradients = accumulateGradients(router, model.parameters, contributions);
+    const count = contributions.reduce((sum, { batch }) => sum + batch.data.records, 0);
+    const used = oldestVersions(contributions);
+    this.#contributions = [];
+    if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));
+    activity.enter('push');
+    await this.#pushes.room();
+    const header = { pass, task, push, last, good: records.goodBefore(end), used };
+    const next = gated ? undefined : pulls.takeAlong();
+    const pushing = client.push(header, gradients, signal, next?.group.union.ids);
+    pushing.then(
+      ({ pulled }) => (pulled === undefined ? next?.failed() : next?.arrived(pulled)),
+      () => next?.failed(),
+    );
+    this.#pushes.send(pushing, ({ duplicate, recovery }) => {
+      // Of several pushes on their way only the last one says under which number the task is closed.
+      if (last) this.#progress.recovery = recovery;
+      if (duplicate) this.#progress.duplicate += count;
+      activity.position(this.#progress, push + 1);
+      failPoint('trainer.pushed');
+    });
+    this.#progress.read += count;
+    activity.trained(count, step?.metrics);
+  }
 }
 
 /** The push to continue from: the one that a ledger wants, or the stale one, to be computed from fresh values. */
-function pushToRepeat(error: unknown): number | undefined {
+export function pushToRepeat(error: unknown): number | undefined {
   if (!isPaddletError(error, 'PushOutOfOrder', 'TooStale')) return undefined;
   const push = error.code === 'TooStale' ? error.details.push : error.details.want;
   return typeof push === 'number' ? push : undefined;
-}
-
-async function trainFrom(
-  options: TrainTaskOptions,
-  { pass, task }: { pass: number; task: number },
-  records: TaskRecords,
-  firstPush: number,
-  progress: Progress,
-): Promise<void> {
-  const { client, router, batchSize, pushEvery, pullEvery, activity, signal, model } = options;
-  const batches = Math.max(1, Math.ceil(records.records / batchSize));
-  const first = firstPush * pushEvery;
-  const batchAt = (b: number): Batch =>
-    records.batch(Math.min(b * batchSize, records.records), Math.min((b + 1) * batchSize, records.records));
-  let pulled: (Pulled & { union: IdUnion; batches: Batch[] }) | undefined;
-  let contributions: Contribution[] = [];
-  /** One push is on its way while the next batch is pulled and computed. */
-  let pushing: Promise<void> = Promise.resolve();
-  for (let b = first; b < batches; b++) {
-    throwIfAborted(signal);
-    const inUnion = (b - first) % pullEvery;
-    if (inUnion === 0) {
-      activity.enter('pull');
-      const ahead = Array.from({ length: Math.min(pullEvery, batches - b) }, (_, i) => batchAt(b + i));
-      const union = uniteIds(router, ahead);
-      const pushes = Math.floor((b + ahead.length - 1) / pushEvery) - Math.floor(b / pushEvery) + 1;
-      const holding = contributions.length === 0 ? undefined : oldestVersions(contributions);
-      const pull = { trainer: options.id, pushes, holding };
-      // With staleness policy `wait`, a pull says that all pushes before it have arrived.
-      if (options.gated) await pushing;
-      const [fresh] = await Promise.all([client.pullToTrain(union.ids, pull, signal), pushing]);
-      if (pulled !== undefined) client.recycle(pulled.values);
-      pulled = { union, batches: ahead, ...fresh };
-    }
-    activity.enter('compute');
-    const { union, batches: ahead, values, versions } = pulled!;
-    const batch = ahead[inUnion]!;
-    const step = batch.data.records === 0 ? undefined : model.step(batch, valuesOfBatch(model, union, inUnion, values));
-    contributions.push({ batch, step, versions });
-    if (step !== undefined) progress.metrics = mergeMetrics(progress.metrics, step.metrics);
-    const last = b === batches - 1;
-    if ((b + 1) % pushEvery !== 0 && !last) continue;
-
-    const push = Math.floor(b / pushEvery);
-    const end = Math.min((b + 1) * batchSize, records.records);
-    const gradients = accumulateGradients(router, model.parameters, contributions);
-    const count = contributions.reduce((sum, { batch: one }) => sum + one.data.records, 0);
-    const used = oldestVersions(contributions);
-    contributions = [];
-    if (!isFiniteGradient(gradients)) throw badGradient(records.describe(push * pushEvery * batchSize, end));
-    activity.enter('push');
-    await pushing;
-    const header = { pass, task, push, last, good: records.goodBefore(end), used };
-    pushing = client.push(header, gradients, signal).then(({ duplicate, recovery }) => {
-      progress.recovery = recovery;
-      if (duplicate) progress.duplicate += count;
-      activity.position(push + 1);
-      failPoint('trainer.pushed');
-    });
-    // Its failure is handled before the next push, where it is awaited.
-    pushing.catch(() => {});
-    progress.read += count;
-    activity.trained(count, step?.metrics);
-  }
-  await pushing;
-  if (pulled !== undefined) client.recycle(pulled.values);
 }

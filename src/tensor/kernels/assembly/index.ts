@@ -28,3 +28,8 @@ export { expectAscending, addAscending } from './import';
 export { filterBytes, mayRepeat, repeatSetBytes, firstRepeated } from './repeated';
 export { pullRows, checkShards, locateRows, applyRows, addLocated, readField, writeField } from './rows';
 export { dedupe, countOwners, deal } from './router';
+export { gatherRows, scatterRows } from './gather';
+export { isBatch } from './sparse-batch';
+export { stepLinear } from './linear-model';
+export { stepFactors } from './factorization-machine';
+export { stepSoftmax, softmaxScratch } from './softmax-model';

@@ -2,20 +2,42 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
+import { parseText } from '../../../../src/data/formats/libsvm/text.ts';
+import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
+import type { SparseBlock } from '../../../../src/data/parsed/sparse-block.ts';
+import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
+import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
-import { SparseRecordsBuilder } from '../../../../src/data/sparse-records.ts';
 import type { SparseBatch } from '../../../../src/model/model.ts';
 import { parseNaively } from './naive-parser.ts';
 
 const BINARY: LabelRule = { task: 'binary' };
 
-function parse(text: string, rule: LabelRule = BINARY, at = { offset: 0, firstLine: 1 }): TaskRecords {
+interface How {
+  readonly offset?: number;
+  readonly firstLine?: number;
+  readonly batchSize?: number;
+  readonly plainly?: boolean;
+}
+
+function blockOf(text: string, rule: LabelRule, { offset = 0, firstLine = 1, batchSize = 4, plainly = false }: How) {
   const bytes = Buffer.from(text, 'latin1');
-  const builder = new SparseRecordsBuilder(text.length + 1, text.length + 1);
-  parseLibsvm({ file: 'f', bytes, ...at }, rule, builder);
+  const builder = new SparseBlockBuilder(
+    { records: text.length + 1, features: text.length + 1, batchSize },
+    sparseKernel(),
+  );
+  const part = { file: 'f', bytes, offset, firstLine };
+  if (plainly) parseLibsvm(part, rule, builder);
+  else {
+    builder.startPart('f');
+    expect(parseText(part, rule, builder)).toBe(text === '' ? 0 : text.replace(/\n$/, '').split('\n').length);
+  }
   return builder.finish();
 }
+
+const parse = (text: string, rule: LabelRule = BINARY, how: How = {}): TaskRecords =>
+  sparseRecords(blockOf(text, rule, how));
 
 function sparse(records: TaskRecords, from = 0, to = records.records): SparseBatch {
   const batch = records.batch(from, to);
@@ -29,10 +51,20 @@ function unfold(batch: SparseBatch): { label: number; features: [bigint, number]
   return Array.from({ length: batch.records }, (_, record) => {
     const features: [bigint, number][] = [];
     for (let at = batch.offsets[record]!; at < batch.offsets[record + 1]!; at++) {
-      features.push([ids[batch.columns[at]!]!, batch.values[at]!]);
+      features.push([ids[batch.columns[at]!]!, batch.values?.[at] ?? 1]);
     }
     return { label: batch.labels[record]!, features };
   });
+}
+
+/** What a block holds, such that -0 and 0 differ. Values that are all 1 may be there or not. */
+function bitsOf(block: SparseBlock): unknown {
+  const values = block.values ?? new Float32Array(block.columns.length).fill(1);
+  const bits = (floats: Float32Array): number[] => [...new Uint32Array(Float32Array.from(floats).buffer)];
+  const { records, batchSize, starts, offsets, columns, ids, badPositions, runPositions, runLines, notes } = block;
+  const numbers = { starts, offsets, columns, ids, badPositions, runPositions, runLines };
+  const lists = Object.fromEntries(Object.entries(numbers).map(([name, list]) => [name, [...list]]));
+  return { records, batchSize, ...lists, values: bits(values), labels: bits(block.labels), notes };
 }
 
 const reasons = (text: string, rule: LabelRule = BINARY) => parse(text, rule).bad.map(({ reason }) => reason);
@@ -109,12 +141,24 @@ describe('libsvm text', () => {
     );
   });
 
+  test('is read by the kernel as by the plain parser, bit by bit', () => {
+    const rules = fc.constantFrom<LabelRule>(BINARY, { task: 'multiclass', classes: 3 }, { task: 'regression' });
+    fc.assert(
+      fc.property(text, rules, fc.integer({ min: 1, max: 6 }), (content, rule, batchSize) => {
+        const actual = blockOf(content, rule, { batchSize, offset: 100, firstLine: 7 });
+        const expected = blockOf(content, rule, { batchSize, offset: 100, firstLine: 7, plainly: true });
+        expect(bitsOf(actual)).toEqual(bitsOf(expected));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
   test('batches are slices by position, with distinct ids in order of first appearance', () => {
     fc.assert(
-      fc.property(text, fc.nat(12), fc.nat(12), (content, a, b) => {
+      fc.property(text, fc.nat(12), fc.nat(12), fc.integer({ min: 1, max: 5 }), (content, a, b, batchSize) => {
         const all = parseNaively(content);
         const [from, to] = [Math.min(a, b, all.length), Math.min(Math.max(a, b), all.length)];
-        const records = parse(content);
+        const records = parse(content, BINARY, { batchSize });
         const batch = sparse(records, from, to);
         const good = all.slice(from, to).flatMap((r) => r.good ?? []);
         expect(unfold(batch)).toEqual(good);

@@ -9,6 +9,11 @@ import { openTaskTraining, type TaskTraining } from '../../../../src/roles/maste
 import type { TrainingOptions } from '../../../../src/roles/master/training.ts';
 import { aStore, Master, settled, stateOf } from './service-rig.ts';
 
+const ASKER = {
+  ...{ trainer: 'a trainer', held: [], most: 1, maxWaitMs: 0 },
+  closed: new AbortController().signal,
+};
+
 const TASKS = 4;
 const PASSES = 5;
 const NUMBER = 7;
@@ -74,10 +79,10 @@ it('replays all passes in slices, and is done only after the last one', async ()
     slices.push(batch.tasks.map(({ pass, task }) => `${pass}/${task}`).join(' '));
     expect(repairs.reconciled()).toBe(0);
     for (const _ of batch.tasks) {
-      const answer = await batch.service.getTask('a trainer', [], 0, new AbortController().signal);
+      const answer = await batch.service.getTasks(ASKER);
       if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
-      pserver.close(answer.attempt);
-      await batch.service.finish(answer.attempt, { ...noSums(), read: 5, duplicate: 2 });
+      pserver.close(answer[0]!);
+      await batch.service.finish(answer[0]!, { ...noSums(), read: 5, duplicate: 2 });
     }
     await settled();
   }
@@ -99,10 +104,10 @@ async function work(
 ): Promise<string[]> {
   const { service, tasks } = repairs.batch()!;
   for (const _ of tasks) {
-    const answer = await service.getTask('a trainer', [], 0, new AbortController().signal);
+    const answer = await service.getTasks(ASKER);
     if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
-    if (pushes(answer.attempt)) pserver.close(answer.attempt);
-    await service.finish(answer.attempt, { ...noSums(), read: 1 });
+    if (pushes(answer[0]!)) pserver.close(answer[0]!);
+    await service.finish(answer[0]!, { ...noSums(), read: 1 });
   }
   await settled();
   return tasks.map(({ pass, task }) => `${pass}/${task}`);
@@ -149,9 +154,9 @@ describe('the end of training', () => {
     onTestFinished(() => training.close());
     training.tell({ type: 'roster', trainers: ['a trainer'] });
     for (let task = 0; task < TASKS; task++) {
-      const answer = await training.service.getTask('a trainer', [], 0, new AbortController().signal);
+      const answer = await training.service.getTasks(ASKER);
       if (typeof answer === 'string') throw new Error(`no task: ${answer}`);
-      await training.service.finish(answer.attempt, { ...noSums(), read: 1, good: 1 });
+      await training.service.finish(answer[0]!, { ...noSums(), read: 1, good: 1 });
     }
     return training;
   }

@@ -1,5 +1,6 @@
 /** Which queue a trainer's request goes to, by the address of the task that it names. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { LIMITS } from '../../../../src/base/limits.ts';
 import { createSignal } from '../../../../src/cluster/waiting.ts';
 import {
   type Addressing,
@@ -10,7 +11,9 @@ import {
 } from '../../../../src/core/tasks/address.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';
-import type { RequestHeader } from '../../../../src/protocol/messages/all-messages.ts';
+import { encodeFrame } from '../../../../src/protocol/frames/frame.ts';
+import { fromErrorHeader } from '../../../../src/protocol/messages/error-header.ts';
+import { tasksAtOnce } from '../../../../src/roles/master/dataset.ts';
 import { createEvaluationResults } from '../../../../src/roles/master/evaluation.ts';
 import type { MasterState } from '../../../../src/roles/master/state.ts';
 import { answerTasks, type TaskRequest } from '../../../../src/roles/master/tasks/serve.ts';
@@ -25,6 +28,7 @@ const dataset = {
   index: { files: [{ path: 'part', bytes: 9, records: 1 }] },
   tasks: [[chunk], [chunk], [chunk]],
   taskRecords: Uint32Array.of(1, 1, 1),
+  tasksAtOnce: LIMITS.tasksHeld,
 } as unknown as TaskTraining['dataset'];
 
 let master: Master;
@@ -78,18 +82,30 @@ async function ask(header: TaskRequest, segments: readonly Uint8Array[] = []) {
 
 async function take(trainer: string, held: readonly AttemptRef[] = []): Promise<AttemptRef> {
   const refs = held.map(({ queue, pass, task, attempt }) => ({ queue, pass, task, attempt }));
-  const asked = ask({ type: 'getTask', ...JOB, trainer, held: refs, maxWaitMs: 0 });
+  const asked = ask({ type: 'getTasks', ...JOB, trainer, held: refs, most: 1, maxWaitMs: 0 });
   await master.clock.advance(0);
   const reply = await asked;
-  if (reply.type !== 'getTask' || reply.task === undefined) throw new Error(`${trainer} got no task`);
-  const { queue, pass, task, attempt } = reply.task;
+  if (reply.type !== 'getTasks' || reply.tasks === undefined) throw new Error(`${trainer} got no task`);
+  const { queue, pass, task, attempt } = reply.tasks[0]!;
   return { queue, pass, task, attempt, trainer };
 }
 
-type Finish = Extract<RequestHeader, { type: 'finishTask' }>;
 const COUNTS = { recovery: 0, records: 1, good: 1, bad: 0, read: 1, duplicate: 0, metrics: noMetrics };
-const finish = (ref: AttemptRef, counts: Partial<typeof COUNTS> = {}) =>
-  ask({ type: 'finishTask', ...JOB, ...ref, ...COUNTS, ...counts } satisfies Finish);
+async function finishAll(ends: readonly [AttemptRef, Partial<typeof COUNTS>][]) {
+  const [first] = ends;
+  const { trainer } = first![0];
+  const told = ends.map(([{ trainer: _, ...ref }, counts]) => ({ ...ref, ...COUNTS, ...counts }));
+  const reply = await ask({ type: 'finishTasks', ...JOB, trainer, ends: told });
+  if (reply.type !== 'finishTasks') throw new Error('another answer');
+  return reply;
+}
+/** Throws what it is refused with. */
+async function finish(ref: AttemptRef, counts: Partial<typeof COUNTS> = {}) {
+  const reply = await finishAll([[ref, counts]]);
+  const [refused] = reply.refused;
+  if (refused !== undefined) throw fromErrorHeader(refused.error, 'the master');
+  return reply;
+}
 
 const oneRecord = { ...noMetrics, records: 1 };
 const floats = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer);
@@ -110,6 +126,29 @@ const progress = (ref: AttemptRef) => {
 const repairOf = (pass: number, task: number): void => {
   batch = open(repairTasks([{ pass, task }]));
 };
+
+/** Tasks of so many records, each in a file of its own. */
+function manyFiles(tasks: number, records: number) {
+  const files = Array.from({ length: tasks * records }, (_, file) => ({
+    ...{ path: `corpus/2026-11/document-${String(file).padStart(7, '0')}.libsvm`, bytes: 40_000, records: 1 },
+  }));
+  const chunksOf = (task: number) =>
+    Array.from({ length: records }, (_, at) => ({ ...chunk, file: task * records + at, bytes: 40_000, crc32: 3e9 }));
+  const index = { files } as unknown as TaskTraining['dataset']['index'];
+  const cut = { index, tasks: Array.from({ length: tasks }, (_, task) => chunksOf(task)) };
+  return { ...cut, taskRecords: new Uint32Array(tasks).fill(records), tasksAtOnce: tasksAtOnce(cut) };
+}
+
+it.each([
+  { records: 10, most: 8, dealt: 8 },
+  { records: 1_000, most: 8, dealt: 3 },
+  { records: 2_000, most: 4, dealt: 1 },
+])('an answer has room in a frame: of $most tasks of $records files each, $dealt are given', async (known) => {
+  Object.assign(state.training, { dataset: manyFiles(64, known.records), service: open(trainingTasks, 64) });
+  const reply = await ask({ type: 'getTasks', ...JOB, trainer: 'ann', held: [], most: known.most, maxWaitMs: 0 });
+  expect(reply).toMatchObject({ state: 'tasks', tasks: { length: known.dealt } });
+  expect(() => encodeFrame({ kind: 'reply', requestId: 1, header: reply, segments: [] })).not.toThrow();
+});
 
 describe('a trainer that asks for a task', () => {
   it('gets a repair first, under its own pass and number, then one of training', async () => {
@@ -134,17 +173,46 @@ describe('a trainer that asks for a task', () => {
     evaluate(4);
     expect(await take('ann')).toMatchObject({ queue: 'evaluate', pass: 4, task: 0 });
     state.isFinished = true;
-    const header = { type: 'getTask' as const, ...JOB, trainer: 'bob', held: [], maxWaitMs: 0 };
+    const header = { type: 'getTasks' as const, ...JOB, trainer: 'bob', held: [], most: 1, maxWaitMs: 0 };
     expect(await ask(header)).toMatchObject({ state: 'finished' });
   });
 
   it('waits for the evaluation, and is told as soon as there is one', async () => {
     await finish(await take('ann'));
-    const asked = ask({ type: 'getTask', ...JOB, trainer: 'bob', held: [], maxWaitMs: 10_000 });
+    const asked = ask({ type: 'getTasks', ...JOB, trainer: 'bob', held: [], most: 1, maxWaitMs: 10_000 });
     expect(await stateOf(asked)).toBe('open');
     evaluate(0);
     state.changed.notify();
     expect(await asked).toMatchObject({ state: 'wait' });
+  });
+});
+
+describe('a report of several ends', () => {
+  const codesOf = (refused: readonly { readonly at: number; readonly error: { readonly code: string } }[]) =>
+    refused.map(({ at, error }) => [at, error.code]);
+
+  it('is refused end by end: what is right of it counts', async () => {
+    const ref = await take('ann');
+    const { refused } = await finishAll([
+      [{ ...ref, attempt: 7 }, {}],
+      [ref, {}],
+      [ref, { records: 5 }],
+    ]);
+    expect(codesOf(refused)).toEqual([
+      [0, 'AttemptNotLive'],
+      [2, 'WrongCounts'],
+    ]);
+    const { training } = state as { training: TaskTraining };
+    expect(training.service.queue.counts()).toMatchObject({ phase: 'ended' });
+  });
+
+  it('is refused as a whole by a master that ends: another one is asked the same', async () => {
+    const ref = await take('ann');
+    const { training } = state as { training: TaskTraining };
+    training.service.close();
+    await expect(finish(ref)).rejects.toMatchObject({ code: 'NotReady' });
+    const [first] = await Promise.allSettled([finishAll([[ref, {}]])]);
+    expect(first.status).toBe('rejected');
   });
 });
 
@@ -288,5 +356,5 @@ it('refuses the end of a task that was acknowledged before a pserver was restore
   const ref = await take('ann');
   state = { ...state, training: { ...state.training, recovery: () => 1 } as TaskTraining };
   await expect(finish(ref, { recovery: 0 })).rejects.toMatchObject({ code: 'StaleRecovery' });
-  expect(await finish(ref, { recovery: 1 })).toMatchObject({ type: 'finishTask' });
+  expect(await finish(ref, { recovery: 1 })).toMatchObject({ type: 'finishTasks' });
 });

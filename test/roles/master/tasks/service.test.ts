@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { AttemptRef } from '../../../../src/core/tasks/address.ts';
 import { createTaskQueue } from '../../../../src/core/tasks/queue.ts';
 import { noSums } from '../../../../src/core/tasks/state.ts';
-import type { TaskService } from '../../../../src/roles/master/tasks/service.ts';
+import type { TaskAsker, TaskService } from '../../../../src/roles/master/tasks/service.ts';
 import { configOf, type RigOptions } from '../../../core/tasks/queue-rig.ts';
 import { aStore, Master, settled, stateOf } from './service-rig.ts';
 
@@ -20,16 +20,27 @@ async function aService(options: RigOptions): Promise<{ master: Master; service:
   return { master, service };
 }
 
+const ask = (service: TaskService, trainer: string, rest: Omit<TaskAsker, 'trainer' | 'most'>) =>
+  service.getTasks({ trainer, most: 1, ...rest });
+
 async function take(service: TaskService, trainer: string, held: AttemptRef[] = []): Promise<AttemptRef> {
-  const answer = await service.getTask(trainer, held, WAIT_MS, OPEN);
+  const answer = await ask(service, trainer, { held: held, maxWaitMs: WAIT_MS, closed: OPEN });
   if (typeof answer === 'string') throw new Error(`${trainer} got no task: ${answer}`);
-  return answer.attempt;
+  return answer[0]!;
 }
 
 const execute = (service: TaskService, { trainer, ...ref }: AttemptRef, position = 0): void =>
   service.tell({ type: 'progress', trainer, executing: { ...ref, position }, phase: 'compute' });
 
 describe('a report', () => {
+  it('is saved with others of the same turn', async () => {
+    const { master, service } = await aService({ tasks: 3 });
+    const refs = [await take(service, 'ann'), await take(service, 'bob')];
+    const before = master.troubled.writes.length;
+    await Promise.all(refs.map((ref) => service.finish(ref, noSums())));
+    expect(master.troubled.writes.length).toBe(before + 1);
+  });
+
   it('is accepted after it is saved', async () => {
     const { master, service } = await aService({ tasks: 2 });
     const ref = await take(service, 'ann');
@@ -87,16 +98,25 @@ describe('a request for a task', () => {
   it('is dealt one after the deal is saved', async () => {
     const { master, service } = await aService({ tasks: 2 });
     master.troubled.hold();
-    const asked = service.getTask('ann', [], WAIT_MS, OPEN);
+    const asked = ask(service, 'ann', { held: [], maxWaitMs: WAIT_MS, closed: OPEN });
     expect(await stateOf(asked)).toBe('open');
     master.troubled.releaseHold();
-    expect(await stateOf(asked)).toMatchObject({ attempt: { trainer: 'ann', pass: 0, attempt: 1 } });
+    expect(await stateOf(asked)).toMatchObject([{ trainer: 'ann', pass: 0, attempt: 1 }]);
+  });
+
+  it('is dealt several at once, which are saved together', async () => {
+    const { master, service } = await aService({ tasks: 20 });
+    const before = master.troubled.writes.length;
+    const closed = OPEN;
+    const dealt = await service.getTasks({ trainer: 'ann', held: [], most: 3, maxWaitMs: WAIT_MS, closed });
+    expect(dealt).toHaveLength(3);
+    expect(master.troubled.writes.length).toBe(before + 1);
   });
 
   it('waits for so long, and is then told to ask again', async () => {
     const { master, service } = await aService({ tasks: 1 });
     await take(service, 'ann');
-    const asked = service.getTask('bob', [], 3_000, OPEN);
+    const asked = ask(service, 'bob', { held: [], maxWaitMs: 3_000, closed: OPEN });
     await master.clock.advance(2_999);
     expect(await stateOf(asked)).toBe('open');
     expect(service.queue.counts().waiting).toBe(1);
@@ -108,9 +128,9 @@ describe('a request for a task', () => {
   it('is dealt what comes back while it waits, and its waiting is over', async () => {
     const { master, service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
-    const asked = service.getTask('bob', [], 5_000, OPEN);
+    const asked = ask(service, 'bob', { held: [], maxWaitMs: 5_000, closed: OPEN });
     await service.giveBack(ref, 0);
-    expect(await stateOf(asked)).toEqual({ attempt: { ...ref, trainer: 'bob', attempt: 2 } });
+    expect(await stateOf(asked)).toEqual([{ ...ref, trainer: 'bob', attempt: 2 }]);
     await master.clock.advance(5_000);
     expect(service.queue.attempts()).toHaveLength(1);
     expect(master.clock.pendingTimers).toBe(0);
@@ -120,7 +140,7 @@ describe('a request for a task', () => {
     const { service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
     const session = new AbortController();
-    const asked = service.getTask('bob', [], WAIT_MS, session.signal);
+    const asked = ask(service, 'bob', { held: [], maxWaitMs: WAIT_MS, closed: session.signal });
     session.abort();
     expect(await stateOf(asked)).toBe('wait');
     await service.giveBack(ref, 0);
@@ -129,7 +149,9 @@ describe('a request for a task', () => {
 
   it('whose connection has ended already is dealt nothing', async () => {
     const { service } = await aService({ tasks: 1 });
-    expect(await stateOf(service.getTask('ann', [], WAIT_MS, AbortSignal.abort()))).toBe('wait');
+    expect(await stateOf(ask(service, 'ann', { held: [], maxWaitMs: WAIT_MS, closed: AbortSignal.abort() }))).toBe(
+      'wait',
+    );
     expect(service.queue.counts()).toMatchObject({ todo: 1, waiting: 0 });
   });
 
@@ -137,21 +159,21 @@ describe('a request for a task', () => {
     const { master, service } = await aService({ tasks: 1 });
     master.troubled.hold();
     const session = new AbortController();
-    const asked = service.getTask('ann', [], 5_000, session.signal);
+    const asked = ask(service, 'ann', { held: [], maxWaitMs: 5_000, closed: session.signal });
     session.abort();
     await master.clock.advance(5_000);
     service.release();
     expect(await stateOf(asked)).toBe('open');
     expect(service.queue.counts().pending).toBe(1);
     master.troubled.releaseHold();
-    expect(await stateOf(asked)).toMatchObject({ attempt: { attempt: 1 } });
+    expect(await stateOf(asked)).toMatchObject([{ attempt: 1 }]);
     expect(await take(service, 'ann', [])).toMatchObject({ attempt: 2 });
   });
 
   it('is told none when all is done, after the end is saved', async () => {
     const { master, service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
-    const waiting = service.getTask('bob', [], WAIT_MS, OPEN);
+    const waiting = ask(service, 'bob', { held: [], maxWaitMs: WAIT_MS, closed: OPEN });
     await settled();
     master.troubled.hold();
     void service.finish(ref, noSums());
@@ -160,13 +182,16 @@ describe('a request for a task', () => {
     master.troubled.releaseHold();
     expect(await stateOf(waiting)).toBe('none');
     expect(master.events).toEqual(['pass 0 ended', 'ended']);
-    expect(await stateOf(service.getTask('ann', [], WAIT_MS, OPEN))).toBe('none');
+    expect(await stateOf(ask(service, 'ann', { held: [], maxWaitMs: WAIT_MS, closed: OPEN }))).toBe('none');
   });
 
   it('is told to ask again when the service lets all go', async () => {
     const { service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
-    const asked = [service.getTask('bob', [], WAIT_MS, OPEN), service.getTask('ann', [ref], WAIT_MS, OPEN)];
+    const asked = [
+      ask(service, 'bob', { held: [], maxWaitMs: WAIT_MS, closed: OPEN }),
+      ask(service, 'ann', { held: [ref], maxWaitMs: WAIT_MS, closed: OPEN }),
+    ];
     service.release();
     expect(await Promise.all(asked.map(stateOf))).toEqual(['wait', 'wait']);
   });
@@ -174,10 +199,12 @@ describe('a request for a task', () => {
   it('is told that the master is ending by a service that is closed, before or after', async () => {
     const { master, service } = await aService({ tasks: 1 });
     const ref = await take(service, 'ann');
-    const asked = service.getTask('bob', [], WAIT_MS, OPEN);
+    const asked = ask(service, 'bob', { held: [], maxWaitMs: WAIT_MS, closed: OPEN });
     service.close();
     expect(await stateOf(asked)).toBe('refused: NotReady');
-    expect(await stateOf(service.getTask('bob', [], WAIT_MS, OPEN))).toBe('refused: NotReady');
+    expect(await stateOf(ask(service, 'bob', { held: [], maxWaitMs: WAIT_MS, closed: OPEN }))).toBe(
+      'refused: NotReady',
+    );
     expect(await stateOf(service.finish(ref, noSums()))).toBe('refused: NotReady');
     service.tell({ type: 'gone', trainer: 'ann' });
     expect(service.queue.counts().pending).toBe(1);
@@ -301,10 +328,10 @@ describe('masters that die at any moment, on a store that fails at any moment', 
           return service;
         };
         const work = async (service: TaskService): Promise<void> => {
-          const answer = await service.getTask('ann', [], 5_000, OPEN);
+          const answer = await ask(service, 'ann', { held: [], maxWaitMs: 5_000, closed: OPEN });
           if (typeof answer === 'string') return;
-          const { pass, task } = answer.attempt;
-          await service.finish(answer.attempt, { ...noSums(), read: 1 });
+          const { pass, task } = answer[0]!;
+          await service.finish(answer[0]!, { ...noSums(), read: 1 });
           expect(acknowledged).not.toContain(`${pass}/${task}`);
           acknowledged.add(`${pass}/${task}`);
         };

@@ -5,6 +5,7 @@ import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replica
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { rowsPart, SGD } from '../../../tensor/fixture.ts';
+import { UNTIMED } from '../untimed.ts';
 import { CopiedRig, SPEC, UNITS } from './copied-rig.ts';
 
 const OF = { spec: SPEC, shards: 6, units: UNITS.length, router: createIdRouter({ shards: 6 }) };
@@ -34,7 +35,7 @@ class Committing {
     const { rig } = this;
     if (at === 'backup') for (const unit of UNITS) rig.adopt(unit);
     this.committed = new CommittedUpdates({
-      ...{ of: OF, owned: at === 'primary' ? rig.primary : rig.backup, copied: rig.copies },
+      ...{ of: OF, owned: at === 'primary' ? rig.primary : rig.backup, copied: rig.copies, times: UNTIMED },
       onApplied: (payload, units) => this.applied.push(`${payload.order}: ${units}`),
       onEach: (units) => this.each.push(units.join()),
       onUnfit: (units) => this.unfit.push(...units),

@@ -84,6 +84,14 @@ describe('a hand-over', () => {
     expect(machines.of(UNIT)!.admits('update')).toBe(true);
   });
 
+  it('does not begin while its member is being taken out, and is not told to have ended', async () => {
+    saved.resolve();
+    machines.step(UNIT, { type: 'gone', owner: B });
+    handOvers.begin(UNIT, B);
+    await settled();
+    expect([told, handOvers.to()]).toEqual([['propose'], new Map()]);
+  });
+
   it('that has not begun when this pserver ends holds no save back', async () => {
     handOvers.begin(UNIT, B);
     handOvers.close();

@@ -130,7 +130,8 @@ describe('hosts of links', () => {
         await quiet(cluster, shape);
         expect(await cluster.end()).toBe(true);
       }),
-      { numRuns: 40 },
+      // 192339: a part that a copy refused comes again while another unit has the payload staged that it came with.
+      { numRuns: 40, examples: [[192_339]] },
     );
   });
 

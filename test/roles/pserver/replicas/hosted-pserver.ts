@@ -13,6 +13,7 @@ import { connectPeer } from '../../../../src/roles/pserver/replicas/peer-connect
 import { asReceived, optionsOf, type Push, type Sizes } from '../../../core/replicas/link-pserver.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import type { SimulatedProcess } from '../../../sim/process.ts';
+import { UNTIMED } from '../untimed.ts';
 import { type LinkNetwork, type Listener, protocolOf } from './link-network.ts';
 
 export const MOST_UNDER_WAY = 3;
@@ -67,7 +68,7 @@ export class HostedPserver implements Listener {
     const context = { host: { clock, random, log } as never, network: network.of(process) };
     const protocol = protocolOf(me);
     this.host = new LinksHost<Push>({
-      ...{ clock, log, silenceMs, mostUnderWay: MOST_UNDER_WAY, units: this, onFatal },
+      ...{ clock, log, times: UNTIMED, silenceMs, mostUnderWay: MOST_UNDER_WAY, units: this, onFatal },
       addressOf: (peer) => world.addressOf(peer),
       connect: (options) => connectPeer({ context, protocol, silenceMs, onFatal, ...options }),
     });
@@ -81,11 +82,8 @@ export class HostedPserver implements Listener {
   }
 
   free(unit: number): void {
-    this.units.delete(unit);
-    for (const session of this.sessions.values()) {
-      session.inbox.hasNone(unit);
-      giveAnswers(session);
-    }
+    this.#remove(unit);
+    this.#giveAnswers();
   }
 
   leads(unit: number): boolean {
@@ -98,6 +96,15 @@ export class HostedPserver implements Listener {
   }
 
   step(unit: number, event: ReplicaEvent<Push>): void {
+    this.#take(unit, event);
+    this.#giveAnswers();
+  }
+
+  all(make: (unit: number) => ReplicaEvent<Push>): void {
+    for (const unit of [...this.units.keys()]) this.step(unit, make(unit));
+  }
+
+  #take(unit: number, event: ReplicaEvent<Push>): void {
     const held = this.units.get(unit);
     if (held === undefined) return;
     const before = held.replica.staged();
@@ -117,13 +124,18 @@ export class HostedPserver implements Listener {
     this.host.stepped(unit, effects, held.replica.peers());
     const staged = held.replica.staged().map(({ payload }) => payload);
     for (const session of this.sessions.values()) session.inbox.room.keep(unit, staged);
-    if (effects.some(({ type }) => type === 'discard')) this.free(unit);
-    for (const session of this.sessions.values()) giveAnswers(session);
+    if (effects.some(({ type }) => type === 'discard')) this.#remove(unit);
     this.#planTick();
   }
 
-  all(make: (unit: number) => ReplicaEvent<Push>): void {
-    for (const unit of [...this.units.keys()]) this.step(unit, make(unit));
+  #remove(unit: number): void {
+    this.units.delete(unit);
+    for (const { inbox } of this.sessions.values()) inbox.hasNone(unit);
+  }
+
+  #giveAnswers(): void {
+    for (const { inbox, waiting } of this.sessions.values())
+      for (const answer of inbox.answers()) waiting.shift()!.resolve(answer);
   }
 
   // ---- as a primary
@@ -174,17 +186,19 @@ export class HostedPserver implements Listener {
     if (session.channel !== channel) throw new PaddletError('NotReady', 'another connection is open');
     this.#orders += 1;
     const batch = asReceived(sent, this.#orders);
-    if (!session.inbox.received(batch)) {
+    const frames = session.inbox.received(batch);
+    if (frames === undefined) {
       this.#world.onFatal(new Error(`${keyOfOwner(primary)} goes beyond its window at ${this.me.index}`));
     }
     const answer = Promise.withResolvers<BatchAnswer>();
     session.waiting.push(answer);
     if (session.waiting.length > MOST_UNDER_WAY) this.#world.onFatal(new Error('too many batches are under way'));
-    for (const { link, frame } of batch.frames) {
-      if (this.units.has(link.unit)) this.step(link.unit, { type: 'frame', link, frame });
+    for (const { link, frame } of frames ?? []) {
+      if (this.units.has(link.unit)) this.#take(link.unit, { type: 'frame', link, frame });
       else session.inbox.hasNone(link.unit);
     }
-    giveAnswers(session);
+    // A batch is answered as a whole: not before all its frames are submitted.
+    this.#giveAnswers();
     return answer.promise;
   }
 
@@ -208,8 +222,4 @@ export class HostedPserver implements Listener {
       this.#planTick();
     });
   }
-}
-
-function giveAnswers({ inbox, waiting }: Session): void {
-  for (const answer of inbox.answers()) waiting.shift()!.resolve(answer);
 }

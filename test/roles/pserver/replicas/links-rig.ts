@@ -8,6 +8,7 @@ import type { ConnectPeerOptions } from '../../../../src/roles/pserver/replicas/
 import { A, B, C } from '../../../core/replicas/copies.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { FakeClock } from '../../../store/support.ts';
+import { UNTIMED } from '../untimed.ts';
 
 export const PART = roomOfPart(100);
 export const SILENCE_MS = 1_600;
@@ -52,7 +53,14 @@ export class LinksRig {
   constructor() {
     const { clock, log } = this;
     this.host = new LinksHost({
-      ...{ clock, log, silenceMs: SILENCE_MS, mostUnderWay: 2, onFatal: (error) => this.fatal.push(error) },
+      ...{
+        clock,
+        log,
+        times: UNTIMED,
+        silenceMs: SILENCE_MS,
+        mostUnderWay: 2,
+        onFatal: (error) => this.fatal.push(error),
+      },
       addressOf: (peer) => (isIn(this.reachable, peer) ? `host:${peer.index}` : undefined),
       connect: (options) => {
         const connection = new Connection(options);

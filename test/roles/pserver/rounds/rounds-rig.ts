@@ -18,6 +18,7 @@ import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
 import { FakeClock } from '../../../store/support.ts';
 import { bytesOf, idBytes } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';
+import { UNTIMED } from '../untimed.ts';
 
 type Header<T extends RequestHeader['type']> = Extract<RequestHeader, { type: T }>;
 export type LaneHeader = Pick<Header<'pushLane'>, 'round' | 'lane'> &
@@ -87,6 +88,7 @@ export class RoundsRig {
     this.ledger = owned.ledgers;
     this.rounds = new Rounds({
       clock: this.clock,
+      times: UNTIMED,
       ...{ timeline: 0, lanes, spec, shards: owned, grouping: { shards, units } },
       loaded: new Map(held.map((unit) => [unit, { round: version, metrics: [] }])),
       counts: {

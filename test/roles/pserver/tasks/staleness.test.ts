@@ -15,6 +15,7 @@ it('sends away, when the pserver leaves, those who wait and those who come later
     version: () => 0,
     metrics: registerPserverMetrics(
       new Registry(),
+      new FakeClock(),
       () => undefined,
       () => undefined,
     ),
@@ -37,6 +38,7 @@ it('compares versions told under former stamps when units have only moved since'
     version: () => 10,
     metrics: registerPserverMetrics(
       new Registry(),
+      new FakeClock(),
       () => undefined,
       () => undefined,
     ),

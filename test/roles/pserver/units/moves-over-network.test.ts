@@ -18,6 +18,7 @@ import { SimulatedProcess } from '../../../sim/process.ts';
 import { Timeline } from '../../../sim/timeline.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';
+import { UNTIMED } from '../untimed.ts';
 
 const SPEC = table(2);
 const TRAINED = trainedSpec(SPEC, { optimizer: SGD });
@@ -72,7 +73,7 @@ class World {
     let connection: MoveConnection | undefined;
     const outgoing = new OutgoingMove({
       ...{ clock, log, shards: this.source, spec: TRAINED, name: NAME, windowBytes: 400, pieceBytes: 100 },
-      ...{ silenceMs: SILENCE_MS, handOverMs: HAND_OVER_MS, onFatal },
+      ...{ silenceMs: SILENCE_MS, handOverMs: HAND_OVER_MS, onFatal, times: UNTIMED },
       send: (message) => connection?.send(message),
       withoutSaves: async () => () => {},
     });

@@ -13,6 +13,7 @@ import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
 import { aStore, Master, settled } from '../../master/tasks/service-rig.ts';
 import { firstHeads } from '../owned-heads.ts';
+import { UNTIMED } from '../untimed.ts';
 
 const SPEC = table(2);
 const TRAINED = trainedSpec(SPEC, { optimizer: SGD });
@@ -72,7 +73,7 @@ beforeEach(async () => {
   see();
   outgoing = new OutgoingMove({
     ...{ clock, log, shards: source, spec: TRAINED, name, windowBytes: 400, pieceBytes: 100 },
-    ...{ silenceMs: 2_000, handOverMs: 3_000 },
+    ...{ silenceMs: 2_000, handOverMs: 3_000, times: UNTIMED },
     send: (message) => messages.push(message),
     withoutSaves: async () => {
       await saving;

@@ -17,6 +17,7 @@ import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { FakeClock } from '../../../store/support.ts';
 import { makeParameters, rowsPart, SGD, table } from '../../../tensor/fixture.ts';
 import { Master } from '../../master/tasks/service-rig.ts';
+import { UNTIMED } from '../untimed.ts';
 
 export const SPEC = table(2);
 export const JOB = { spec: SPEC, shards: 8, units: 4, tasks: 2 };
@@ -117,7 +118,7 @@ export class Pserver {
       ...{ context, fence, lease, onFatal, me: this.me, owned: this.shards, job: JOB, leaseTtlMs: TTL_MS },
       ...{ view: this.#view, records: this.#records, connect: this.#connect },
       spec: trainedSpec(SPEC, { optimizer: SGD }),
-      metrics: { moved: (outcome) => this.outcomes.push(outcome) },
+      metrics: { times: UNTIMED, moved: (outcome) => this.outcomes.push(outcome) },
       withoutSaves: async () => {
         this.savesHeldBack += 1;
         return () => {

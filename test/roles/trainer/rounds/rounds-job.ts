@@ -1,8 +1,10 @@
 /** A small job of sync mode: what its records and its model are, and what must come out, computed by a plain loop. */
 import { createRoundPlan, type RoundPlan } from '../../../../src/core/rounds/plan.ts';
 import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
+import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
+import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-builder.ts';
+import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
-import { SparseRecordsBuilder } from '../../../../src/data/sparse-records.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../../../src/model/model.ts';
 
@@ -27,9 +29,10 @@ export function recordsOf(task: number): TaskRecords {
     return isBad ? '1 x\n' : `${(task + i) % 2} 0:1 ${1 + ((task * 7 + i) % 23)}:0.5 ${100 + task}:0.25\n`;
   });
   const bytes = new TextEncoder().encode(lines.join(''));
-  const builder = new SparseRecordsBuilder(lines.length, bytes.length);
+  const size = { records: lines.length, features: bytes.length, batchSize: BATCH };
+  const builder = new SparseBlockBuilder(size, sparseKernel());
   parseLibsvm({ file: `task ${task}`, bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, builder);
-  return builder.finish();
+  return sparseRecords(builder.finish());
 }
 
 /** A linear one: its gradients depend on the values that they are computed from. */
@@ -43,11 +46,11 @@ export const MODEL: Pick<Model, 'step' | 'parameters'> = {
     let loss = 0;
     for (let r = 0; r < records; r++) {
       let score = dense[0]![0]!;
-      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) score += sparse[0]![columns[f]!]! * values[f]!;
+      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) score += sparse[0]![columns[f]!]! * (values?.[f] ?? 1);
       const error = score - labels[r]!;
       loss += error * error;
       bias[0]! += error / records;
-      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) rows[columns[f]!]! += (error * values[f]!) / records;
+      for (let f = offsets[r]!; f < offsets[r + 1]!; f++) rows[columns[f]!]! += (error * (values?.[f] ?? 1)) / records;
     }
     return { dense: [bias], sparse: [rows], metrics: { ...noMetrics, records, loss } };
   },

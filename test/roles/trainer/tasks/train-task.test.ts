@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ParameterClient } from '../../../../src/cluster/client/parameter-client.ts';
+import type { Pulled, PushHeader } from '../../../../src/cluster/client/parameter-client.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createLinear } from '../../../../src/model/lr.ts';
-import type { Activity } from '../../../../src/roles/trainer/activity.ts';
-import { trainTask } from '../../../../src/roles/trainer/tasks/train-task.ts';
+import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
+import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import { VECTORS } from '../../../vectors/make-vectors.ts';
 
@@ -27,10 +27,16 @@ interface Sent {
   readonly batches: readonly (readonly [number, number])[];
 }
 
+const PULLED = {
+  values: { dense: [new Float32Array(1)], sparse: [new Float32Array(0)] },
+  versions: new Map(),
+} as unknown as Pulled;
+
 /** Trains a task whose records have no features, from push `next`, and tells what was sent. */
-async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number): Promise<Sent[]> {
+async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number, pullAhead: number): Promise<Sent[]> {
   const sent: Sent[] = [];
-  let batches: [number, number][] = [];
+  /** Cut, and not pushed yet. */
+  const batches: [number, number][] = [];
   const task: TaskRecords = {
     records,
     bad: [],
@@ -44,25 +50,25 @@ async function sentBy({ records, batchSize, pushEvery }: PushCase, next: number)
     goodBefore: (position) => position,
     describe: (from, to) => `${from} to ${to}`,
   };
-  const client: ParameterClient = {
-    position: async () => ({ next, recovery: 0 }),
-    pull: () => Promise.reject(new Error('a training task pulls to train')),
-    pullToTrain: async () => {
-      return { values: { dense: [new Float32Array(1)], sparse: [new Float32Array(0)] }, versions: new Map() };
-    },
-    recycle: () => {},
-    releaseHold: async () => {},
-    push: async ({ push, last, good }) => {
-      sent.push({ push, last, good, batches });
-      batches = [];
-      return { duplicate: false, recovery: 0 };
-    },
+  const push = async ({ push: number, last, good }: PushHeader) => {
+    sent.push({ push: number, last, good, batches: batches.splice(0, pushEvery) });
+    return { duplicate: false, recovery: 0, pulled: undefined };
   };
-  const activity: Activity = { enter: () => {}, position: () => {}, trained: () => {} } as unknown as Activity;
-  const options = { id: 'trainer', batchSize, pushEvery, pullEvery: 1, gated: false };
+  const client = { pullToTrain: () => Promise.resolve(PULLED), recycle: () => {}, push };
+  const activity = { enter: () => {}, position: () => {}, trained: () => {} };
   const { signal } = new AbortController();
-  const router = createIdRouter({ shards: 8 });
-  await trainTask({ model: createLinear(), client, router, activity, signal, ...options }, { pass: 0, task: 0 }, task);
+  const pulls = new PullQueue({ client, id: 'trainer', ahead: pullAhead });
+  const training = new TaskTraining(
+    {
+      ...{ model: createLinear(), client, router: createIdRouter({ shards: 8 }), activity, signal, pulls, pullAhead },
+      ...{ batchSize, pushEvery, pullEvery: 1, gated: false },
+    },
+    beginProgress({ pass: 0, task: 0 }, task, 0),
+    next,
+    'last',
+  );
+  await training.run();
+  await training.settled();
   return sent;
 }
 
@@ -72,7 +78,9 @@ describe('the pushes of a task', () => {
       const good = batches.at(-1)![1];
       return { push, last: push === one.pushes.length - 1, good, batches };
     });
-    expect(await sentBy(one, 0)).toEqual(expected);
-    for (let from = 1; from < expected.length; from++) expect(await sentBy(one, from)).toEqual(expected.slice(from));
+    for (const pullAhead of [0, 1, 5]) {
+      for (let from = 0; from < expected.length; from++)
+        expect(await sentBy(one, from, pullAhead)).toEqual(expected.slice(from));
+    }
   });
 });

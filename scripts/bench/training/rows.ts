@@ -1,0 +1,91 @@
+/** The table: what is trained on which cluster, and what each row wants of it. */
+import type { DataName } from './data.ts';
+import type { ModelName } from './peers.ts';
+import type { SpanName } from './spans.ts';
+
+export type Mode = 'async' | 'sync';
+
+/** One job, which several rows may look at. */
+export interface Scene {
+  readonly name: string;
+  readonly data: DataName;
+  readonly model: ModelName;
+  readonly batchSize: number;
+  readonly recordsPerTask: number;
+  /** So many pservers, and as many trainers. */
+  readonly ofEach: number;
+  /** And in quick runs. */
+  readonly passes: number;
+  readonly quickPasses: number;
+}
+
+export interface Row {
+  /** As in `--rows`. */
+  readonly number: string;
+  readonly scene: Scene;
+  readonly mode: Mode;
+  readonly span: SpanName;
+  readonly atLeast?: number;
+  /** Of push and pull alone, of one thread of C, of the same job in async mode. */
+  readonly ofRequests?: number;
+  readonly ofNative?: number;
+  readonly ofAsync?: number;
+}
+
+/** The factors of `fm`. */
+export const FACTORS = 16;
+export const LANES = 8;
+
+const a9a: Scene = {
+  ...{ name: 'LR, a9a, batch 128, 2+2', data: 'a9a', model: 'lr', batchSize: 128, recordsPerTask: 1000, ofEach: 2 },
+  ...{ passes: 60, quickPasses: 20 },
+};
+const largeBatch: Scene = {
+  ...{ name: 'LR, a9a, batch 1024, 1+1', data: 'a9a', model: 'lr', batchSize: 1024, recordsPerTask: 8192, ofEach: 1 },
+  ...{ passes: 200, quickPasses: 40 },
+};
+const small: Scene = {
+  ...{ name: 'FM, 10 of 5,000, batch 1024, 1+1', data: 'small', model: 'fm', batchSize: 1024, recordsPerTask: 8192 },
+  ...{ ofEach: 1, passes: 30, quickPasses: 4 },
+};
+const wideLr: Scene = {
+  ...{ name: 'LR, 39 of 1 M, batch 1024, 2+2', data: 'wide', model: 'lr', batchSize: 1024, recordsPerTask: 8192 },
+  ...{ ofEach: 2, passes: 8, quickPasses: 3 },
+};
+const wideFm: Scene = { ...wideLr, name: 'FM, 39 of 1 M, batch 1024, 2+2', model: 'fm', passes: 4, quickPasses: 2 };
+const mnist: Scene = {
+  ...{ name: 'softmax, MNIST, batch 128, 2+2', data: 'mnist', model: 'softmax', batchSize: 128, recordsPerTask: 2000 },
+  ...{ ofEach: 2, passes: 20, quickPasses: 4 },
+};
+
+export const TABLE: readonly Row[] = [
+  { number: '1', scene: a9a, mode: 'async', span: 'all', atLeast: 1e6 },
+  { number: '2', scene: largeBatch, mode: 'async', span: 'all', atLeast: 3e6 },
+  { number: '3', scene: small, mode: 'async', span: 'all', atLeast: 1.2e6 },
+  { number: '4', scene: wideLr, mode: 'async', span: 'later', atLeast: 400e3, ofRequests: 0.7 },
+  { number: '5', scene: wideLr, mode: 'async', span: 'first', atLeast: 200e3 },
+  { number: '6', scene: wideFm, mode: 'async', span: 'later', atLeast: 130e3, ofRequests: 0.7 },
+  { number: '7', scene: mnist, mode: 'async', span: 'all', ofNative: 0.3 },
+  { number: '8', scene: a9a, mode: 'sync', span: 'all', ofAsync: 1 },
+  { number: '8', scene: wideLr, mode: 'sync', span: 'later', ofAsync: 1 },
+];
+
+/** The time of a whole command is no row of the table, and can be chosen like one. */
+export const RUN_TIME = 'run';
+export const NUMBERS: readonly string[] = [...new Set(TABLE.map(({ number }) => number)), RUN_TIME];
+
+/** As the examples have them. */
+export const LEARNING_RATE: Readonly<Record<ModelName, number>> = { lr: 0.05, fm: 0.03, softmax: 0.001 };
+
+export function jobOf(scene: Scene, mode: Mode, passes: number, data: Readonly<Record<string, string>>) {
+  const { model, batchSize, recordsPerTask, ofEach } = scene;
+  return {
+    name: 'bench-training',
+    data: { ...data, recordsPerTask },
+    model: model === 'fm' ? { type: model, factors: FACTORS } : { type: model },
+    optimizer: { type: model === 'softmax' ? 'adam' : 'adagrad', learningRate: LEARNING_RATE[model] },
+    training: { mode, passes, batchSize, seed: 1, ...(mode === 'sync' ? { lanes: LANES } : {}) },
+    cluster: { pservers: ofEach, trainers: ofEach },
+    checkpoint: { interval: 'off' },
+  };
+}

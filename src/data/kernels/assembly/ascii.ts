@@ -1,0 +1,112 @@
+// Decimal numbers in text, up to where they are needed as f32: `formats/libsvm/ascii.ts` has the plain form.
+
+export const NEWLINE: u32 = 10;
+export const SPACE: u32 = 32;
+export const HASH: u32 = 35;
+export const PLUS: u32 = 43;
+export const MINUS: u32 = 45;
+export const POINT: u32 = 46;
+export const COLON: u32 = 58;
+
+/** Digits of a number that are read exactly: below 10^19 every u64 has room. */
+const MOST_DIGITS: u32 = 19;
+/** Powers of ten that are exact in f64. */
+const EXACT_POWER: i32 = 22;
+/** Whole numbers up to here are exact in f64. */
+const EXACT_WHOLE: u64 = 1 << 53;
+/** 2^-50, far more than a result can be off that was rounded three times (each 2^-53). */
+const MARGIN: f64 = 8.881784197001252e-16;
+
+const POWERS = memory.data<f64>([
+  1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+  1e21, 1e22,
+]);
+
+@inline function power(exponent: i32): f64 {
+  return load<f64>(POWERS + (<usize>exponent << 3));
+}
+
+/** Space, tab, carriage return: what separates the tokens of a line. */
+@inline export function isBlank(byte: u32): bool {
+  return byte == SPACE || byte == 9 || byte == 13;
+}
+
+/** Of a token, in a text that ends in a line break. */
+@inline export function isEnd(byte: u32): bool {
+  return byte <= HASH && (byte == SPACE || byte == NEWLINE || byte == HASH || byte == 9 || byte == 13);
+}
+
+/** Where the number read last ended. */
+export let numberEnd: usize = 0;
+/** Whether it is the correctly rounded f64; otherwise only its f32 is right. */
+export let isExact: bool = false;
+
+/**
+ * The number in the token at `from`, such that its f32 is that of the correctly rounded f64. NaN when it is no number,
+ * not one that ends with the token, or one for the plain form: too long, too large or small, or too near to the middle
+ * of two f32.
+ */
+export function parseNumber(from: usize): f64 {
+  let at = from;
+  let byte = <u32>load<u8>(at);
+  const isNegative = byte == MINUS;
+  if (isNegative || byte == PLUS) byte = load<u8>(++at);
+  let mantissa: u64 = 0;
+  let significant: u32 = 0;
+  let digits: u32 = 0;
+  for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
+    mantissa = mantissa * 10 + digit;
+    digits++;
+    significant += u32(mantissa != 0);
+    byte = load<u8>(++at);
+  }
+  let scale: i32 = 0;
+  if (byte == POINT) {
+    byte = load<u8>(++at);
+    const fractionFrom = at;
+    for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
+      mantissa = mantissa * 10 + digit;
+      digits++;
+      significant += u32(mantissa != 0);
+      byte = load<u8>(++at);
+    }
+    scale = -<i32>(at - fractionFrom);
+  }
+  if (digits == 0 || significant > MOST_DIGITS) return NaN;
+  if ((byte | 32) == 101) {
+    byte = load<u8>(++at);
+    const isDown = byte == MINUS;
+    if (isDown || byte == PLUS) byte = load<u8>(++at);
+    const exponentFrom = at;
+    let exponent: i32 = 0;
+    for (let digit = byte - 48; digit <= 9 && at - exponentFrom < 4; digit = byte - 48) {
+      exponent = exponent * 10 + <i32>digit;
+      byte = load<u8>(++at);
+    }
+    if (at == exponentFrom) return NaN;
+    scale += isDown ? -exponent : exponent;
+  }
+  if (!isEnd(byte)) return NaN;
+  numberEnd = at;
+  const value = scaled(mantissa, scale);
+  return isNegative ? -value : value;
+}
+
+function scaled(mantissa: u64, scale: i32): f64 {
+  isExact = true;
+  if (mantissa <= EXACT_WHOLE) {
+    // Two exact numbers and one rounding (Clinger 1990).
+    const whole = <f64>(<i64>mantissa);
+    if (scale == 0) return whole;
+    if (scale < 0 && scale >= -EXACT_POWER) return whole / power(-scale);
+    if (scale > 0 && scale <= EXACT_POWER) return whole * power(scale);
+  }
+  isExact = false;
+  const distance = abs(scale);
+  if (distance > 2 * EXACT_POWER) return NaN;
+  const first = min(distance, EXACT_POWER);
+  const second = distance - first;
+  const rounded = <f64>mantissa;
+  const value = scale < 0 ? rounded / power(first) / power(second) : rounded * power(first) * power(second);
+  return <f32>(value * (1.0 - MARGIN)) == <f32>(value * (1.0 + MARGIN)) ? value : NaN;
+}

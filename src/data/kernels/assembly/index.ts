@@ -1,0 +1,2 @@
+export { parseLines } from './libsvm';
+export { dedupe } from '../../../tensor/kernels/assembly/router';

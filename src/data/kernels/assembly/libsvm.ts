@@ -1,0 +1,170 @@
+// Lines of LIBSVM and libFM text. `formats/libsvm/parser.ts` is the plain form, and reads each line that is unusual.
+
+import { COLON, HASH, isBlank, isEnd, isExact, NEWLINE, numberEnd, parseNumber } from './ascii';
+
+/** What a call is given and what it leaves, at an address; `kernels/libsvm-kernel.ts` has the same numbers. */
+@unmanaged
+class Frame {
+  /** The text: where the next line begins, and its end, after a line break. */
+  at: u32;
+  end: u32;
+  /** Of the line at `at`. */
+  line: u32;
+  /** Records still to be read. */
+  quota: u32;
+  /** Room for `quota` f32, for `quota` u32, for a u64 and for an f32 every four bytes of text. */
+  labels: u32;
+  ends: u32;
+  ids: u32;
+  values: u32;
+  /** Room for two u32 for each of `quota`: the records read until a run of lines begins, and its line. */
+  runs: u32;
+  /** Features that the ends begin to count at. */
+  firstEnd: u32;
+  /** 0: ±1 or 0; 1: a class; 2: any number. */
+  labelRule: u32;
+  classes: u32;
+  featuresPerRecord: u32;
+  /** The line that continues the run before. */
+  nextLine: u32;
+  /** What was read. */
+  records: u32;
+  features: u32;
+  runCount: u32;
+  /** Whether a value was not 1. */
+  hasValues: u32;
+}
+
+/** All lines are read. */
+const DONE: u32 = 0;
+/** As many records as wanted are read, and another one comes at `at`. */
+const FULL: u32 = 1;
+/** The line at `at` is bad, or has numbers for the plain form. */
+const UNUSUAL: u32 = 2;
+
+/** Reads records until one of the three. */
+export function parseLines(frame: Frame): u32 {
+  const end = <usize>frame.end;
+  const quota = frame.quota;
+  const ids = <usize>frame.ids;
+  const values = <usize>frame.values;
+  const featuresPerRecord = frame.featuresPerRecord;
+  let at = <usize>frame.at;
+  let line = frame.line;
+  let nextLine = frame.nextLine;
+  let records: u32 = 0;
+  let features: u32 = 0;
+  let runs: u32 = 0;
+  let hasValues: u32 = 0;
+  let status = DONE;
+  while (at < end) {
+    const start = at;
+    let byte = <u32>load<u8>(at);
+    while (isBlank(byte)) byte = load<u8>(++at);
+    if (byte == NEWLINE || byte == HASH) {
+      at = lineEnd(at) + 1;
+      line++;
+      continue;
+    }
+    if (records == quota) {
+      at = start;
+      status = FULL;
+      break;
+    }
+    const label = parseLabel(at, frame);
+    at = numberEnd;
+    const featuresBefore = features;
+    let isUnusual = label != label;
+    while (!isUnusual) {
+      byte = load<u8>(at);
+      while (isBlank(byte)) byte = load<u8>(++at);
+      if (byte == NEWLINE) break;
+      if (byte == HASH) {
+        at = lineEnd(at);
+        break;
+      }
+      let id: u64 = 0;
+      const idFrom = at;
+      for (let digit = byte - 48; digit <= 9; digit = byte - 48) {
+        id = id * 10 + digit;
+        byte = load<u8>(++at);
+      }
+      const digits = at - idFrom;
+      if (digits - 1 > 18 && !fits(idFrom, digits, id)) {
+        isUnusual = true;
+        break;
+      }
+      if (byte != COLON) {
+        isUnusual = true;
+        break;
+      }
+      at++;
+      let value: f32;
+      byte = load<u8>(at);
+      if (byte - 48 <= 9 && isEnd(load<u8>(at + 1))) {
+        value = <f32>(byte - 48);
+        at++;
+      } else {
+        value = <f32>parseNumber(at);
+        at = numberEnd;
+        if (!(abs(value) < Infinity)) {
+          isUnusual = true;
+          break;
+        }
+      }
+      hasValues |= u32(value != 1);
+      store<u64>(ids + (<usize>features << 3), id);
+      store<f32>(values + (<usize>features << 2), value);
+      features++;
+    }
+    if (isUnusual || features - featuresBefore > featuresPerRecord) {
+      features = featuresBefore;
+      at = start;
+      status = UNUSUAL;
+      break;
+    }
+    at++;
+    store<f32>(<usize>frame.labels + (<usize>records << 2), label);
+    store<u32>(<usize>frame.ends + (<usize>records << 2), frame.firstEnd + features);
+    if (line != nextLine) {
+      store<u32>(<usize>frame.runs + (<usize>runs << 3), records);
+      store<u32>(<usize>frame.runs + (<usize>runs << 3) + 4, line);
+      runs++;
+    }
+    line++;
+    nextLine = line;
+    records++;
+  }
+  frame.at = <u32>at;
+  frame.line = line;
+  frame.nextLine = nextLine;
+  frame.records = records;
+  frame.features = features;
+  frame.runCount = runs;
+  frame.hasValues = hasValues;
+  return status;
+}
+
+function lineEnd(from: usize): usize {
+  let at = from;
+  while (load<u8>(at) != NEWLINE) at++;
+  return at;
+}
+
+/** Whether so many digits, no or more than 19, are a u64; `id` is what wrapped arithmetic made of them. */
+function fits(from: usize, digits: usize, id: u64): bool {
+  // A number of 20 digits from 2^64 on, and below 2 · 10^19, wraps to less than 10^19.
+  return digits == 20 && load<u8>(from) == 49 && id >= 10000000000000000000;
+}
+
+/** NaN for the plain form. */
+function parseLabel(from: usize, frame: Frame): f32 {
+  const value = parseNumber(from);
+  if (frame.labelRule == 2) {
+    const label = <f32>value;
+    return abs(label) < Infinity ? label : NaN;
+  }
+  if (!isExact) return NaN;
+  if (frame.labelRule == 0) return value == 1 ? 1 : value == 0 || value == -1 ? 0 : NaN;
+  return floor(value) == value && value >= 0 && value < <f64>frame.classes ? <f32>value : NaN;
+}

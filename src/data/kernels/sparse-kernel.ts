@@ -1,0 +1,220 @@
+/**
+ * The fast form of two loops over bytes: lines of text to records, ids to distinct ids. All calls are synchronous; what
+ * they return are views of memory that is valid until the next call.
+ */
+import { assert } from '../../base/assert.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { randomMultiplier } from '../../tensor/random-multiplier.ts';
+import { kernelsBase64 } from '../generated/kernels.ts';
+import type { LabelRule } from '../labels.ts';
+import type { DataKernelExports } from './exports.ts';
+
+const NEWLINE = 10;
+const PAGE_BYTES = 65_536;
+/** The first page has the constants of the kernels, the second one the frame. */
+const FRAME_AT = PAGE_BYTES;
+const TEXT_AT = 2 * PAGE_BYTES;
+const INITIAL_PAGES = 2;
+
+/** Of `Frame` in `assembly/libsvm.ts`, as indexes of u32. */
+const FRAME = {
+  at: 0,
+  end: 1,
+  line: 2,
+  quota: 3,
+  labels: 4,
+  ends: 5,
+  ids: 6,
+  values: 7,
+  runs: 8,
+  firstEnd: 9,
+  labelRule: 10,
+  classes: 11,
+  featuresPerRecord: 12,
+  nextLine: 13,
+  records: 14,
+  features: 15,
+  runCount: 16,
+  hasValues: 17,
+} as const;
+const FRAME_WORDS = 18;
+
+const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
+
+/** Why a call ended: all lines are read; as many records as wanted; the line at `at` is for the plain form. */
+export const READ = { done: 0, full: 1, unusual: 2 } as const;
+
+/** Records of some lines. */
+export interface ReadRecords {
+  readonly status: number;
+  readonly records: number;
+  readonly features: number;
+  readonly labels: Float32Array;
+  /** Of each record, where its features end. */
+  readonly ends: Uint32Array;
+  /** u64 little-endian. */
+  readonly ids: Uint8Array;
+  /** Undefined when all are 1. */
+  readonly values: Float32Array | undefined;
+  /** Pairs: the records before a run of lines that follow each other, and the first of these lines. */
+  readonly runs: Uint32Array;
+}
+
+export interface DistinctIds {
+  /** u64 little-endian, in order of first appearance. */
+  readonly ids: Uint8Array;
+  readonly distinct: number;
+  readonly columns: Uint32Array;
+}
+
+const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;
+
+export class SparseKernel {
+  readonly #memory: WebAssembly.Memory;
+  readonly #kernels: DataKernelExports;
+  #textEnd = TEXT_AT;
+  #firstLine = 0;
+  #nextLine = 0;
+  /** Where the last call put the ids that it read. */
+  #ids = 0;
+
+  constructor() {
+    const module = new WebAssembly.Module(Buffer.from(kernelsBase64, 'base64'));
+    this.#memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: LIMITS.kernelMemoryPages });
+    const instance = new WebAssembly.Instance(module, { env: { memory: this.#memory } });
+    this.#kernels = instance.exports as unknown as DataKernelExports;
+  }
+
+  /** The text that is read from now on: whole lines; the last one may lack its line break. */
+  begin(text: Uint8Array, firstLine: number, rule: LabelRule): void {
+    const isEnded = text.length === 0 || text.at(-1) === NEWLINE;
+    this.#textEnd = TEXT_AT + text.length + (isEnded ? 0 : 1);
+    // Memory for the longest reading of it: see `next`.
+    this.#reserve(roundUp(this.#textEnd) + 4 * text.length);
+    const bytes = new Uint8Array(this.#memory.buffer);
+    bytes.set(text, TEXT_AT);
+    if (!isEnded) bytes[this.#textEnd - 1] = NEWLINE;
+    const frame = this.#frame();
+    frame[FRAME.at] = TEXT_AT;
+    frame[FRAME.end] = this.#textEnd;
+    frame[FRAME.labelRule] = LABEL_RULES[rule.task];
+    frame[FRAME.classes] = rule.task === 'multiclass' ? rule.classes : 0;
+    frame[FRAME.featuresPerRecord] = LIMITS.featuresPerRecord;
+    frame[FRAME.line] = 0;
+    this.#firstLine = firstLine;
+    this.#nextLine = -1;
+  }
+
+  /** Where the line that is read next begins in the text. */
+  get at(): number {
+    return this.#frame()[FRAME.at]! - TEXT_AT;
+  }
+
+  /** Lines read or skipped so far. */
+  get lines(): number {
+    return this.#frame()[FRAME.line]!;
+  }
+
+  /** The number of that line. */
+  get line(): number {
+    return this.#firstLine + this.lines;
+  }
+
+  /** Leaves out the line that is read next; it ends at `end`. */
+  skipLine(end: number): void {
+    const frame = this.#frame();
+    frame[FRAME.at] = Math.min(TEXT_AT + end + 1, this.#textEnd);
+    frame[FRAME.line]! += 1;
+  }
+
+  /** Up to `quota` records. Their ends count from `firstEnd`. */
+  next(quota: number, firstEnd: number): ReadRecords {
+    // A record takes at least two bytes, a feature at least four.
+    const textBytes = this.#textEnd - TEXT_AT;
+    const most = Math.min(quota, Math.ceil(textBytes / 2));
+    const features = Math.ceil(textBytes / 4);
+    const labels = roundUp(this.#textEnd);
+    const ends = labels + 4 * most;
+    const runs = ends + 4 * most;
+    const values = runs + 8 * most;
+    const ids = roundUp(values + 4 * features);
+    this.#reserve(ids + 8 * features);
+    const frame = this.#frame();
+    frame.set([most, labels, ends, ids, values, runs, firstEnd], FRAME.quota);
+    frame[FRAME.nextLine] = this.#nextLine;
+    const status = this.#kernels.parseLines(FRAME_AT);
+    this.#nextLine = frame[FRAME.nextLine]!;
+    this.#ids = ids;
+    const { buffer } = this.#memory;
+    const count = frame[FRAME.records]!;
+    const read = frame[FRAME.features]!;
+    return {
+      status,
+      records: count,
+      features: read,
+      labels: new Float32Array(buffer, labels, count),
+      ends: new Uint32Array(buffer, ends, count),
+      ids: new Uint8Array(buffer, ids, 8 * read),
+      values: frame[FRAME.hasValues] === 0 ? undefined : new Float32Array(buffer, values, read),
+      runs: new Uint32Array(buffer, runs, 2 * frame[FRAME.runCount]!),
+    };
+  }
+
+  /** The distinct ones of the ids that the last `next` returned. */
+  distinctOfLast(count: number): DistinctIds {
+    return this.#dedupe(this.#ids, count);
+  }
+
+  /** The distinct ones of `pieces` one after the other, `count` ids in all. What was read before is overwritten. */
+  distinctOf(pieces: readonly Uint8Array[], count: number): DistinctIds {
+    const ids = roundUp(this.#textEnd);
+    this.#reserve(ids + 8 * count);
+    const bytes = new Uint8Array(this.#memory.buffer, ids, 8 * count);
+    let at = 0;
+    for (const piece of pieces) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    assert(at === bytes.length, 'the pieces have as many ids as said');
+    return this.#dedupe(ids, count);
+  }
+
+  #dedupe(ids: number, count: number): DistinctIds {
+    const size = indexSize(count);
+    const distinctAt = ids + 8 * count;
+    const columns = distinctAt + 8 * count;
+    const index = columns + 4 * count;
+    this.#reserve(index + 4 * size);
+    const distinct = this.#kernels.dedupe(ids, count, distinctAt, columns, index, size, randomMultiplier());
+    const { buffer } = this.#memory;
+    return {
+      ids: new Uint8Array(buffer, distinctAt, 8 * distinct),
+      distinct,
+      columns: new Uint32Array(buffer, columns, count),
+    };
+  }
+
+  #frame(): Uint32Array {
+    return new Uint32Array(this.#memory.buffer, FRAME_AT, FRAME_WORDS);
+  }
+
+  #reserve(end: number): void {
+    const missing = end - this.#memory.buffer.byteLength;
+    if (missing > 0) this.#memory.grow(Math.ceil(missing / PAGE_BYTES));
+  }
+}
+
+let shared: SparseKernel | undefined;
+
+/** One for the process: each of its calls ends before another one begins. */
+export function sparseKernel(): SparseKernel {
+  shared ??= new SparseKernel();
+  return shared;
+}
+
+/** A power of two, so that at most 3/4 is filled. */
+function indexSize(count: number): number {
+  let size = 16;
+  while (count * 4 > size * 3) size *= 2;
+  return size;
+}

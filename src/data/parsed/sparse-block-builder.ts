@@ -1,0 +1,218 @@
+/**
+ * Puts the records of a task together as a block: from what the kernel reads, and one by one from the plain parser. Ids
+ * are numbered batch by batch, as soon as a batch is whole.
+ */
+import { assert } from '../../base/assert.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { createFeatureDictionary } from '../feature-dictionary.ts';
+import type { DistinctIds, ReadRecords, SparseKernel } from '../kernels/sparse-kernel.ts';
+import type { BadRecord } from '../source.ts';
+import { LineRuns } from './line-runs.ts';
+import { type SparseBlock, START } from './sparse-block.ts';
+
+export interface BlockSize {
+  /** At most so many, bad ones included. */
+  readonly records: number;
+  /** At most so many. */
+  readonly features: number;
+  readonly batchSize: number;
+}
+
+export class SparseBlockBuilder {
+  readonly kernel: SparseKernel;
+  readonly #size: BlockSize;
+  readonly #starts: Uint32Array;
+  readonly #labels: Float32Array;
+  readonly #offsets: Uint32Array;
+  readonly #columns: Uint32Array;
+  /** From the first value on that is not 1. */
+  #values: Float32Array | undefined;
+  #ids = new Uint8Array(8192);
+  #records = 0;
+  #good = 0;
+  #features = 0;
+  #distinct = 0;
+  #batch = 0;
+  /** Features of good records before the batch that is being read. */
+  #batchFeatures = 0;
+  /** The ids of the batch, in pieces, and of single features behind them: u32 halves. */
+  #pieces: Uint8Array[] = [];
+  #single: number[] = [];
+  readonly #parts: { file: string; first: number }[] = [];
+  readonly #bad: BadRecord[] = [];
+  readonly #badPositions: number[] = [];
+  readonly #lines = new LineRuns();
+  /** Features of the record that the plain parser reads. */
+  #pending = 0;
+
+  constructor(size: BlockSize, kernel: SparseKernel) {
+    this.kernel = kernel;
+    this.#size = size;
+    const batches = Math.ceil(size.records / size.batchSize);
+    this.#starts = new Uint32Array(START.words * (batches + 1));
+    this.#labels = new Float32Array(size.records);
+    this.#offsets = new Uint32Array(size.records + batches);
+    this.#columns = new Uint32Array(size.features);
+  }
+
+  get records(): number {
+    return this.#records;
+  }
+
+  get badRecords(): number {
+    return this.#bad.length;
+  }
+
+  /** Records that may be added at once: up to the end of a batch. None when all that were announced are there. */
+  get quota(): number {
+    return Math.min((this.#batch + 1) * this.#size.batchSize, this.#size.records) - this.#records;
+  }
+
+  /** Features of the batch so far: the ends of the next records count from here. */
+  get firstEnd(): number {
+    return this.#features - this.#batchFeatures;
+  }
+
+  /** The records that follow are of this file. */
+  startPart(file: string): void {
+    this.#parts.push({ file, first: this.#records });
+    this.#lines.break();
+  }
+
+  /** Takes at most `quota` records; `firstLine` is that of the text that they are in. */
+  add(read: ReadRecords, firstLine: number): void {
+    const { records, features } = read;
+    if (records === 0) return;
+    assert(records <= this.quota, 'no more records than the batch has room for');
+    this.#labels.set(read.labels, this.#good);
+    this.#offsets.set(read.ends, this.#good + this.#batch + 1);
+    if (read.values !== undefined) this.#allValues().set(read.values, this.#features);
+    else this.#values?.fill(1, this.#features, this.#features + features);
+    this.#lines.addRuns(read.runs, records, firstLine);
+    this.#features += features;
+    this.#good += records;
+    this.#records += records;
+    if (this.quota > 0) {
+      this.#park();
+      this.#pieces.push(read.ids.slice());
+    } else if (this.#pieces.length === 0 && this.#single.length === 0 && features <= LIMITS.kernelIds) {
+      this.#endBatch(this.kernel.distinctOfLast(features));
+    } else {
+      this.#park();
+      this.#pieces.push(read.ids.slice());
+      this.#endPieces();
+    }
+  }
+
+  /** Adds a feature to the record being read; its id in two u32 halves. */
+  feature(low: number, high: number, value: number): void {
+    const at = this.#features + this.#pending;
+    if (this.#values === undefined && Math.fround(value) !== 1) this.#allValues();
+    if (this.#values !== undefined) this.#values[at] = value;
+    this.#single.push(low, high);
+    this.#pending += 1;
+  }
+
+  /** Features of the record being read, so far. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Ends the record being read. */
+  good(label: number, line: number): void {
+    this.#labels[this.#good] = label;
+    this.#features += this.#pending;
+    this.#pending = 0;
+    this.#good += 1;
+    this.#offsets[this.#good + this.#batch] = this.firstEnd;
+    this.#endRecord(line);
+  }
+
+  /** Ends the record being read and drops its features. */
+  bad(record: BadRecord): void {
+    this.#single.length -= 2 * this.#pending;
+    this.#pending = 0;
+    this.#bad.push(record);
+    this.#badPositions.push(this.#records);
+    this.#endRecord(record.line);
+  }
+
+  finish(): SparseBlock {
+    if (this.#records > this.#batch * this.#size.batchSize) this.#endPieces();
+    const { positions, lines } = this.#lines.finish();
+    return {
+      records: this.#records,
+      batchSize: this.#size.batchSize,
+      starts: this.#starts.subarray(0, START.words * (this.#batch + 1)),
+      labels: this.#labels.subarray(0, this.#good),
+      offsets: this.#offsets.subarray(0, this.#good + this.#batch),
+      columns: this.#columns.subarray(0, this.#features),
+      values: this.#values?.subarray(0, this.#features),
+      ids: this.#ids.subarray(0, 8 * this.#distinct),
+      badPositions: Uint32Array.from(this.#badPositions),
+      runPositions: positions,
+      runLines: lines,
+      notes: { parts: this.#parts, bad: this.#bad },
+    };
+  }
+
+  #endRecord(line: number): void {
+    assert(this.quota > 0, 'no more records than were announced');
+    this.#lines.add(line);
+    this.#records += 1;
+    if (this.quota === 0) this.#endPieces();
+  }
+
+  #endPieces(): void {
+    this.#park();
+    this.#endBatch(this.#distinctOfPieces());
+  }
+
+  /** Puts the ids of single features behind the pieces. */
+  #park(): void {
+    if (this.#single.length === 0) return;
+    this.#pieces.push(new Uint8Array(Uint32Array.from(this.#single).buffer));
+    this.#single = [];
+  }
+
+  #distinctOfPieces(): DistinctIds {
+    const count = this.firstEnd;
+    return count <= LIMITS.kernelIds ? this.kernel.distinctOf(this.#pieces, count) : plainDistinct(this.#pieces, count);
+  }
+
+  #endBatch({ ids, distinct, columns }: DistinctIds): void {
+    this.#columns.set(columns, this.#batchFeatures);
+    const end = 8 * (this.#distinct + distinct);
+    if (end > this.#ids.length) {
+      const before = this.#ids;
+      this.#ids = new Uint8Array(Math.max(end, 2 * before.length));
+      this.#ids.set(before);
+    }
+    this.#ids.set(ids, 8 * this.#distinct);
+    this.#distinct += distinct;
+    this.#batchFeatures = this.#features;
+    this.#pieces = [];
+    this.#batch += 1;
+    this.#starts.set([this.#good, this.#features, this.#distinct], START.words * this.#batch);
+  }
+
+  #allValues(): Float32Array {
+    this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features + this.#pending);
+    return this.#values;
+  }
+}
+
+/** For batches that the kernel's memory should not grow for. */
+function plainDistinct(pieces: readonly Uint8Array[], count: number): DistinctIds {
+  const dictionary = createFeatureDictionary();
+  const columns = new Uint32Array(count);
+  let at = 0;
+  for (const piece of pieces) {
+    const halves = new Uint32Array(piece.buffer, piece.byteOffset, piece.length / 4);
+    for (let half = 0; half < halves.length; half += 2) {
+      columns[at++] = dictionary.indexOf(halves[half]!, halves[half + 1]!);
+    }
+  }
+  const { size } = dictionary;
+  return { ids: new Uint8Array(dictionary.halves.slice(0, 2 * size).buffer), distinct: size, columns };
+}

@@ -1,0 +1,74 @@
+/**
+ * The records of a task, parsed: flat arrays, cut into mini-batches as the trainer wants them. A batch of these is some
+ * views; nothing is done for each record or feature.
+ */
+import { assert } from '../../base/assert.ts';
+import type { SparseBatch } from '../../model/model.ts';
+import type { BadRecord } from '../source.ts';
+
+/** Numbers in `starts` for each batch, and behind the last one. */
+export const START = { good: 0, features: 1, distinct: 2, words: 3 } as const;
+
+export interface SparseBlock {
+  /** Indexed records, bad ones included. */
+  readonly records: number;
+  /** Records of a batch, by indexed position, bad ones included. */
+  readonly batchSize: number;
+  /** By batch: good records, features and distinct ids before it; then all of them. */
+  readonly starts: Uint32Array;
+  /** Of the good records. */
+  readonly labels: Float32Array;
+  /** For each batch one more than it has good records: where the features of each begin, from 0 in each batch. */
+  readonly offsets: Uint32Array;
+  /** Of each feature: its id, as a number among the distinct ones of the batch. */
+  readonly columns: Uint32Array;
+  /** Undefined when all are 1. */
+  readonly values: Float32Array | undefined;
+  /** The distinct ids of each batch in order of first appearance, u64 little-endian. */
+  readonly ids: Uint8Array;
+  /** Indexed positions of the bad records, ascending. */
+  readonly badPositions: Uint32Array;
+  /** Positions where a run of lines begins that follow each other, ascending from 0, and its first line. */
+  readonly runPositions: Uint32Array;
+  readonly runLines: Float64Array;
+  readonly notes: SparseNotes;
+}
+
+export interface SparseNotes {
+  /** The files that the records come from, each with the position of its first record. */
+  readonly parts: readonly { readonly file: string; readonly first: number }[];
+  readonly bad: readonly BadRecord[];
+}
+
+export function plannedBatch(block: SparseBlock, number: number): SparseBatch {
+  const { starts, labels, offsets, columns, values, ids } = block;
+  const at = START.words * number;
+  const [good, feature, distinct] = [starts[at]!, starts[at + 1]!, starts[at + 2]!];
+  const [goodEnd, featureEnd, distinctEnd] = [starts[at + 3]!, starts[at + 4]!, starts[at + 5]!];
+  return {
+    records: goodEnd - good,
+    offsets: offsets.subarray(good + number, goodEnd + number + 1),
+    columns: columns.subarray(feature, featureEnd),
+    values: values?.subarray(feature, featureEnd),
+    ids: ids.subarray(8 * distinct, 8 * distinctEnd),
+    distinct: distinctEnd - distinct,
+    labels: labels.subarray(good, goodEnd),
+  };
+}
+
+export function goodBefore({ records, badPositions }: SparseBlock, position: number): number {
+  assert(0 <= position && position <= records, `position ${position} is in ${records} records`);
+  return position - countBelow(badPositions, position);
+}
+
+/** How many of the ascending numbers are below the limit. */
+export function countBelow(numbers: Uint32Array, limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle]! < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

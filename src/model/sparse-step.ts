@@ -1,0 +1,107 @@
+/** Steps and evaluations of models with sparse features and one output a record: what lr and fm share. */
+import { assert } from '../base/assert.ts';
+import type { ArrayMemory } from '../tensor/array-memory.ts';
+import type { KernelExports } from '../tensor/kernels/exports.ts';
+import { sparseBatch } from './batch-shape.ts';
+import { bytesOf, floatsAt, KeptMemory, SUMS_BYTES, sumsAt } from './kernel-step.ts';
+import type { Batch, MetricSums, Model, PulledValues, SparseBatch, StepResult } from './model.ts';
+
+/** Where a batch, its values and what comes out are in kernel memory. */
+export interface SparseAddresses {
+  readonly offsets: number;
+  readonly columns: number;
+  readonly labels: number;
+  /** 0 when every value is 1. */
+  readonly values: number;
+  /** The rows of each table. */
+  readonly tables: readonly number[];
+  /** The gradient of each table; 0 when none is wanted. */
+  readonly gradients: readonly number[];
+  /** 0 when none are wanted. */
+  readonly scores: number;
+  readonly sums: number;
+  /** So many bytes as the model asked for. */
+  readonly scratch: number;
+}
+
+export type SparseKernel = (kernels: KernelExports, data: SparseBatch, bias: number, at: SparseAddresses) => void;
+
+export interface SparseModelOptions {
+  readonly memory: ArrayMemory;
+  /** Of the tables. */
+  readonly widths: readonly number[];
+  readonly scratchBytes: number;
+  readonly run: SparseKernel;
+}
+
+/** Vectors are read and written at multiples of 16 bytes where it costs nothing. */
+const aligned = (byteLength: number): number => Math.ceil(byteLength / 16) * 16;
+
+interface Outcome {
+  readonly metrics: MetricSums;
+  readonly slopes: number;
+}
+
+export class SparseSteps implements Pick<Model, 'step' | 'evaluate'> {
+  readonly #options: SparseModelOptions;
+  readonly #kept: KeptMemory;
+
+  constructor(options: SparseModelOptions) {
+    this.#options = options;
+    this.#kept = new KeptMemory(options.memory);
+  }
+
+  step(batch: Batch, values: PulledValues): StepResult {
+    const { widths } = this.#options;
+    const data = sparseBatch(batch, values, widths);
+    const sizes = widths.map((width) => aligned(4 * width * data.distinct));
+    const first = this.#take(sizes.reduce((sum, size) => sum + size, 0));
+    let at = first;
+    const gradients = sizes.map((size) => {
+      at += size;
+      return at - size;
+    });
+    const { metrics, slopes } = this.#run(data, values, { gradients, scores: 0, first: at });
+    return {
+      dense: [Float32Array.of(data.records === 0 ? 0 : slopes / data.records)],
+      sparse: widths.map((width, table) => floatsAt(this.#kept.heap, gradients[table]!, width * data.distinct)),
+      metrics,
+    };
+  }
+
+  evaluate(batch: Batch, values: PulledValues): ReturnType<Model['evaluate']> {
+    const { widths } = this.#options;
+    const data = sparseBatch(batch, values, widths);
+    const scores = this.#take(aligned(4 * data.records));
+    const to = { gradients: widths.map(() => 0), scores, first: scores + aligned(4 * data.records) };
+    const { metrics } = this.#run(data, values, to);
+    return { metrics, scores: floatsAt(this.#kept.heap, scores, data.records).slice() };
+  }
+
+  /** Room for so much, and after it what every call needs. */
+  #take(byteLength: number): number {
+    return this.#kept.take(byteLength + SUMS_BYTES + this.#options.scratchBytes);
+  }
+
+  #run(
+    data: SparseBatch,
+    values: PulledValues,
+    to: Pick<SparseAddresses, 'gradients' | 'scores'> & { readonly first: number },
+  ): Outcome {
+    const { heap } = this.#kept;
+    const bias = values.dense[0]![0]!;
+    const arrays = [data.offsets, data.columns, data.labels, ...values.sparse];
+    if (data.values !== undefined) arrays.push(data.values);
+    return heap.withInputs(arrays.map(bytesOf), ([offsets, columns, labels, ...rest]) => {
+      const { records, distinct } = data;
+      const features = data.columns.length;
+      const isBatch = heap.kernels.isBatch(records, offsets!, columns!, features, distinct);
+      assert(isBatch !== 0, 'offsets ascend to the number of features, and each column is that of a distinct id');
+      const tables = rest.slice(0, values.sparse.length);
+      const own = { offsets: offsets!, columns: columns!, labels: labels!, tables, values: rest[tables.length] ?? 0 };
+      const sums = to.first;
+      this.#options.run(heap.kernels, data, bias, { ...own, ...to, sums, scratch: sums + SUMS_BYTES });
+      return sumsAt(heap, sums, records);
+    });
+  }
+}

@@ -1,0 +1,66 @@
+/** A request as its handler sees it, and what is lent to the handler until the answer is sent. */
+
+import type { LandingPool } from '../frames/landing-pool.ts';
+import type { ReceivedFrame } from '../frames/link.ts';
+import type { RequestHeader } from '../messages/all-messages.ts';
+import type { Landing, Received } from '../messages/channel.ts';
+import { requestOf } from '../messages/parse.ts';
+
+export class ServedRequest implements Received<RequestHeader> {
+  readonly #frame: ReceivedFrame;
+  readonly #pool: LandingPool;
+  #header: RequestHeader | undefined;
+  /** Memory for the answer. */
+  #lent: Landing[] | undefined;
+
+  constructor(frame: ReceivedFrame, pool: LandingPool) {
+    this.#frame = frame;
+    this.#pool = pool;
+  }
+
+  /** Throws `BadMessage`, the first time that it is asked. */
+  get header(): RequestHeader {
+    this.#header ??= requestOf(this.#frame);
+    return this.#header;
+  }
+
+  get requestId(): number {
+    return this.#frame.requestId;
+  }
+
+  /** Of the whole frame. */
+  get byteLength(): number {
+    return this.#frame.byteLength;
+  }
+
+  get segmentCount(): number {
+    return this.#frame.segmentCount;
+  }
+
+  get payloadBytes(): number {
+    return this.#frame.payloadBytes;
+  }
+
+  segment(index: number): Uint8Array {
+    return this.#frame.segment(index);
+  }
+
+  answerMemory(byteLength: number): Uint8Array {
+    const landing = this.#pool.allocate(byteLength);
+    this.#lent ??= [];
+    this.#lent.push(landing);
+    return landing.bytes();
+  }
+
+  free(): void {
+    this.#frame.free();
+  }
+
+  /** The answer is sent, or never will be: neither the request nor what was lent is needed any more. */
+  end(): void {
+    this.#frame.free();
+    if (this.#lent === undefined) return;
+    for (const landing of this.#lent) landing.free();
+    this.#lent = undefined;
+  }
+}

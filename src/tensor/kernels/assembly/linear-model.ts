@@ -1,0 +1,38 @@
+// Linear and logistic regression on sparse features, a whole mini-batch at a time.
+
+import { addOutput, startLoss, storeLoss } from './output-loss';
+import { addSlopes, weigh } from './sparse-batch';
+
+/**
+ * z = bias + Σ w x of each record (`weigh`), its loss (`addOutput`), and the gradient of the mean loss: the slope of a
+ * record is f32((score − label) / records), and each feature adds slope × x to the gradient (`addSlopes`), in f32,
+ * record by record. `gradient` has `distinct` floats, and is 0 when none is wanted; so is `scores`, one f32 a record.
+ */
+export function stepLinear(
+  records: u32,
+  offsets: usize,
+  columns: usize,
+  values: usize,
+  labels: usize,
+  distinct: u32,
+  isBinary: bool,
+  bias: f32,
+  w: usize,
+  gradient: usize,
+  scores: usize,
+  sums: usize,
+): void {
+  startLoss();
+  if (gradient != 0) memory.fill(gradient, 0, distinct << 2);
+  const count = <f64>records;
+  let from: u32 = 0;
+  for (let record: u32 = 0; record < records; record++) {
+    const to = load<u32>(offsets + (record << 2), 4);
+    const label = <f64>load<f32>(labels + (record << 2));
+    const score = addOutput(<f64>bias + weigh(columns, values, w, from, to), label, isBinary);
+    if (scores != 0) store<f32>(scores + (record << 2), <f32>score);
+    if (gradient != 0) addSlopes(columns, values, gradient, from, to, <f32>((score - label) / count));
+    from = to;
+  }
+  storeLoss(sums);
+}

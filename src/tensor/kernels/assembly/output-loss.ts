@@ -1,0 +1,55 @@
+// Loss and metrics of models with one output a record, z: linear models and factorization machines. All in f64, summed
+// in the order of the records. test/model/reference.ts has it in plain form.
+
+/** −ln(1e-15): what the loss of one record is at most, as probabilities are clipped to [1e-15, 1 − 1e-15]. */
+export const MAX_LOG_LOSS: f64 = 34.538776394910684;
+export const MIN_LOG_LOSS: f64 = 1e-15;
+
+let loss: f64 = 0;
+let correct: f64 = 0;
+let squaredError: f64 = 0;
+let slopes: f64 = 0;
+
+export function startLoss(): void {
+  loss = 0;
+  correct = 0;
+  squaredError = 0;
+  slopes = 0;
+}
+
+/** −ln of a probability, clipped. */
+@inline export function clipped(logLoss: f64): f64 {
+  return min<f64>(max<f64>(logLoss, MIN_LOG_LOSS), MAX_LOG_LOSS);
+}
+
+/**
+ * Adds a record with output z; returns its score: the probability p = 1 / (1 + e^−z) (binary) or z (regression). The
+ * log loss −(y ln p + (1 − y) ln(1 − p)) is max(z, 0) − y z + ln(1 + e^−|z|), which loses no digits when p is near 0 or
+ * 1. dloss/dz is score − label for both tasks.
+ */
+export function addOutput(z: f64, label: f64, isBinary: bool): f64 {
+  if (!isBinary) {
+    const difference = z - label;
+    loss += 0.5 * difference * difference;
+    squaredError += difference * difference;
+    slopes += difference;
+    return z;
+  }
+  const power = NativeMath.exp(-abs<f64>(z));
+  const score = (z >= 0 ? 1.0 : power) / (1.0 + power);
+  loss += clipped(max<f64>(z, 0) - label * z + NativeMath.log1p(power));
+  // An output of exactly 0, a probability of 0.5, predicts 0.
+  correct += <f64>(z > 0 == label > 0.5);
+  const difference = score - label;
+  squaredError += difference * difference;
+  slopes += difference;
+  return score;
+}
+
+/** Writes loss, correct, squared error and Σ dloss/dz: four f64. */
+export function storeLoss(sums: usize): void {
+  store<f64>(sums, loss);
+  store<f64>(sums, correct, 8);
+  store<f64>(sums, squaredError, 16);
+  store<f64>(sums, slopes, 24);
+}

@@ -1,0 +1,251 @@
+// Multinomial logistic regression on dense inputs, a whole mini-batch at a time: p = softmax(x W + b).
+//
+// Inputs of 0, most of an image, add nothing and are passed over. Those that are left count from 0: the even ones add
+// x W to one sum for each class, the odd ones to another, in f32, and the logit is b + (even + odd). Probabilities and
+// losses are f64, summed in the order of the classes and of the records. The slope of a class is
+// f32((p − onehot) / records), to which W's gradient adds x × slope, in f32, record by record.
+//
+// Rows of W are padded to whole vectors: `scratch` has W and its gradient so, and what one record needs.
+
+import { clipped } from './output-loss';
+
+/** Classes rounded up to whole vectors. */
+@inline function paddedTo(classes: u32): u32 {
+  return (classes + 3) & ~3;
+}
+
+let places: usize = 0;
+let inputsLeft: usize = 0;
+let logits: usize = 0;
+let powers: usize = 0;
+let slopes: usize = 0;
+let biasSums: usize = 0;
+let paddedBias: usize = 0;
+let paddedW: usize = 0;
+let paddedGradient: usize = 0;
+
+/** Bytes of `scratch`. Hands out the places in it, too. */
+export function softmaxScratch(scratch: usize, width: u32, classes: u32): u32 {
+  const padded = paddedTo(classes) << 2;
+  let at = scratch;
+  powers = at;
+  biasSums = at += classes << 3;
+  logits = at += classes << 3;
+  slopes = at += padded;
+  paddedBias = at += padded;
+  places = at += padded;
+  inputsLeft = at += width << 2;
+  paddedW = at += width << 2;
+  paddedGradient = at += width * padded;
+  return <u32>(at + width * padded - scratch);
+}
+
+/**
+ * `gradientW` and `gradientB` are 0 when no gradient is wanted, `scores` when none are. `sums`: loss, correct, squared
+ * error, each f64.
+ */
+export function stepSoftmax(
+  records: u32,
+  inputs: usize,
+  labels: usize,
+  width: u32,
+  classes: u32,
+  w: usize,
+  b: usize,
+  gradientW: usize,
+  gradientB: usize,
+  scores: usize,
+  sums: usize,
+  scratch: usize,
+): void {
+  softmaxScratch(scratch, width, classes);
+  const padded = paddedTo(classes);
+  copyRows(b, classes, paddedBias, padded, 1);
+  if (padded != classes) copyRows(w, classes, paddedW, padded, width);
+  const rows = padded == classes ? w : paddedW;
+  const gradient = padded == classes ? gradientW : paddedGradient;
+  if (gradientW != 0) memory.fill(gradient, 0, (width * padded) << 2);
+  memory.fill(biasSums, 0, classes << 3);
+  memory.fill(slopes, 0, padded << 2);
+  let loss: f64 = 0;
+  let correct: f64 = 0;
+  let squaredError: f64 = 0;
+  for (let record: u32 = 0; record < records; record++) {
+    const label = <u32>load<f32>(labels + (record << 2));
+    const left = collectInputs(inputs + ((record * width) << 2), width, padded << 2);
+    for (let c: u32 = 0; c < padded; c += 4) {
+      if (c + 12 <= padded) {
+        forward12(rows + (c << 2), c << 2, left);
+        c += 8;
+      } else forward4(rows + (c << 2), c << 2, left);
+    }
+    const own = <f64>load<f32>(logits + (label << 2));
+    const best = largestLogit(classes);
+    const highest = <f64>load<f32>(logits + (best << 2));
+    const total = writePowers(classes, highest);
+    const probability = load<f64>(powers + (label << 3)) / total;
+    loss += clipped(NativeMath.log(total) - (own - highest));
+    correct += <f64>(best == label);
+    squaredError += (1.0 - probability) * (1.0 - probability);
+    if (scores != 0) store<f32>(scores + (record << 2), <f32>probability);
+    if (gradientW == 0) continue;
+    writeSlopes(classes, total, label, <f64>records);
+    for (let c: u32 = 0; c < padded; c += 4) {
+      if (c + 12 <= padded) {
+        backward12(gradient + (c << 2), c << 2, left);
+        c += 8;
+      } else backward4(gradient + (c << 2), c << 2, left);
+    }
+  }
+  store<f64>(sums, loss);
+  store<f64>(sums, correct, 8);
+  store<f64>(sums, squaredError, 16);
+  if (gradientW == 0) return;
+  if (padded != classes) copyRows(gradient, padded, gradientW, classes, width);
+  for (let c: u32 = 0; c < classes; c++) {
+    const sum = load<f64>(biasSums + (c << 3));
+    store<f32>(gradientB + (c << 2), records == 0 ? 0 : <f32>(sum / <f64>records));
+  }
+}
+
+/** Copies rows of one width to rows of another: cut, or filled up with zeros. */
+function copyRows(from: usize, fromWidth: u32, to: usize, toWidth: u32, rows: u32): void {
+  const copied = min(fromWidth, toWidth);
+  for (let row: u32 = 0; row < rows; row++) {
+    for (let c: u32 = 0; c < copied; c++) store<f32>(to + (c << 2), load<f32>(from + (c << 2)));
+    for (let c = copied; c < toWidth; c++) store<f32>(to + (c << 2), 0);
+    from += fromWidth << 2;
+    to += toWidth << 2;
+  }
+}
+
+/** Writes the inputs that are not 0, and how far their rows are from the first; returns their number. */
+function collectInputs(inputs: usize, width: u32, stride: u32): u32 {
+  const zero = f32x4.splat(0);
+  let left: u32 = 0;
+  let i: u32 = 0;
+  for (; i + 4 <= width; i += 4) {
+    const four = v128.load(inputs + (i << 2));
+    for (let bits = i32x4.bitmask(f32x4.ne(four, zero)); bits != 0; bits &= bits - 1) {
+      left = collect(inputs, i + ctz(bits), stride, left);
+    }
+  }
+  for (; i < width; i++) {
+    if (load<f32>(inputs + (i << 2)) != 0) left = collect(inputs, i, stride, left);
+  }
+  return left;
+}
+
+@inline function collect(inputs: usize, i: u32, stride: u32, left: u32): u32 {
+  store<u32>(places + (left << 2), i * stride);
+  store<u32>(inputsLeft + (left << 2), load<u32>(inputs + (i << 2)));
+  return left + 1;
+}
+
+/** Logits of twelve classes, `offset` bytes from the first one. */
+function forward12(rows: usize, offset: u32, left: u32): void {
+  let a0 = f32x4.splat(0);
+  let a1 = a0;
+  let a2 = a0;
+  let b0 = a0;
+  let b1 = a0;
+  let b2 = a0;
+  let n: u32 = 0;
+  for (; n + 2 <= left; n += 2) {
+    const even = rows + load<u32>(places + (n << 2));
+    const odd = rows + load<u32>(places + (n << 2), 4);
+    const x = v128.load32_splat(inputsLeft + (n << 2));
+    const y = v128.load32_splat(inputsLeft + (n << 2), 4);
+    a0 = f32x4.add(a0, f32x4.mul(x, v128.load(even)));
+    a1 = f32x4.add(a1, f32x4.mul(x, v128.load(even, 16)));
+    a2 = f32x4.add(a2, f32x4.mul(x, v128.load(even, 32)));
+    b0 = f32x4.add(b0, f32x4.mul(y, v128.load(odd)));
+    b1 = f32x4.add(b1, f32x4.mul(y, v128.load(odd, 16)));
+    b2 = f32x4.add(b2, f32x4.mul(y, v128.load(odd, 32)));
+  }
+  if (n < left) {
+    const even = rows + load<u32>(places + (n << 2));
+    const x = v128.load32_splat(inputsLeft + (n << 2));
+    a0 = f32x4.add(a0, f32x4.mul(x, v128.load(even)));
+    a1 = f32x4.add(a1, f32x4.mul(x, v128.load(even, 16)));
+    a2 = f32x4.add(a2, f32x4.mul(x, v128.load(even, 32)));
+  }
+  const bias = paddedBias + offset;
+  const to = logits + offset;
+  v128.store(to, f32x4.add(v128.load(bias), f32x4.add(a0, b0)));
+  v128.store(to, f32x4.add(v128.load(bias, 16), f32x4.add(a1, b1)), 16);
+  v128.store(to, f32x4.add(v128.load(bias, 32), f32x4.add(a2, b2)), 32);
+}
+
+/** Logits of four classes. */
+function forward4(rows: usize, offset: u32, left: u32): void {
+  let a = f32x4.splat(0);
+  let b = a;
+  let n: u32 = 0;
+  for (; n + 2 <= left; n += 2) {
+    const x = v128.load32_splat(inputsLeft + (n << 2));
+    const y = v128.load32_splat(inputsLeft + (n << 2), 4);
+    a = f32x4.add(a, f32x4.mul(x, v128.load(rows + load<u32>(places + (n << 2)))));
+    b = f32x4.add(b, f32x4.mul(y, v128.load(rows + load<u32>(places + (n << 2), 4))));
+  }
+  if (n < left) {
+    const x = v128.load32_splat(inputsLeft + (n << 2));
+    a = f32x4.add(a, f32x4.mul(x, v128.load(rows + load<u32>(places + (n << 2)))));
+  }
+  v128.store(logits + offset, f32x4.add(v128.load(paddedBias + offset), f32x4.add(a, b)));
+}
+
+/** The first of the largest: the predicted class. */
+function largestLogit(classes: u32): u32 {
+  let best: u32 = 0;
+  let highest = load<f32>(logits);
+  for (let c: u32 = 1; c < classes; c++) {
+    const logit = load<f32>(logits + (c << 2));
+    if (logit > highest) {
+      highest = logit;
+      best = c;
+    }
+  }
+  return best;
+}
+
+/** Writes e^(logit − highest), so that none overflows; returns their sum. */
+function writePowers(classes: u32, highest: f64): f64 {
+  let total: f64 = 0;
+  for (let c: u32 = 0; c < classes; c++) {
+    const power = NativeMath.exp(<f64>load<f32>(logits + (c << 2)) - highest);
+    store<f64>(powers + (c << 3), power);
+    total += power;
+  }
+  return total;
+}
+
+function writeSlopes(classes: u32, total: f64, label: u32, records: f64): void {
+  for (let c: u32 = 0; c < classes; c++) {
+    const slope = load<f64>(powers + (c << 3)) / total - <f64>(c == label);
+    const sum = biasSums + (c << 3);
+    store<f64>(sum, load<f64>(sum) + slope);
+    store<f32>(slopes + (c << 2), <f32>(slope / records));
+  }
+}
+
+function backward12(gradient: usize, offset: u32, left: u32): void {
+  const s0 = v128.load(slopes + offset);
+  const s1 = v128.load(slopes + offset, 16);
+  const s2 = v128.load(slopes + offset, 32);
+  for (let n: u32 = 0; n < left; n++) {
+    const row = gradient + load<u32>(places + (n << 2));
+    const x = v128.load32_splat(inputsLeft + (n << 2));
+    v128.store(row, f32x4.add(v128.load(row), f32x4.mul(x, s0)));
+    v128.store(row, f32x4.add(v128.load(row, 16), f32x4.mul(x, s1)), 16);
+    v128.store(row, f32x4.add(v128.load(row, 32), f32x4.mul(x, s2)), 32);
+  }
+}
+
+function backward4(gradient: usize, offset: u32, left: u32): void {
+  const s = v128.load(slopes + offset);
+  for (let n: u32 = 0; n < left; n++) {
+    const row = gradient + load<u32>(places + (n << 2));
+    v128.store(row, f32x4.add(v128.load(row), f32x4.mul(v128.load32_splat(inputsLeft + (n << 2)), s)));
+  }
+}

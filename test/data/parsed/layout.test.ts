@@ -1,0 +1,139 @@
+/** The bytes of a block, and what is not taken for one. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isPaddletError } from '../../../src/base/errors.ts';
+import { decodeBlock, encodeBlock, HEADER_BYTES, SECTION } from '../../../src/data/parsed/layout.ts';
+import { GOLDEN_KEY, goldenBlock } from './golden-block.ts';
+
+const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));
+/** The same, section by section: docs/data-cache.md shows it. */
+const VECTOR = JSON.parse(readFileSync(join(import.meta.dirname, '../../golden/data/v1.json'), 'utf8')) as unknown;
+
+/** A copy at an address that is a multiple of eight. */
+const copyOf = (bytes: Uint8Array): Buffer => {
+  const copy = Buffer.alloc(bytes.length);
+  copy.set(bytes);
+  return copy;
+};
+
+/** With the check sum of what is there now. */
+function summed(bytes: Buffer): Buffer {
+  bytes.writeUInt32LE(crc32(bytes.subarray(16)), 12);
+  return bytes;
+}
+
+const changed = (bytes: Buffer, at: number, values: readonly number[]): Buffer => {
+  bytes.set(values, at);
+  return summed(bytes);
+};
+
+function fault(bytes: Buffer): string {
+  try {
+    decodeBlock(GOLDEN_KEY, bytes);
+  } catch (error) {
+    if (isPaddletError(error, 'DataInvalid')) return error.message;
+    throw error;
+  }
+  return '';
+}
+
+function vectorOf(bytes: Buffer): unknown {
+  const { block, sources } = decodeBlock(GOLDEN_KEY, copyOf(bytes));
+  const { starts, labels, offsets, columns, values, ids, badPositions, runPositions, runLines, notes } = block;
+  return {
+    records: block.records,
+    batchSize: block.batchSize,
+    sources,
+    notes,
+    labels: [...labels],
+    badPositions: [...badPositions],
+    runPositions: [...runPositions],
+    runLines: [...runLines],
+    starts: [...starts],
+    offsets: [...offsets],
+    columns: [...columns],
+    values: [...(values ?? [])],
+    ids: Array.from({ length: ids.length / 8 }, (_, at) =>
+      Buffer.from(ids)
+        .readBigUInt64LE(8 * at)
+        .toString(),
+    ),
+  };
+}
+
+describe('a block', () => {
+  test('has the bytes of version 1', () => {
+    expect(encodeBlock(GOLDEN_KEY, goldenBlock())).toEqual(GOLDEN);
+  });
+
+  test('is read as the vector says', () => {
+    expect(vectorOf(GOLDEN)).toEqual(VECTOR);
+  });
+
+  test('whose values are all 1 has no values', () => {
+    const bytes = encodeBlock(GOLDEN_KEY, goldenBlock('1 1:1 2:1.0\n0\n0 3:10e-1\n1 1:1\n'));
+    const sections = Array.from({ length: bytes.readUInt32LE(28) }, (_, at) =>
+      bytes.readUInt16LE(HEADER_BYTES + 24 * at),
+    );
+    expect(sections).not.toContain(SECTION.values);
+    expect(decodeBlock(GOLDEN_KEY, bytes).block.values).toBeUndefined();
+  });
+});
+
+describe('what is no block of that key', () => {
+  test.each<[string, (bytes: Buffer) => Buffer, string]>([
+    ['of a later version', (bytes) => changed(bytes, 8, [2]), 'it has version 2, not 1'],
+    ['of other data', (bytes) => changed(bytes, 64, [9]), 'it is a block of other data'],
+    ['of a kind to come', (bytes) => changed(bytes, 24, [2]), 'it is of another kind'],
+    ['with a section to come', (bytes) => changed(bytes, HEADER_BYTES, [34]), 'it has a section 34'],
+    [
+      'with a section beyond its end',
+      (bytes) => changed(bytes, HEADER_BYTES + 18, [255]),
+      'its section 1 does not fit',
+    ],
+    ['of more sections than it has room for', (bytes) => changed(bytes, 28, [255, 255]), 'its sections are cut off'],
+    ['of more records', (bytes) => changed(bytes, 32, [5]), 'its counts do not fit'],
+    ['of batches of no records', (bytes) => changed(bytes, 40, [0]), 'its counts do not fit'],
+  ])('%s is refused', (_, damage, message) => {
+    expect(fault(damage(copyOf(GOLDEN)))).toBe(message);
+  });
+
+  const BLOCK = decodeBlock(GOLDEN_KEY, copyOf(GOLDEN)).block;
+  test.each<[string, object, string]>([
+    ['columns that have no id', { columns: BLOCK.columns.map(() => 4_000_000_000) }, 'it has features without an id'],
+    [
+      'offsets beyond the features',
+      { offsets: BLOCK.offsets.fill(9e8, 1) },
+      'the features of its records do not add up',
+    ],
+    ['a bad record of nothing', { notes: { ...BLOCK.notes, bad: [null] } }, 'its notes cannot be read'],
+    ['a part of nothing', { notes: { ...BLOCK.notes, parts: [null] } }, 'its notes cannot be read'],
+  ])('with %s is refused', (_, damage, message) => {
+    const block = { ...decodeBlock(GOLDEN_KEY, copyOf(GOLDEN)).block, ...damage };
+    expect(fault(copyOf(encodeBlock(GOLDEN_KEY, { block, sources: [] })))).toBe(message);
+  });
+
+  test('a change of any byte is noticed', () => {
+    for (let at = 0; at < GOLDEN.length; at++) {
+      const bytes = copyOf(GOLDEN);
+      bytes[at]! ^= 0x10;
+      expect(fault(bytes), `byte ${at}`).not.toBe('');
+    }
+  });
+
+  test('numbers that were changed with the check sum never reach beyond the file', () => {
+    fc.assert(
+      fc.property(fc.nat(GOLDEN.length - 1), fc.nat(255), fc.nat(GOLDEN.length - 1), fc.nat(255), (a, x, b, y) => {
+        const bytes = copyOf(GOLDEN);
+        bytes[a] = x;
+        bytes[b] = y;
+        // It is refused, or its arrays are within it: anything else throws a RangeError.
+        fault(summed(bytes));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

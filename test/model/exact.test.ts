@@ -1,0 +1,138 @@
+/** The kernels give the bits of the plain models, whatever the batch and wherever its arrays are. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Batch, Model, PulledValues, SparseBatch, StepResult } from '../../src/model/model.ts';
+import { createModel, type ModelSpec } from '../../src/model/registry.ts';
+import type { ArrayMemory } from '../../src/tensor/array-memory.ts';
+import { randomDenseBatch, randomSparseBatch, randomValues } from './batches.ts';
+import { referenceModel } from './reference.ts';
+
+const anySparse: fc.Arbitrary<ModelSpec> = fc.oneof(
+  fc.record({ type: fc.constant('lr' as const), task: fc.constantFrom('binary', 'regression') }),
+  fc.record({
+    type: fc.constant('fm' as const),
+    task: fc.constantFrom('binary', 'regression'),
+    factors: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 15, max: 41 })),
+  }),
+);
+
+const anyShape = fc.record({
+  records: fc.oneof(fc.constantFrom(0, 1), fc.integer({ min: 0, max: 40 })),
+  ids: fc.integer({ min: 1, max: 30 }),
+  seed: fc.nat(),
+});
+
+const words = (array: Float32Array): number[] => [
+  ...new Uint32Array(array.buffer.slice(array.byteOffset, array.byteOffset + array.byteLength)),
+];
+
+const bitsOf = ({ dense, sparse, metrics }: StepResult) => ({
+  dense: dense.map(words),
+  sparse: sparse.map(words),
+  metrics,
+});
+
+function expectSame(model: Model, plain: Model, batch: Batch, values: PulledValues): void {
+  expect(bitsOf(model.step(batch, values))).toEqual(bitsOf(plain.step(batch, values)));
+  const [actual, expected] = [model.evaluate(batch, values), plain.evaluate(batch, values)];
+  expect(words(actual.scores)).toEqual(words(expected.scores));
+  expect(actual.metrics).toEqual(expected.metrics);
+}
+
+/** The same batch and values in the memory of the model. */
+function movedInto(memory: ArrayMemory, data: SparseBatch, values: PulledValues): [SparseBatch, PulledValues] {
+  const floats = (from: Float32Array): Float32Array => {
+    const array = memory.floats(from.length);
+    array.set(from);
+    return array;
+  };
+  const integers = (from: Uint32Array): Uint32Array => {
+    const array = memory.words(from.length);
+    array.set(from);
+    return array;
+  };
+  const moved = {
+    ...data,
+    offsets: integers(data.offsets),
+    columns: integers(data.columns),
+    labels: floats(data.labels),
+    values: data.values === undefined ? undefined : floats(data.values),
+  };
+  return [moved, { dense: values.dense.map(floats), sparse: values.sparse.map(floats) }];
+}
+
+describe('lr and fm', () => {
+  const facts = { inputWidth: 1, classes: 2 };
+
+  test('have the bits of the plain model for any batch, also in their own memory', () => {
+    fc.assert(
+      fc.property(anySparse, anyShape, fc.boolean(), (spec, shape, ones) => {
+        const [model, plain] = [createModel(spec, facts), referenceModel(spec, facts)];
+        const random = randomSparseBatch({ ...shape, classes: model.task === 'binary' ? 2 : 0 });
+        const data = ones ? { ...random, values: undefined } : random;
+        const values = randomValues(model, data.distinct, shape.seed + 1);
+        expectSame(model, plain, { kind: 'sparse', data }, values);
+        const [moved, movedValues] = movedInto(model.memory!, data, values);
+        expectSame(model, plain, { kind: 'sparse', data: moved }, movedValues);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('have the same bits without values as with values of 1', () => {
+    fc.assert(
+      fc.property(anySparse, anyShape, (spec, shape) => {
+        const model = createModel(spec, facts);
+        const random = randomSparseBatch({ ...shape, classes: 2 });
+        const values = randomValues(model, random.distinct, shape.seed + 1);
+        const stepOf = (of: Float32Array | undefined) =>
+          bitsOf(model.step({ kind: 'sparse', data: { ...random, values: of } }, values));
+        expect(stepOf(undefined)).toEqual(stepOf(new Float32Array(random.columns.length).fill(1)));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test.each(['lr', 'fm'] as const)('%s passes on NaN and infinity of values, features and labels', (type) => {
+    const model = createModel({ type }, facts);
+    const data = randomSparseBatch({ records: 12, ids: 9, seed: 3, classes: 2 });
+    const isWellBehaved = (step: StepResult): boolean =>
+      [...step.dense, ...step.sparse].flatMap((a) => [...a]).every(Number.isFinite);
+    const values = randomValues(model, data.distinct, 4);
+    expect(isWellBehaved(model.step({ kind: 'sparse', data }, values))).toBe(true);
+    for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      const features = data.values!.with(0, bad);
+      expect(isWellBehaved(model.step({ kind: 'sparse', data: { ...data, values: features } }, values))).toBe(false);
+      const labels = data.labels.with(0, bad);
+      expect(isWellBehaved(model.step({ kind: 'sparse', data: { ...data, labels } }, values))).toBe(false);
+      const rows = values.sparse.map((table) => table.with(0, Number.NaN));
+      expect(isWellBehaved(model.step({ kind: 'sparse', data }, { ...values, sparse: rows }))).toBe(false);
+    }
+  });
+
+  test('a column that is no distinct id, or offsets that go back, are a bug that is found', () => {
+    const model = createModel({ type: 'lr' }, facts);
+    const data = randomSparseBatch({ records: 12, ids: 9, seed: 3, classes: 2 });
+    const values = randomValues(model, data.distinct, 4);
+    const stepOf = (more: Partial<SparseBatch>) => () =>
+      model.step({ kind: 'sparse', data: { ...data, ...more } }, values);
+    for (const at of [0, data.columns.length - 1]) {
+      expect(stepOf({ columns: data.columns.with(at, data.distinct) })).toThrow('distinct id');
+    }
+    expect(stepOf({ offsets: data.offsets.with(1, 2 ** 31) })).toThrow('offsets ascend');
+  });
+});
+
+test('softmax has the bits of the plain model for any batch and number of classes', () => {
+  const anyWidth = fc.integer({ min: 1, max: 33 });
+  const anyClasses = fc.oneof(fc.integer({ min: 2, max: 17 }), fc.constantFrom(100, 250));
+  fc.assert(
+    fc.property(anyWidth, anyClasses, anyShape, (width, classes, { records, seed }) => {
+      const facts = { inputWidth: width, classes };
+      const [model, plain] = [createModel({ type: 'softmax' }, facts), referenceModel({ type: 'softmax' }, facts)];
+      const data = randomDenseBatch({ records, width, classes, seed, ids: 0 });
+      expectSame(model, plain, { kind: 'dense', data }, randomValues(model, 0, seed + 1));
+    }),
+    { numRuns: 40 },
+  );
+});

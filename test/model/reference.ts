@@ -1,0 +1,171 @@
+/**
+ * The models in plain form: one record, one feature, one float at a time, rounded to f32 where the kernels round
+ * (docs/decisions/0119-model-kernels.md has the order of all sums). The kernels must give the same bits.
+ */
+import { MAX_LOG_LOSS } from '../../src/model/metrics.ts';
+import type { Batch, DenseBatch, MetricSums, Model, PulledValues, SparseBatch } from '../../src/model/model.ts';
+import { createModel, type ModelFacts, type ModelSpec } from '../../src/model/registry.ts';
+import { exp, log, log1p } from '../../src/tensor/math.ts';
+
+const f = Math.fround;
+
+/** The model as the registry makes it, but computed here. */
+export function referenceModel(spec: ModelSpec, facts: ModelFacts): Model {
+  const { memory: _, ...model } = createModel(spec, facts);
+  const run = spec.type === 'softmax' ? runSoftmax : runSparse;
+  return {
+    ...model,
+    step(batch, values) {
+      const { dense, sparse, metrics } = run(model, batch, values);
+      return { dense, sparse, metrics };
+    },
+    evaluate(batch, values) {
+      const { scores, metrics } = run(model, batch, values);
+      return { scores, metrics };
+    },
+  };
+}
+
+interface Outcome {
+  readonly dense: Float32Array[];
+  readonly sparse: Float32Array[];
+  readonly metrics: MetricSums;
+  readonly scores: Float32Array;
+}
+
+type Sums = { -readonly [field in keyof MetricSums]: MetricSums[field] };
+
+const noSums = (records: number): Sums => ({ records, loss: 0, correct: 0, squaredError: 0 });
+
+const clipped = (loss: number): number => Math.min(Math.max(loss, 1e-15), MAX_LOG_LOSS);
+
+/** Adds a record with output z; returns its score. */
+function addOutput(sums: Sums, task: Model['task'], z: number, label: number): number {
+  if (task === 'regression') {
+    sums.loss += 0.5 * (z - label) * (z - label);
+    sums.squaredError += (z - label) * (z - label);
+    return z;
+  }
+  const power = exp(-Math.abs(z));
+  const score = (z >= 0 ? 1 : power) / (1 + power);
+  sums.loss += clipped(Math.max(z, 0) - label * z + log1p(power));
+  if (z > 0 === label > 0.5) sums.correct += 1;
+  sums.squaredError += (score - label) * (score - label);
+  return score;
+}
+
+interface Feature {
+  readonly column: number;
+  readonly x: number;
+}
+
+function featuresOf({ offsets, columns, values }: SparseBatch, record: number): Feature[] {
+  const features: Feature[] = [];
+  for (let at = offsets[record]!; at < offsets[record + 1]!; at++) {
+    features.push({ column: columns[at]!, x: values?.[at] ?? 1 });
+  }
+  return features;
+}
+
+/** (sum 0 + sum 1) + (sum 2 + sum 3). */
+const folded = ([a, b, c, d]: number[], round: (x: number) => number): number => round(round(a! + b!) + round(c! + d!));
+
+/** Σ w x in f64: the feature at place n goes to sum n mod 4. */
+function weighed(features: readonly Feature[], w: Float32Array): number {
+  const sums = [0, 0, 0, 0];
+  features.forEach(({ column, x }, n) => {
+    sums[n % 4]! += w[column]! * x;
+  });
+  return folded(sums, (sum) => sum);
+}
+
+/** s_f for each factor, and Σ_f (s_f² − q_f), in f32: factor f goes to sum f mod 4. */
+function pairsOf(features: readonly Feature[], v: Float32Array, factors: number): { totals: number[]; pairs: number } {
+  const sums = [0, 0, 0, 0];
+  const totals = Array.from({ length: factors }, (_, factor) => {
+    let s = 0;
+    let q = 0;
+    for (const { column, x } of features) {
+      const product = f(v[column * factors + factor]! * x);
+      s = f(s + product);
+      q = f(q + f(product * product));
+    }
+    sums[factor % 4] = f(sums[factor % 4]! + f(f(s * s) - q));
+    return s;
+  });
+  return { totals, pairs: folded(sums, f) };
+}
+
+function runSparse(model: Model, batch: Batch, values: PulledValues): Outcome {
+  const data = batch.data as SparseBatch;
+  const { records, distinct, labels } = data;
+  const [w, v] = values.sparse as [Float32Array, Float32Array?];
+  const factors = model.parameters.sparse[1]?.width ?? 0;
+  const sums = noSums(records);
+  const gradientW = new Float32Array(distinct);
+  const gradientV = new Float32Array(distinct * factors);
+  let slopes = 0;
+  const scores = Float32Array.from({ length: records }, (_, record) => {
+    const features = featuresOf(data, record);
+    const { totals, pairs } = v === undefined ? { totals: [], pairs: 0 } : pairsOf(features, v, factors);
+    const linear = values.dense[0]![0]! + weighed(features, w);
+    const score = addOutput(sums, model.task, v === undefined ? linear : linear + 0.5 * pairs, labels[record]!);
+    slopes += score - labels[record]!;
+    const slope = f((score - labels[record]!) / records);
+    for (const { column, x } of features) gradientW[column]! += f(slope * x);
+    for (const { column, x } of features) {
+      totals.forEach((s, factor) => {
+        const at = column * factors + factor;
+        gradientV[at]! += f(f(slope * x) * f(s - f(v![at]! * x)));
+      });
+    }
+    return score;
+  });
+  const bias = Float32Array.of(records === 0 ? 0 : slopes / records);
+  return { dense: [bias], sparse: v === undefined ? [gradientW] : [gradientW, gradientV], metrics: sums, scores };
+}
+
+/** b + (even + odd) in f32: inputs that are not 0, by turns. */
+function logitsOf(inputs: readonly (readonly [number, number])[], weights: Float32Array, bias: Float32Array): number[] {
+  return Array.from(bias, (first, c) => {
+    const sums = [0, 0];
+    inputs.forEach(([i, x], n) => {
+      sums[n % 2] = f(sums[n % 2]! + f(x * weights[i * bias.length + c]!));
+    });
+    return f(first + f(sums[0]! + sums[1]!));
+  });
+}
+
+function runSoftmax(_: Model, batch: Batch, values: PulledValues): Outcome {
+  const { records, width, inputs, labels } = batch.data as DenseBatch;
+  const [weights, bias] = values.dense as [Float32Array, Float32Array];
+  const classes = bias.length;
+  const sums = noSums(records);
+  const gradientW = new Float32Array(weights.length);
+  const biasSums = new Float64Array(classes);
+  const scores = Float32Array.from({ length: records }, (_, record) => {
+    const row = inputs.subarray(record * width, (record + 1) * width);
+    const left = [...row].map((x, i): [number, number] => [i, x]).filter(([, x]) => x !== 0);
+    const logits = logitsOf(left, weights, bias);
+    const label = labels[record]!;
+    let best = 0;
+    logits.forEach((logit, c) => {
+      if (logit > logits[best]!) best = c;
+    });
+    const highest = logits[best]!;
+    const powers = logits.map((logit) => exp(logit - highest));
+    const total = powers.reduce((sum, power) => sum + power, 0);
+    const probability = powers[label]! / total;
+    sums.loss += clipped(log(total) - (logits[label]! - highest));
+    if (best === label) sums.correct += 1;
+    sums.squaredError += (1 - probability) * (1 - probability);
+    powers.forEach((power, c) => {
+      const slope = power / total - (c === label ? 1 : 0);
+      biasSums[c]! += slope;
+      for (const [i, x] of left) gradientW[i * classes + c]! += f(x * f(slope / records));
+    });
+    return probability;
+  });
+  const gradientB = Float32Array.from(biasSums, (sum) => (records === 0 ? 0 : sum / records));
+  return { dense: [gradientW, gradientB], sparse: [], metrics: sums, scores };
+}

@@ -1,0 +1,116 @@
+/** The gradients of a push stay what they were until it is answered, though the model computes in the same memory. */
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { ParameterClient, Pulled } from '../../../../src/cluster/client/parameter-client.ts';
+import type { TaskRecords } from '../../../../src/data/source.ts';
+import type { SparseBatch } from '../../../../src/model/model.ts';
+import { createModel } from '../../../../src/model/registry.ts';
+import { PullQueue } from '../../../../src/roles/trainer/tasks/pull-queue.ts';
+import { beginProgress, TaskTraining } from '../../../../src/roles/trainer/tasks/train-task.ts';
+import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import { randomValues } from '../../../model/batches.ts';
+import { referenceModel } from '../../../model/reference.ts';
+
+const RECORDS = 12;
+const SPEC = { type: 'fm', factors: 3, task: 'regression' } as const;
+const FACTS = { inputWidth: 1, classes: 2 };
+
+/** Records of one feature, all of the same id; labels tell batches apart. */
+function batchOf(from: number, to: number): SparseBatch {
+  const records = to - from;
+  return {
+    records,
+    offsets: Uint32Array.from({ length: records + 1 }, (_, record) => record),
+    columns: new Uint32Array(records),
+    values: undefined,
+    ids: new Uint8Array(8).fill(7),
+    distinct: 1,
+    labels: Float32Array.from({ length: records }, (_, record) => from + record),
+  };
+}
+
+const TASK: TaskRecords = {
+  records: RECORDS,
+  bad: [],
+  batch: (from, to) => ({ kind: 'sparse', data: batchOf(from, to) }),
+  goodBefore: (position) => position,
+  describe: (from, to) => `${from} to ${to}`,
+};
+
+const VALUES = randomValues(createModel(SPEC, FACTS), 1, 3);
+
+type Client = Pick<ParameterClient, 'pullToTrain' | 'recycle' | 'push'>;
+
+const PULLED = { values: VALUES, versions: new Map() } as unknown as Pulled;
+const ACKNOWLEDGED = { duplicate: false, recovery: 0, pulled: undefined };
+
+const clientWith = (part: Pick<Client, 'push'> & Partial<Client>): Client => ({
+  pullToTrain: async () => PULLED,
+  recycle: () => {},
+  ...part,
+});
+
+async function train(client: Client, every: { pushEvery: number; pullEvery: number; pullAhead: number }) {
+  const activity = { enter: () => {}, position: () => {}, trained: () => {} };
+  const model = createModel(SPEC, FACTS);
+  const router = createIdRouter({ shards: 8 });
+  const { signal } = new AbortController();
+  const pulls = new PullQueue({ client, id: 'trainer', ahead: every.pullAhead });
+  const options = { model, client, router, activity, signal, pulls, batchSize: 2, gated: false, ...every };
+  const training = new TaskTraining(options, beginProgress({ pass: 0, task: 0 }, TASK, 0), 0, 'last');
+  await training.run();
+  await training.settled();
+}
+
+describe('the gradients of a push', () => {
+  test.each([
+    { pushEvery: 1, pullEvery: 1, pullAhead: 0 },
+    { pushEvery: 1, pullEvery: 1, pullAhead: 3 },
+    { pushEvery: 1, pullEvery: 3, pullAhead: 1 },
+    { pushEvery: 2, pullEvery: 1, pullAhead: 2 },
+    { pushEvery: 3, pullEvery: 2, pullAhead: 2 },
+  ])('are those of its batches until it is answered: %j', async (every) => {
+    const plain = referenceModel(SPEC, FACTS);
+    let pushes = 0;
+    const client = clientWith({
+      async push({ push }, { dense, sparse }) {
+        const size = 2 * every.pushEvery;
+        const batch = TASK.batch(push * size, Math.min(RECORDS, (push + 1) * size));
+        const expected = plain.step(batch, VALUES);
+        for (let turn = 0; turn < 20; turn++) {
+          await setImmediate();
+          [...dense, ...sparse].forEach((gradient, at) => {
+            const wanted = [...expected.dense, ...expected.sparse][at]!;
+            expect([...gradient]).toEqual([...wanted].map((value) => expect.closeTo(value, 4)));
+          });
+        }
+        pushes += 1;
+        return ACKNOWLEDGED;
+      },
+    });
+    await train(client, every);
+    expect(pushes).toBe(RECORDS / 2 / every.pushEvery);
+  });
+
+  test('a task that fails ends when its push is answered: it does not meet its own stragglers when it is tried again', async () => {
+    const answer = Promise.withResolvers<typeof ACKNOWLEDGED>();
+    let pulls = 0;
+    const client = clientWith({
+      push: () => answer.promise,
+      async pullToTrain() {
+        pulls += 1;
+        if (pulls > 1) throw new Error('the pull failed');
+        return PULLED;
+      },
+    });
+    let ended = false;
+    const training = train(client, { pushEvery: 1, pullEvery: 1, pullAhead: 1 }).finally(() => {
+      ended = true;
+    });
+    training.catch(() => {});
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    expect([pulls, ended]).toEqual([2, false]);
+    answer.resolve(ACKNOWLEDGED);
+    await expect(training).rejects.toThrow('the pull failed');
+  });
+});
