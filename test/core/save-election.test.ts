@@ -1,5 +1,5 @@
 /** Of the trainers that ask to save the model within the block time exactly one is chosen. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import {
@@ -8,6 +8,7 @@ import {
   type SaveElection,
   saveLimitMs,
 } from '../../src/core/save-election.ts';
+import fc from '../properties.ts';
 
 const BLOCK = 100;
 const MAX_BLOCK = 6_000;

@@ -1,7 +1,6 @@
 import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, gunzipSync, gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import { CHUNK_BYTES, ChunkCutter } from '../../src/data/chunk-cutter.ts';
@@ -11,6 +10,7 @@ import { buildIndex } from '../../src/data/index-builder.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
+import fc from '../properties.ts';
 import { parseNaively } from './formats/libsvm/naive-parser.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from './place.ts';
 

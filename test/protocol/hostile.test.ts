@@ -2,10 +2,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Channel } from '../../src/protocol/messages/channel.ts';
+import fc from '../properties.ts';
 import { describeOnEveryPath, type Rig, rig } from './rig.ts';
 import { everythingFrom, frameBytes, joinedTcp, pushBytes, rawTcp, rawWebSocket, upgradeTo } from './stranger.ts';
 

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isPaddletError } from '../../src/base/errors.ts';
 import { createClock } from '../../src/host/clock.ts';
@@ -10,6 +9,7 @@ import { openStore } from '../../src/store/open-store.ts';
 import { retryUntilAnswered } from '../../src/store/retry-until-answered.ts';
 import type { Compare, KeyValue, Op, RangeQuery, Store, Txn, WatchEvent } from '../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../etcd-server.ts';
+import fc from '../properties.ts';
 import { SILENT } from './support.ts';
 
 const clock = createClock();

@@ -3,13 +3,13 @@
  * search passes no more entries than its run of used ones is long.
  */
 
-import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { mix64 } from '../../src/base/mix64.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { instantiateKernels } from '../../src/tensor/kernels/instance.ts';
 import { randomMultiplier } from '../../src/tensor/random-multiplier.ts';
 import { nameHash } from '../../src/tensor/shard-hash.ts';
+import fc from '../properties.ts';
 import { idBytes, makeParameters, table } from './fixture.ts';
 import { GOLDEN, idMixedTo, idOfHash, MASK_64 } from './id-of-hash.ts';
 

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kernelInitializer, xavierBound } from '../../src/tensor/initializer.ts';
 import { KernelHeap } from '../../src/tensor/kernel-heap.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
+import fc from '../properties.ts';
 import { initialValue, philoxReference } from './reference.ts';
 
 const heap = new KernelHeap();

@@ -1,8 +1,9 @@
 /** The gradient of a round depends on its lanes in their order and on nothing else (DESIGN §6). */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { foldLanes, type LaneGradients, type RoundGradients } from '../../src/tensor/lane-fold.ts';
+import fc from '../properties.ts';
 import { rowsPart, table } from './fixture.ts';
 import { anyRound, hexOf, idsOf, laneFor, type PlainLane, ROUND_SPEC } from './rounds.ts';
 

@@ -1,10 +1,11 @@
 /** Random histories of pushes, pulls, moves and refusals, against rows in a Map. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { type OptimizerSpec, optimizerLayout } from '../../src/tensor/optimizer.ts';
 import { type Parameters, SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { Initializer } from '../../src/tensor/spec.ts';
+import fc from '../properties.ts';
 import { bits, HIGHEST, idBytes, makeParameters, pullRows, rowsPart } from './fixture.ts';
 import { anyFloat, OPTIMIZERS } from './optimizers.ts';
 import { freshState, initialValue, type State, updateReference } from './reference.ts';

@@ -1,10 +1,11 @@
 /** A push is applied whole or not at all. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { blockShards, denseBlockFloats } from '../../src/tensor/blocks.ts';
 import { SHARD_ACTION } from '../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
+import fc from '../properties.ts';
 import {
   applyAll,
   bits,

@@ -1,7 +1,8 @@
 /** A push with an id that comes twice is refused, whatever the list. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { mix64 } from '../../src/base/mix64.ts';
+import fc from '../properties.ts';
 import { applyAll, HIGHEST, makeParameters, rowsPart, table } from './fixture.ts';
 import { GOLDEN, idOfHash, MASK_64 } from './id-of-hash.ts';
 

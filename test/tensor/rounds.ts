@@ -1,9 +1,10 @@
 /** Rounds to test with: what the lanes of a job bring, random, and how it comes to one pserver of several. */
-import fc from 'fast-check';
+
 import { blockLength, blockShards } from '../../src/tensor/blocks.ts';
 import type { LaneGradients } from '../../src/tensor/lane-fold.ts';
 import { shardOfRow } from '../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../src/tensor/spec.ts';
+import fc from '../properties.ts';
 import { blocksPart, bytesOf, HIGHEST, rowsPart } from './fixture.ts';
 import { anyFloat } from './optimizers.ts';
 

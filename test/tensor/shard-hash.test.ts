@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mix64 } from '../../src/base/mix64.ts';
 import { blockCount, blockLength, blockShards, denseBlockFloats, elementCount } from '../../src/tensor/blocks.ts';
 import { gatherRows, scatterRows } from '../../src/tensor/gather-rows.ts';
 import { createIdRouter } from '../../src/tensor/id-router.ts';
 import { fnv1a64, shardOfBlock, shardOfRow } from '../../src/tensor/shard-hash.ts';
+import fc from '../properties.ts';
 
 const EDGES = [0n, 1n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n];
 const anyId = fc.oneof(fc.constantFrom(...EDGES), fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }));

@@ -54,6 +54,12 @@ const BANS: readonly Ban[] = [
     },
   },
   {
+    what: 'fast-check without the seed of the run (test/properties.ts)',
+    pattern: /\bfrom 'fast-check'/,
+    within: (path) => path.startsWith('test/'),
+    allowed: { 'test/properties.ts': 'gives it the seed' },
+  },
+  {
     // A schema's maximum is a bound on input from outside.
     what: 'bounds in schemas outside LIMITS (src/base/limits.ts)',
     pattern: /(?<!Math)\.(?:max|lte|length)\(\s*[\d(]/,

@@ -3,13 +3,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ExportFormat, exportFile } from '../../../src/checkpoint/export/files.ts';
 import { floatText } from '../../../src/checkpoint/export/float-text.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
 import { createDisk } from '../../../src/host/disk.ts';
 import type { Parameters } from '../../../src/tensor/parameters.ts';
+import fc from '../../properties.ts';
 import { type SavedCluster, saveCluster, withSet } from '../cluster-fixture.ts';
 import { IDS } from '../fixture.ts';
 

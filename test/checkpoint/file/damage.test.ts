@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
 import { checkpointPath } from '../../../src/checkpoint/file/paths.ts';
@@ -13,6 +12,7 @@ import {
   parseEntry,
 } from '../../../src/checkpoint/registry/entry.ts';
 import { trainedSpec } from '../../../src/tensor/optimizer.ts';
+import fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { contentOf, emptyParameters, filledParameters, jobOf, loadUsable, PLACE, save, uuidOf } from '../fixture.ts';
 

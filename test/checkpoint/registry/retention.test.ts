@@ -1,10 +1,11 @@
 /** Whatever moves and is saved, the newest published copy of each shard stays and is found. */
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { coverageOf } from '../../../src/checkpoint/file/coverage.ts';
 import type { Generation } from '../../../src/checkpoint/registry/entry.ts';
 import { newestFiles, newestFirst, type PublishedFile, wholeRound } from '../../../src/checkpoint/registry/newest.ts';
 import { retain } from '../../../src/checkpoint/registry/retention.ts';
+import fc from '../../properties.ts';
 import { uuidOf } from '../fixture.ts';
 
 const SHARDS = [0, 1, 2, 3, 4, 5];

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { ExpectedJob } from '../../../src/checkpoint/load/load.ts';
@@ -6,6 +5,7 @@ import { loadGeneration } from '../../../src/checkpoint/load/load.ts';
 import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { planRestore, proofOf, type Restored, restoreFiles } from '../../../src/checkpoint/restore/restore.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
+import fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { epochOf, FOLDER, refsOf, saveCluster, seqOf, withSet } from '../cluster-fixture.ts';
 import { contentOf, emptyParameters, IDS, jobOf, uuidOf } from '../fixture.ts';

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../src/checkpoint/file/write-durable-file.ts';
 import { chooseVariables } from '../../../src/checkpoint/set/checkpoint-set.ts';
@@ -10,6 +9,7 @@ import { createLedger } from '../../../src/core/shard/ledger.ts';
 import { optimizerLayout } from '../../../src/tensor/optimizer.ts';
 import type { ShardRows } from '../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
+import fc from '../../properties.ts';
 import { createSimulatedDisk } from '../../simulated-disk.ts';
 import { FOLDER, saveCluster, wholeParameters, withSet } from '../cluster-fixture.ts';
 import { emptyParameters, IDS, jobOf, ledgerOf, metaOf, uuidOf } from '../fixture.ts';

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openCheckpoint } from '../../../src/checkpoint/file/reader.ts';
 import { sealHeader } from '../../../src/checkpoint/file/safetensors/header.ts';
@@ -6,6 +5,7 @@ import { findFiles, parseEntries, readEntries } from '../../../src/checkpoint/re
 import type { FileRef } from '../../../src/checkpoint/registry/file-ref.ts';
 import { listGenerations } from '../../../src/checkpoint/registry/listing.ts';
 import { type Verification, verifyCheckpoint } from '../../../src/checkpoint/set/verify.ts';
+import fc from '../../properties.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../simulated-disk.ts';
 import { FOLDER, saveCluster } from '../cluster-fixture.ts';
 import { jobOf, uuidOf } from '../fixture.ts';

@@ -2,9 +2,10 @@
  * Pservers that have copies of each other's units, with a window of one or two updates for each pair: they never wait
  * for each other in a circle, whatever is lost, cut or taken out. The machines of the units and of the links are real.
  */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { isIn } from '../../../src/core/replicas/messages.ts';
+import fc from '../../properties.ts';
 import { type Cluster, LinkCluster } from './link-cluster.ts';
 
 const TWO: Cluster = {

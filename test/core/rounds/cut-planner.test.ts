@@ -1,5 +1,5 @@
 /** When the master has the pservers save, and which round (DESIGN §6, "Cuts"). */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import {
   type CutEvent,
@@ -7,6 +7,7 @@ import {
   createCutPlanner,
   type PlannedCut,
 } from '../../../src/core/rounds/cut-planner.ts';
+import fc from '../../properties.ts';
 
 const ROUNDS_A_PASS = 100;
 const OPTIONS: CutPlannerOptions = {

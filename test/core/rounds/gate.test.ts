@@ -2,9 +2,10 @@
  * Which lanes a pserver takes and which versions it can give (DESIGN §6). `round-model.test.ts` has two of them and
  * all that can happen.
  */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
+import fc from '../../properties.ts';
 
 const gateAt = (version: number, lanes = 3): RoundGate => createRoundGate({ timeline: 2, version, lanes });
 

@@ -2,10 +2,11 @@
  * The gates of a pserver's units, kept in groups, against one gate for each unit: through every state that three units
  * can reach in two rounds, and along random ways of more.
  */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { createRoundGate, type RoundGate } from '../../../src/core/rounds/gate.ts';
 import { createRoundGates, type RoundGates, type UnitPosition } from '../../../src/core/rounds/gates.ts';
+import fc from '../../properties.ts';
 
 const TIMELINE = 2;
 

@@ -1,7 +1,8 @@
 /** Lanes are dealt evenly, with few moves, and late ones get help (DESIGN §6). */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import type { LaneDealerOptions } from '../../../src/core/rounds/lane-events.ts';
+import fc from '../../properties.ts';
 import { FLOOR, LaneRig, OPTIONS } from './lane-rig.ts';
 
 describe('lanes are shared', () => {

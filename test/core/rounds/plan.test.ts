@@ -1,5 +1,5 @@
 /** (round, lane) → records is a function of the job alone, and every record has its place once a pass (DESIGN §6). */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import {
   createRoundPlan,
@@ -7,6 +7,7 @@ import {
   type RoundPlan,
   type RoundPlanOptions,
 } from '../../../src/core/rounds/plan.ts';
+import fc from '../../properties.ts';
 import { plainPlan } from '../../sync/plain-plan.ts';
 
 const anyJob: fc.Arbitrary<RoundPlanOptions> = fc.record({

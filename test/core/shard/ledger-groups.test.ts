@@ -1,7 +1,8 @@
 /** Shards with equal ledgers are kept as one, however they are told of updates. */
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { LedgerGroups } from '../../../src/core/shard/ledger-groups.ts';
+import fc from '../../properties.ts';
 
 const SHARDS = Array.from({ length: 24 }, (_, shard) => shard);
 const told = fc.array(fc.subarray(SHARDS), { minLength: 10, maxLength: 40 });

@@ -1,9 +1,10 @@
 /** The ledgers of many shards kept as few: the same as one ledger for each (DESIGN §5). */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { CLOSED, createLedger, type Ledger, type PushPosition } from '../../../src/core/shard/ledger.ts';
 import { createShardLedgers } from '../../../src/core/shard/ledgers.ts';
 import type { AppliedPushes } from '../../../src/core/shard/push-plan.ts';
+import fc from '../../properties.ts';
 
 const TASKS = 3;
 const PASSES = 2;

@@ -1,7 +1,8 @@
 /** The counts that a push may name, against what a trainer makes of the same task. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { createPushPlan, type PushPlanOptions, whyContradicts } from '../../../src/core/shard/push-plan.ts';
+import fc from '../../properties.ts';
 
 /** Two tasks of 10 records and one of 5, pushes of 4 records. */
 const JOB: PushPlanOptions = {

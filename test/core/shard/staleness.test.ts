@@ -1,8 +1,9 @@
 /** Staleness: the rule by itself, and the gate of policy `wait` under any order of events. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { judgeStaleness, rateScaleOf } from '../../../src/core/shard/staleness.ts';
 import { type GateEffect, StalenessGate } from '../../../src/core/shard/staleness-gate.ts';
+import fc from '../../properties.ts';
 
 const at = (version: number, revision = '7') => ({ revision, version });
 

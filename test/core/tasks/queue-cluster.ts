@@ -2,12 +2,13 @@
  * A cluster around a task queue: trainers that believe what they were answered, answers that get lost, masters that
  * restart from exactly what was saved; and after every step all that must hold.
  */
-import fc from 'fast-check';
+
 import { expect } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
 import type { AttemptRef } from '../../../src/core/tasks/address.ts';
 import type { Phase, QueueEffect, QueueEvent } from '../../../src/core/tasks/events.ts';
 import { createTaskQueue } from '../../../src/core/tasks/queue.ts';
+import fc from '../../properties.ts';
 import { configOf, type RigOptions, SavedChanges, sumsOf } from './queue-rig.ts';
 
 const TRAINERS = ['ann', 'bob', 'cid', 'dot'];

@@ -1,7 +1,8 @@
 /** What a primary does about copies, in which order, and what must be known before. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { type CopiesView, dueCopies, type SeenCopies, type SeenSite } from '../../../src/core/units/due-copies.ts';
+import fc from '../../properties.ts';
 
 const MiB = 2 ** 20;
 const up = (index: number): SeenSite => ({ index, status: 'up', host: undefined, zone: undefined });

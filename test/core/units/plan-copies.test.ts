@@ -1,8 +1,9 @@
 /** What a plan of copies promises, for any cluster. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { planUnits } from '../../../src/core/units/plan.ts';
 import { type CopyPserver, planCopies } from '../../../src/core/units/plan-copies.ts';
+import fc from '../../properties.ts';
 import {
   anyInput,
   carriedOut,

@@ -1,7 +1,8 @@
 /** Which pservers a plan of copies makes each other's peers: evenly, and as they are already. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { planCopies } from '../../../src/core/units/plan-copies.ts';
+import fc from '../../properties.ts';
 import {
   anyInput,
   live,

@@ -1,5 +1,5 @@
 /** What a plan promises, for any cluster. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import {
   movesOf,
@@ -9,6 +9,7 @@ import {
   planUnits,
   type UnitPlan,
 } from '../../../src/core/units/plan.ts';
+import fc from '../../properties.ts';
 
 const MiB = 2 ** 20;
 const INDEXES = 8;

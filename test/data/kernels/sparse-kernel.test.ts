@@ -1,8 +1,9 @@
 /** Numbers and ids as the kernel reads them, against JavaScript's own. */
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { createFeatureDictionary } from '../../../src/data/feature-dictionary.ts';
 import { READ, SparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
+import fc from '../../properties.ts';
 
 const kernel = new SparseKernel();
 

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isPaddletError } from '../../../src/base/errors.ts';
 import { decodeBlock, encodeBlock, HEADER_BYTES, SECTION } from '../../../src/data/parsed/layout.ts';
+import fc from '../../properties.ts';
 import { GOLDEN_KEY, goldenBlock } from './golden-block.ts';
 
 const GOLDEN = readFileSync(join(import.meta.dirname, '../../golden/data/v1.block'));

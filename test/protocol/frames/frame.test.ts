@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isPaddletError, PaddletError } from '../../../src/base/errors.ts';
 import { LIMITS } from '../../../src/base/limits.ts';
@@ -11,6 +10,7 @@ import {
   type Frame,
   PREAMBLE_BYTES,
 } from '../../../src/protocol/frames/frame.ts';
+import fc from '../../properties.ts';
 import { goldenFrames } from '../golden-frames.ts';
 
 const bytesOf = (frame: Frame): Uint8Array => new Uint8Array(Buffer.concat(encodeFrame(frame).buffers));

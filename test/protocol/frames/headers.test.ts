@@ -1,7 +1,6 @@
 /** Headers that are read and written by the tables are read and written as the library does it, or left to it. */
 import { readFileSync } from 'node:fs';
 import { Encoder } from 'cbor-x';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GENERATED, generateHeaders } from '../../../scripts/generate-headers.ts';
 import { LIMITS } from '../../../src/base/limits.ts';
@@ -9,6 +8,7 @@ import { decodeCbor, encodeCbor } from '../../../src/protocol/frames/cbor.ts';
 import { decodeFrame, encodeFrame, type Frame } from '../../../src/protocol/frames/frame.ts';
 import { readHotHeader, writeHotHeader } from '../../../src/protocol/frames/hot-headers.ts';
 import { replySchema, requestSchema } from '../../../src/protocol/messages/all-messages.ts';
+import fc from '../../properties.ts';
 import { inOrder, mangled, replies, requests } from './header-messages.ts';
 
 const ROOM = new Uint8Array(64 * 1024);

@@ -1,5 +1,5 @@
 /** The receiving half of RFC 6455, against bytes made by an independent sender and bytes made by hand. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import {
   applyMask,
@@ -10,6 +10,7 @@ import {
   writeHeader,
 } from '../../../src/protocol/websocket/frames.ts';
 import { WebSocketReader } from '../../../src/protocol/websocket/reader.ts';
+import fc from '../../properties.ts';
 
 interface Piece {
   readonly opcode: number;

@@ -1,7 +1,8 @@
 /** The pages of a table are the same, whatever is kept between them. */
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { TableScan } from '../../../src/roles/pserver/table-scan.ts';
+import fc from '../../properties.ts';
 
 const SHARDS = 5;
 /** Some that only differ in their upper half, and the largest. */

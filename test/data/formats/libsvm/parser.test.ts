@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
@@ -10,6 +9,7 @@ import { SparseBlockBuilder } from '../../../../src/data/parsed/sparse-block-bui
 import { sparseRecords } from '../../../../src/data/parsed/sparse-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { SparseBatch } from '../../../../src/model/model.ts';
+import fc from '../../../properties.ts';
 import { parseNaively } from './naive-parser.ts';
 
 const BINARY: LabelRule = { task: 'binary' };

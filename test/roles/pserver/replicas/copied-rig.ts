@@ -1,5 +1,5 @@
 /** A pserver that leads all units of a small job, and the copies of them that another one holds. */
-import fc from 'fast-check';
+
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { unitOf } from '../../../../src/core/units/units.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
@@ -9,6 +9,7 @@ import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwar
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';

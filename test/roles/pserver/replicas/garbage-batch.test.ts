@@ -1,5 +1,5 @@
 /** Whatever comes in place of a batch is refused as such, or is a batch in every respect. */
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
 import { LIMITS } from '../../../../src/base/limits.ts';
@@ -10,6 +10,7 @@ import {
   encodeBatch,
   type ReplicateRequest,
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
+import fc from '../../../properties.ts';
 import { drawnBatch, payloadOf } from './batches.ts';
 import { arrived, FIELDS, JOB, OWN_ORDER } from './wire-rig.ts';
 

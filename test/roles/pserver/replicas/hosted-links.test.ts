@@ -2,10 +2,11 @@
  * Pservers that have copies of each other's units, with the real machines, links, hosts and connections: whatever
  * breaks or stops, in the end every update is committed or dropped, no update waits, and no room is taken.
  */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { isIn, keyOfOwner } from '../../../../src/core/replicas/messages.ts';
 import type { Cluster } from '../../../core/replicas/link-cluster.ts';
+import fc from '../../../properties.ts';
 import { HostedCluster } from './hosted-cluster.ts';
 
 const TWO: Cluster = {

@@ -1,5 +1,5 @@
 /** What a batch between two pservers carries arrives as it was sent. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { ReplicaAnswer } from '../../../../src/core/replicas/messages.ts';
@@ -16,6 +16,7 @@ import {
 } from '../../../../src/roles/pserver/replicas/replicate-codec.ts';
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
+import fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 import { type Batch, drawnBatch, type Frame, payloadOf } from './batches.ts';

@@ -1,5 +1,5 @@
 /** Updates that reach copies over the wire make of them what their primary has, bit for bit. */
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import {
   decodeBatch,
@@ -9,6 +9,7 @@ import {
 import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replicated-update.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import fc from '../../../properties.ts';
 import { SGD } from '../../../tensor/fixture.ts';
 import { payloadOf } from './batches.ts';
 import { anyGradients, CopiedRig, SPEC, UNITS } from './copied-rig.ts';

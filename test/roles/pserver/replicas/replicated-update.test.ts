@@ -1,5 +1,5 @@
 /** An update of several units: the size of each part, and what each peer gets of it. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { roomOfPart } from '../../../../src/core/replicas/peer-link.ts';
@@ -8,6 +8,7 @@ import { ReplicatedUpdate } from '../../../../src/roles/pserver/replicas/replica
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
 import { blockLength } from '../../../../src/tensor/blocks.ts';
 import { createIdRouter } from '../../../../src/tensor/id-router.ts';
+import fc from '../../../properties.ts';
 import { idBytes, table } from '../../../tensor/fixture.ts';
 import { applyingOf, drawnUpdate, gradientsOf, PARTS, shardOfBlockIn, shardOfRowIn, unitOfRow } from './updates.ts';
 

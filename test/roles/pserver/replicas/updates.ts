@@ -1,5 +1,5 @@
 /** Updates of a small model whose rows and blocks are in many units, drawn at random. */
-import fc from 'fast-check';
+
 import { shardsOfUnit, unitOf } from '../../../../src/core/units/units.ts';
 import type { UnitParts } from '../../../../src/roles/pserver/replicas/part-sizes.ts';
 import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwarded-update.ts';
@@ -8,6 +8,7 @@ import { createIdRouter } from '../../../../src/tensor/id-router.ts';
 import type { RoundGradients } from '../../../../src/tensor/lane-fold.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import fc from '../../../properties.ts';
 import { bytesOf, idBytes, NORMAL } from '../../../tensor/fixture.ts';
 
 const SHARDS = 16;

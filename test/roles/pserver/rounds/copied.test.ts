@@ -2,7 +2,7 @@
  * Sync mode: copies of units take the rounds that their primary has applied, many units at one go and units at several
  * versions one after the other. They have the bits of their primary, and keep them when another pserver leads them.
  */
-import fc from 'fast-check';
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { CopiedUnits } from '../../../../src/roles/pserver/replicas/copied-units.ts';
@@ -11,6 +11,7 @@ import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, ROUND_SPEC } from '../../../tensor/rounds.ts';

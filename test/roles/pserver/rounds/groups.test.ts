@@ -2,8 +2,9 @@
  * Units of one pserver at different rounds, as after one of them has come from another pserver (DESIGN §7): the bits
  * are those of units that were together all the time.
  */
-import fc from 'fast-check';
+
 import { expect, it, vi } from 'vitest';
+import fc from '../../../properties.ts';
 import { everything } from '../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';

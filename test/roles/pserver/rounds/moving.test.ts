@@ -2,7 +2,7 @@
  * Sync mode: a unit of several shards is copied shard by shard while rounds are applied, and handed over (DESIGN §7).
  * Each version has the bits that it has when no unit moves.
  */
-import fc from 'fast-check';
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import { pushLane } from '../../../../src/roles/pserver/rounds/push-pull.ts';
@@ -12,6 +12,7 @@ import { copyShard } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { type OptimizerSpec, type TrainedSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import fc from '../../../properties.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';
 import { LANES, PlayedPserver, type PlayedRounds, ROUNDS, SHARDS, undisturbed } from './played.ts';

@@ -1,7 +1,7 @@
 /**
  * What a pserver in sync mode keeps beside the newest version: the one before it, and that of a cut (DESIGN §6, §8).
  */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { keepPreImage, withOldValues } from '../../../../src/roles/pserver/pre-image.ts';
 import type { ValueSource } from '../../../../src/roles/pserver/request-parts.ts';
@@ -12,6 +12,7 @@ import { foldLanes } from '../../../../src/tensor/lane-fold.ts';
 import type { OptimizerSpec } from '../../../../src/tensor/optimizer.ts';
 import { type Parameters, SHARD_ACTION } from '../../../../src/tensor/parameters.ts';
 import { shardOfRow } from '../../../../src/tensor/shard-hash.ts';
+import fc from '../../../properties.ts';
 import { bytesOf, everything, HIGHEST, idBytes, makeParameters } from '../../../tensor/fixture.ts';
 import { OPTIMIZERS } from '../../../tensor/optimizers.ts';
 import { anyRound, hexOf, laneFor, type PlainLane, ROUND_SPEC } from '../../../tensor/rounds.ts';

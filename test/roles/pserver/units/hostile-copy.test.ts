@@ -1,5 +1,5 @@
 /** Whatever a source sends, the copy at the target takes or refuses it: no process ends, and the memory is freed. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { isPaddletError } from '../../../../src/base/errors.ts';
 import { encodeLedger } from '../../../../src/core/shard/ledger-format.ts';
@@ -10,6 +10,7 @@ import { decodePiece, decodeUpdate, encodeUpdate } from '../../../../src/roles/p
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import fc from '../../../properties.ts';
 import { bytesOf, makeParameters, NORMAL, SGD } from '../../../tensor/fixture.ts';
 
 const SPEC: ParameterSpec = {

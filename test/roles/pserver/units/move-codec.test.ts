@@ -1,5 +1,5 @@
 /** What a move carries arrives as it was sent, through a whole frame; what no source would send is refused. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { MoveAnswer, MoveContent, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
@@ -17,6 +17,7 @@ import {
 } from '../../../../src/roles/pserver/units/move-codec.ts';
 import type { MovePayload } from '../../../../src/roles/pserver/units/outgoing-move.ts';
 import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
+import fc from '../../../properties.ts';
 import { goldenFrames } from '../../../protocol/golden-frames.ts';
 import { bytesOf } from '../../../tensor/fixture.ts';
 

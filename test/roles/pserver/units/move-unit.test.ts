@@ -1,5 +1,5 @@
 /** A unit moves between the memories of two pservers while it is updated: both machines, with real parameters. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import type { MoveAnswer, MoveMessage, MoveName } from '../../../../src/core/units/move-messages.ts';
@@ -11,6 +11,7 @@ import type { ForwardedUpdate } from '../../../../src/roles/pserver/units/forwar
 import { IncomingUnit } from '../../../../src/roles/pserver/units/incoming-unit.ts';
 import { type OptimizerSpec, trainedSpec } from '../../../../src/tensor/optimizer.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import fc from '../../../properties.ts';
 import { blocksPart, everything, makeParameters, NORMAL, rowsPart, SGD } from '../../../tensor/fixture.ts';
 import { firstHeads } from '../owned-heads.ts';
 

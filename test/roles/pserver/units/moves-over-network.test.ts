@@ -1,5 +1,5 @@
 /** A whole move over connections that break at any time: the unit goes over, or stays, with all its updates. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { takenBy } from '../../../../src/cluster/placement/heads.ts';
 import type { MoveName, UnitOwner } from '../../../../src/core/units/move-messages.ts';
@@ -11,6 +11,7 @@ import { connectMove, type MoveConnection } from '../../../../src/roles/pserver/
 import { OutgoingMove } from '../../../../src/roles/pserver/units/outgoing-move.ts';
 import { payloadBytes } from '../../../../src/roles/pserver/units/payload-codec.ts';
 import { trainedSpec } from '../../../../src/tensor/optimizer.ts';
+import fc from '../../../properties.ts';
 import { MemoryLog } from '../../../protocol/rig.ts';
 import { createDice } from '../../../sim/dice.ts';
 import { SimulatedNetwork } from '../../../sim/network.ts';

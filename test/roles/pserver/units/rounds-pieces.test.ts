@@ -1,11 +1,12 @@
 /** What a unit keeps of rounds is the same after it has gone in pieces. */
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import type { OldValues, TimedRounds } from '../../../../src/roles/pserver/unit-rounds.ts';
 import { pieceBytes } from '../../../../src/roles/pserver/units/copy-pieces.ts';
 import { IncomingRounds, roundsPieces } from '../../../../src/roles/pserver/units/rounds-pieces.ts';
 import { denseBlockFloats } from '../../../../src/tensor/blocks.ts';
 import type { ParameterSpec } from '../../../../src/tensor/spec.ts';
+import fc from '../../../properties.ts';
 import { bytesOf, NORMAL } from '../../../tensor/fixture.ts';
 
 const WIDTH = 3;
