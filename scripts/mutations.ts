@@ -3,7 +3,8 @@
  * tests notice: `node scripts/mutations.ts` prints a table and ends with 1 when a rule can be taken out unnoticed.
  * `--only TEXT` takes the rules whose text, mode or file contains it; `--schedules N` tries N schedules for a rule that
  * does not say how many; `--jobs N` works on N rules at a time; `--tests` runs the unit tests even of rules that a
- * schedule noticed. The rules are in test/mutations.
+ * schedule noticed. `--minutes N --go-on FILE` goes on for so long from the rule that FILE names, and leaves the next
+ * one there. The rules are in test/mutations.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { MUTATIONS } from '../test/mutations/all.ts';
 import { mutate } from '../test/mutations/apply.ts';
 import type { Mutation } from '../test/mutations/mutation.ts';
+import { parseGoOn, readNext, writeNext } from './go-on.ts';
 
 /** Without its rule, a test or a schedule may never end: that is noticed, too. */
 const LIMIT_MS = 15 * 60_000;
@@ -124,14 +126,21 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: String(availableParallelism()) },
     tests: { type: 'boolean', default: false },
     schedules: { type: 'string', default: '300' },
+    minutes: { type: 'string' },
+    'go-on': { type: 'string' },
   },
 });
-const left = MUTATIONS.filter(({ rule, file, schedules }) =>
+const chosen = MUTATIONS.filter(({ rule, file, schedules }) =>
   [rule, file, schedules?.mode ?? ''].some((text) => text.includes(values.only)),
 );
+const goOn = parseGoOn(values.minutes, values['go-on']);
+const from = goOn === undefined ? 0 : readNext(goOn.file) % Math.max(chosen.length, 1);
+const untilMs = performance.now() + (goOn?.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+let next = from;
+const take = (): Mutation | undefined => (performance.now() < untilMs ? chosen[next++] : undefined);
 const verdicts: Verdict[] = [];
 async function work(): Promise<void> {
-  for (let mutation = left.shift(); mutation !== undefined; mutation = left.shift()) {
+  for (let mutation = take(); mutation !== undefined; mutation = take()) {
     const verdict = await judge(mutation, { schedules: Number(values.schedules), isTestedAnyway: values.tests });
     verdicts.push(verdict);
     print(describe(verdict));
@@ -139,5 +148,7 @@ async function work(): Promise<void> {
 }
 await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 const survivors = verdicts.filter(({ schedule, tests }) => schedule === undefined && tests.length === 0);
-print(`\n${verdicts.length} rules, ${survivors.length} can be taken out unnoticed`);
+const of = `rules ${from} to ${from + verdicts.length} of ${chosen.length}`;
+print(`\n${of}: ${verdicts.length} tried, ${survivors.length} can be taken out unnoticed`);
+if (goOn !== undefined) writeNext(goOn.file, (from + verdicts.length) % Math.max(chosen.length, 1));
 process.exitCode = survivors.length === 0 && verdicts.length > 0 ? 0 : 1;

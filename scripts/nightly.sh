@@ -2,90 +2,110 @@
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
-# and the reason is printed. It takes about four hours and a half.
-#   SIM_SEEDS     seeds of the simulation. Default: 0..2000
-#   CHAOS_FAULTS  faults of each chaos run. Default: 50
-#   CHAOS_MOVES   units that move in each chaos run of moves. Default: 100
+# and the reason is printed. A step that takes longer than 20 minutes is ended, and has failed: what has no end by itself
+# goes on in the next night where it stopped (.cache/nightly), and prints what it tried.
+#   NIGHTLY_MINUTES  of each simulation, of mutations and of property tests. Default: 15
+#   CHAOS_FAULTS     faults of each chaos run. Default: 50
+#   CHAOS_MOVES      units that move in each chaos run of moves. Default: 100
 set -u
-steps='sim-async sim-sync sim-disks sim-sync-disks sim-continued sim-copies sim-copies-disks sim-copies-continued move-model mutations chaos-etcd chaos-sqlite moves-etcd moves-sqlite processes copies-killed partitions failover goodput hostile sync-digests bench coverage arm64 bare'
+simulations() {
+  local mode kind
+  for kind in '' -disks -continued -copies -copies-disks -copies-continued; do
+    for mode in async sync; do echo "sim-$mode$kind"; done
+  done
+}
+# Each file of these tests is a step.
+process_tests() {
+  local file
+  for file in "$(dirname "$0")"/../test/executable/*.nightly.test.ts; do
+    file=${file##*/}
+    [ "$file" = partitions.nightly.test.ts ] || echo "processes-${file%.nightly.test.ts}"
+  done
+}
+in_both_modes() { for name in "$@"; do echo "$name-async $name-sync"; done; }
+steps=$(echo $(simulations) properties mutations move-model-moves move-model-updates \
+  $(in_both_modes chaos-etcd chaos-sqlite moves-etcd moves-sqlite) $(process_tests) \
+  $(in_both_modes copies-killed copies-killed-at-once copies-resized) partitions \
+  failover failover-by-lease failover-at-once failover-etcd goodput $(in_both_modes hostile) sync-digests bench \
+  coverage arm64 bare)
+# In a process of its own, which is ended with all that it has started.
+chosen=$*
+if [ "${1:-}" = --one ]; then chosen=$2; fi
 case "${1:-}" in
   --list) echo "$steps"; exit 0 ;;
-  -h | --help) sed -n '2,8s/^# //p' "$0"; echo "Steps: $steps"; exit 0 ;;
+  -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; echo "Steps: $steps"; exit 0 ;;
 esac
-for step in "$@"; do
+for step in $chosen; do
   case " $steps " in *" $step "*) ;; *) echo "nightly: no step $step; the steps are: $steps" >&2; exit 2 ;; esac
 done
 source "$(dirname "$0")/setup.sh"
 
 # The exit code of a step that the machine cannot run, as of automake's tests.
 SKIP=77
+MINUTES=${NIGHTLY_MINUTES:-15}
 skip() { echo "skipped: $*"; return $SKIP; }
-# Units move while the roles die, in both modes.
-run_moves() { for mode in async sync; do run_chaos --mode "$mode" --moves "${CHAOS_MOVES:-100}" --passes 60 "$@"; done; }
+need_etcd() {
+  PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+  export PADDLET_TEST_ETCD
+}
+# Both go on where the last night stopped.
+run_sim() { npx node scripts/sim.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step" "$@"; }
+run_mutations() { npx node scripts/mutations.ts --minutes "$MINUTES" --go-on ".cache/nightly/$step"; }
+# All property tests, each time with another seed.
+run_properties() {
+  local until=$((SECONDS + MINUTES * 60)) files
+  files=$(grep -rl "/properties.ts'" test --include=*.test.ts)
+  while [ $SECONDS -lt $until ]; do
+    export PADDLET_PROPERTY_SEED=$((RANDOM * 32768 + RANDOM))
+    echo "PADDLET_PROPERTY_SEED=$PADDLET_PROPERTY_SEED"
+    npx vitest run --project unit --reporter=dot $files
+  done
+}
+run_chaos() { npx node scripts/chaos/chaos.ts --mode "$mode" --faults "${CHAOS_FAULTS:-50}" "$@"; }
+# Units move while the roles die.
+run_moves() { run_chaos --moves "${CHAOS_MOVES:-100}" --passes 60 "$@"; }
+run_copies() { npx node scripts/chaos/copies.ts --mode "$mode" "$@"; }
+run_processes() { npx vitest run --project nightly "test/executable/$1.nightly.test.ts"; }
+run_failover() { npx node scripts/bench/failover.ts "$@"; }
 # Steps run under `set -e` in a shell of their own.
-run_sim() { npx node scripts/sim.ts --seeds "${SIM_SEEDS:-0..2000}" "$@"; }
-run_chaos() { npx node scripts/chaos/chaos.ts --faults "${CHAOS_FAULTS:-50}" "$@"; }
 run_step() {
+  local mode=async
+  case $1 in sim-sync* | *-sync) mode=sync ;; esac
   case $1 in
-    sim-async) run_sim --mode=async ;;
-    sim-sync) run_sim --mode=sync ;;
-    sim-disks) run_sim --disks ;;
-    sim-continued) run_sim --continued && run_sim --continued --mode=sync ;;
-    sim-sync-disks) run_sim --mode=sync --disks ;;
-    sim-copies) for mode in async sync; do run_sim --replicas --mode=$mode; done ;;
-    sim-copies-disks) for mode in async sync; do run_sim --replicas --disks --mode=$mode; done ;;
-    sim-copies-continued) for mode in async sync; do run_sim --replicas --continued --mode=$mode; done ;;
-    move-model)
-      for shape in '--moves 2 --lost-answers 1 --abandons 1' '--updates 2 --crashes 1'; do
-        npx node --max-old-space-size=6000 scripts/move-model.ts $shape
-      done
-      ;;
-    mutations) npx node scripts/mutations.ts ;;
-    chaos-etcd)
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
-      export PADDLET_TEST_ETCD
-      run_chaos --store etcd
-      ;;
-    chaos-sqlite) run_chaos --store sqlite ;;
-    moves-etcd)
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
-      export PADDLET_TEST_ETCD
-      run_moves --store etcd
-      ;;
-    moves-sqlite) run_moves --store sqlite ;;
-    processes)
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
-      export PADDLET_TEST_ETCD
-      npx vitest run --project nightly
-      ;;
-    copies-killed)
-      for mode in async sync; do
-        npx node scripts/chaos/copies.ts --mode "$mode"
-        npx node scripts/chaos/copies.ts --mode "$mode" --replicas 3 --at-once 2
-        npx node scripts/chaos/copies.ts --mode "$mode" --pservers 2 --resize 4,3 --kills 0
-      done
-      ;;
+    sim-*-copies-disks) run_sim --mode=$mode --replicas --disks ;;
+    sim-*-copies-continued) run_sim --mode=$mode --replicas --continued ;;
+    sim-*-copies) run_sim --mode=$mode --replicas ;;
+    sim-*-disks) run_sim --mode=$mode --disks ;;
+    sim-*-continued) run_sim --mode=$mode --continued ;;
+    sim-*) run_sim --mode=$mode ;;
+    properties) run_properties ;;
+    mutations) run_mutations ;;
+    move-model-moves) npx node --max-old-space-size=6000 scripts/move-model.ts --moves 2 --lost-answers 1 --abandons 1 ;;
+    move-model-updates) npx node --max-old-space-size=6000 scripts/move-model.ts --updates 2 --crashes 1 ;;
+    chaos-etcd-*) need_etcd; run_chaos --store etcd ;;
+    chaos-sqlite-*) run_chaos --store sqlite ;;
+    moves-etcd-*) need_etcd; run_moves --store etcd ;;
+    moves-sqlite-*) run_moves --store sqlite ;;
+    processes-*) need_etcd; run_processes "${1#processes-}" ;;
+    copies-killed-at-once-*) run_copies --replicas 3 --at-once 2 ;;
+    copies-killed-*) run_copies ;;
+    copies-resized-*) run_copies --pservers 2 --resize 4,3 --kills 0 ;;
     partitions)
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
+      need_etcd
       [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
       command -v ip && command -v iptables || skip 'there is no ip (iproute2) or no iptables'
-      export PADDLET_TEST_ETCD PADDLET_TEST_PARTITIONS=all
-      npx vitest run --project nightly test/executable/partitions.nightly.test.ts
+      export PADDLET_TEST_PARTITIONS=all
+      run_processes partitions
       ;;
-    failover)
-      npx node scripts/bench/failover.ts --kills 100
-      npx node scripts/bench/failover.ts --kills 20 --proof none
-      npx node scripts/bench/failover.ts --kills 30 --replicas 3 --at-once 2
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
-      export PADDLET_TEST_ETCD
-      npx node scripts/bench/failover.ts --kills 50 --store etcd
-      ;;
+    failover) run_failover --kills 100 ;;
+    failover-by-lease) run_failover --kills 20 --proof none ;;
+    failover-at-once) run_failover --kills 30 --replicas 3 --at-once 2 ;;
+    failover-etcd) need_etcd; run_failover --kills 50 --store etcd ;;
     goodput) npx node scripts/bench/goodput.ts ;;
-    hostile) for mode in async sync; do npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60; done ;;
+    hostile-*) npx node scripts/hostile/hostile.ts --mode "$mode" --seconds 60 ;;
     sync-digests)
       [ -d ../shared/data ] || skip 'the data sets are not in ../shared/data'
-      PADDLET_TEST_ETCD=$(scripts/fetch-etcd.sh) || skip 'there is no etcd'
-      export PADDLET_TEST_ETCD
+      need_etcd
       npx node scripts/sync-digests.ts
       ;;
     bench) npm run --silent bench ;;
@@ -102,18 +122,24 @@ run_step() {
   esac
 }
 
+if [ "${1:-}" = --one ]; then
+  set -e
+  run_step "$step"
+  exit
+fi
 require_node && install_packages && npm run --silent build || { printf '\n0 passed, 1 failed, 0 skipped\n'; exit 1; }
 logs=build/nightly
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
-for step in ${@:-$steps}; do
+for step in ${chosen:-$steps}; do
   step "$step"
   began=$SECONDS
-  (set -e; run_step "$step") >"$logs/$step.log" 2>&1
+  timeout --kill-after=60 20m scripts/nightly.sh --one "$step" >"$logs/$step.log" 2>&1
   code=$?
   case $code in
     0) passed=$((passed + 1)) result=passed ;;
     "$SKIP") skipped=$((skipped + 1)) result=skipped ;;
+    124 | 137) failed=$((failed + 1)) result='FAILED: ended' ;;
     *) failed=$((failed + 1)) result="FAILED with $code" ;;
   esac
   tail -n "$([ "$code" = 0 ] && echo 3 || echo 40)" "$logs/$step.log"

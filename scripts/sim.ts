@@ -3,7 +3,8 @@
  * on all cores and ends with 1 when one of them violates an invariant; `--story SEED` tells one schedule line by line;
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
  * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
- * has ended; `--replicas` gives each unit copies.
+ * has ended; `--replicas` gives each unit copies. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long
+ * from the seed that FILE names, and leaves the next one there.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -13,6 +14,7 @@ import { addCounts, type BatchReport, missingIn, runBatch } from '../test/sim/ba
 import { copiedMix, type FaultMix, onlyFaults, usualDiskMix, usualMix } from '../test/sim/fault-kinds.ts';
 import type { Mode } from '../test/sim/mode.ts';
 import { runSchedule } from '../test/sim/schedule.ts';
+import { parseGoOn, readNext, writeNext } from './go-on.ts';
 
 // Workers are as many as cores: threads of their own for garbage collection would only wait for each other.
 setFlagsFromString('--single-threaded-gc');
@@ -57,17 +59,27 @@ async function tell(seed: number, kind: Kind): Promise<number> {
 interface RunOptions {
   readonly jobs: number;
   readonly isUntilViolation: boolean;
+  /** No schedules are begun later than this after the start. */
+  readonly minutes: number;
 }
 
-async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunOptions): Promise<number> {
+interface RunEnd {
+  readonly exitCode: number;
+  /** The first seed that was not run. */
+  readonly next: number;
+}
+
+async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation, minutes }: RunOptions): Promise<RunEnd> {
   const startedMs = performance.now();
   const counts = new Map<string, number>();
   const failures: BatchReport['failures'][number][] = [];
   let schedules = 0;
   let next = seeds.from;
-  const share = isUntilViolation ? SMALL_SHARE : kind.isCopied ? COPIED_SHARE : SHARE;
+  const isShort = isUntilViolation || minutes < Number.POSITIVE_INFINITY;
+  const share = isShort ? SMALL_SHARE : kind.isCopied ? COPIED_SHARE : SHARE;
   const take = (): Share | undefined => {
     if (next >= seeds.to || (isUntilViolation && failures.length > 0)) return undefined;
+    if (performance.now() - startedMs > minutes * 60_000) return undefined;
     const from = next;
     next = Math.min(next + share, seeds.to);
     return { from, to: next };
@@ -94,10 +106,11 @@ async function runAll(seeds: Share, kind: Kind, { jobs, isUntilViolation }: RunO
   const missing = missingIn(counts, kind.mode, kind.mix);
   if (missing.length > 0) print(`never happened: ${missing.join(', ')}`);
   const perMinute = Math.round((schedules / seconds) * 60);
-  print(`${schedules} schedules in ${seconds.toFixed(1)} s (${perMinute} a minute on ${jobs} cores)`);
+  const rate = `${perMinute} a minute on ${jobs} cores`;
+  print(`seeds ${seeds.from}..${next}: ${schedules} schedules in ${seconds.toFixed(1)} s (${rate})`);
   const failed = failures.map(({ seed }) => seed).join(', ');
   print(failures.length === 0 ? 'no violation' : `${failures.length} failed; tell one with --story SEED: ${failed}`);
-  return failures.length === 0 ? 0 : 1;
+  return { exitCode: failures.length === 0 ? 0 : 1, next };
 }
 
 /**
@@ -159,6 +172,8 @@ if (isMainThread) {
       faults: { type: 'string' },
       'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
+      minutes: { type: 'string' },
+      'go-on': { type: 'string' },
     },
   });
   const mode = parseMode(values.mode);
@@ -166,11 +181,17 @@ if (isMainThread) {
   const usual = isCopied ? copiedMix(values.disks) : values.disks ? usualDiskMix(mode) : usualMix(mode);
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
   const kind = { mode, mix, isContinued: values.continued, isCopied };
-  const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'] };
-  process.exitCode =
-    values.story === undefined
-      ? await runAll(parseSeeds(values.seeds), kind, options)
-      : await tell(Number(values.story), kind);
+  const goOn = parseGoOn(values.minutes, values['go-on']);
+  const minutes = goOn?.minutes ?? Number.POSITIVE_INFINITY;
+  const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'], minutes };
+  if (values.story !== undefined) process.exitCode = await tell(Number(values.story), kind);
+  else {
+    const seeds =
+      goOn === undefined ? parseSeeds(values.seeds) : { from: readNext(goOn.file), to: Number.MAX_SAFE_INTEGER };
+    const { exitCode, next } = await runAll(seeds, kind, options);
+    if (goOn !== undefined) writeNext(goOn.file, next);
+    process.exitCode = exitCode;
+  }
 } else {
   const work = workerData as Work;
   for (let seed = work.from; seed < work.to; seed++)
