@@ -190,7 +190,7 @@ describe.skipIf(reason !== undefined)(`EtcdStore under faults${reason === undefi
   });
 
   it('closes wholly, also while the server is stopped or gone: nothing keeps the process alive', async () => {
-    const child = new StoreProcess(server.url, 'close', prefix);
+    const child = new StoreProcess(server.url, 'close', [prefix]);
     await child.until('closed');
     expect(await child.exit()).toBe(0);
     await server.pause();
