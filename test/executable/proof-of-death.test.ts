@@ -28,8 +28,8 @@ test.each([
   const place = openPlace();
   const points = Array.from({ length: fails }, (_, i) => `child.revoking:error=StoreUnavailable@${i + 1}`);
   const { running, store } = await startRun(place, await plantedJob(place, LONG_LEASES), [SLOWLY, ...points].join(','));
-  await store.passesOver(2, running);
   const { index = -1, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
+  await store.passesOver(2, running);
   const key = `/ps/${index}`;
   const { leaseId } = (await store.get(key))!;
   process.kill(pid, 'SIGKILL');
