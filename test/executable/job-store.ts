@@ -54,7 +54,7 @@ export class JobStore {
     return retryUntilAnswered(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
   }
 
-  /** Ends the lease of the key; its owner must have exited, so that nobody is to wait until it runs out. */
+  /** Ends the lease of the key, whose owner must have exited: its successor need not wait until it runs out. */
   async endLease(key: string): Promise<void> {
     const entry = await this.get(key);
     if (entry !== undefined) await retryUntilAnswered(this.#retry, () => this.#store.leaseRevoke(entry.leaseId));

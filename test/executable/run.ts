@@ -13,7 +13,7 @@ export const ROLES = 1 + JOB.cluster.pservers + JOB.cluster.trainers;
 
 /**
  * Fail points that make the planted job ten seconds longer, however fast the machine is: what strikes in mid-run does
- * so before it is over, also when the test is held up.
+ * so before it is over, even when the test is held up.
  */
 export const SLOWLY = 'trainer.dealt:delay=20';
 

@@ -7,8 +7,8 @@ import type { Clock } from '../../src/base/seams.ts';
 import type { StoreProcess } from './store-process.ts';
 import { FakeClock } from './support.ts';
 
-/** As often as a store looks at its file. */
-const STEP_MS = 20;
+/** A store looks at its file once in a step: often enough for the shortest leases. */
+const STEP_MS = 50;
 /** In one step a write is asked for, done and answered: each takes a turn of the event loop at most. */
 const TURNS = 4;
 
