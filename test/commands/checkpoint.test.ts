@@ -186,12 +186,13 @@ describe('checkpoint commands', () => {
     const url = `sqlite:${at('leased.db')}`;
     const store = await openStore(url, { clock, log });
     const keys = keysOf('/paddlet/test');
-    const { leaseId } = await store.leaseGrant(1_000);
+    // Longer than --timeout, which is long for a store that answers at once.
+    const { leaseId } = await store.leaseGrant(7_000);
     const claim = { put: keys.ps(0), value: 'host:1', leaseId };
     await store.txn({ if: [], then: [...publishing(keys, recordOf(aJob())), claim] });
     await store.close();
     const restore = (wait: string) =>
-      json('restore', '--store', url, '--pservers', '2', '--timeout', '300ms', '--wait', wait);
+      json('restore', '--store', url, '--pservers', '2', '--timeout', '6s', '--wait', wait);
     expect(await restore('0s')).toMatchObject({ code: 2, result: { error: { code: 'JobConflict' } } });
     expect(await restore('1m')).toMatchObject({ code: 7, result: { error: { code: 'CheckpointMissing' } } });
   });

@@ -58,7 +58,7 @@ it('an unreachable store: every command gives up after --timeout, and says why',
 
 it('a store that does not exist: no command creates it, or anything else', async () => {
   const cwd = aFolder();
-  const store = ['--store', 'sqlite:nope/x.db', '--timeout', '300ms'];
+  const store = ['--store', 'sqlite:nope/x.db', '--timeout', '5s'];
   const ends = await Promise.all(COMMANDS.map((args) => run(cwd, [...args, ...store])));
   for (const [at, { code, err }] of ends.entries()) {
     const command = COMMANDS[at]!.join(' ');

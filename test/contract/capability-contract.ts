@@ -36,7 +36,7 @@ function sharing({ sharedBetweenProcesses }: Capabilities, start: () => Promise<
     it('is shared with other processes that open its URL', async () => {
       const { harness, store } = await fresh(start);
       const watch = new WatchRecorder(store, '/shared/', 1n);
-      const writer = new StoreProcess(harness.url, 'write', '/shared/');
+      const writer = new StoreProcess(harness.url, 'write', ['/shared/']);
       onTestFinished(() => writer.kill());
       await watch.until((story) => story.length > 0);
       watch.cancel();

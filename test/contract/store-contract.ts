@@ -16,7 +16,7 @@ export interface StoreHarness {
   connect(): Promise<Store>;
   /** Forgets history up to `revision`. */
   compact(revision: bigint): Promise<void>;
-  /** A lease that runs out in the test, and not before the few writes that come first are through on a slow disk. */
+  /** Of a lease that is to run out in the test: short, but there is time to renew it. */
   readonly leaseTtlMs: number;
   /** Restarts the server, if there is one. */
   restart(): Promise<void>;

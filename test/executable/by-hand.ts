@@ -4,6 +4,7 @@ import type { Place } from './harness.ts';
 import { type JobStore, openJobStore } from './job-store.ts';
 import { JOB } from './planted-job.ts';
 import type { Running } from './processes.ts';
+import { SLOWLY } from './run.ts';
 
 export interface ByHand {
   readonly store: JobStore;
@@ -29,10 +30,10 @@ export function commandLines(job: string): Record<string, string[]> {
 }
 
 /** Starts all roles, in a random order: any order works. `slowly`: fail points that delay them. */
-export async function startByHand(place: Place, job: string, storeUrl: string, slowly?: string): Promise<ByHand> {
+export async function startByHand(place: Place, job: string, storeUrl: string, slowly = SLOWLY): Promise<ByHand> {
   const lines = commandLines(job);
   const start = (name: string): Running =>
-    place.start(name, lines[name]!, { PADDLET_STORE: storeUrl, ...(slowly && { PADDLET_FAIL: slowly }) });
+    place.start(name, lines[name]!, { PADDLET_STORE: storeUrl, PADDLET_FAIL: slowly });
   const order = shuffled(Object.keys(lines));
   const started = new Map(order.map((name) => [name, start(name)]));
   const get = (name: string): Running => started.get(name)!;

@@ -9,7 +9,7 @@ import { openPlace, type Place } from './harness.ts';
 import { type JobStore, openJobStore } from './job-store.ts';
 import { expectWhole, JOB, plantedJob, TASKS_PER_PASS } from './planted-job.ts';
 import { PADDLET, type Running } from './processes.ts';
-import { describeProcesses, expectMidRun, oneOf, ROLES } from './run.ts';
+import { describeProcesses, expectMidRun, oneOf, ROLES, SLOWLY } from './run.ts';
 
 const SCRIPT = join(ROOT, 'examples/cluster.sh');
 const FOLDER = 'cluster';
@@ -22,8 +22,8 @@ interface Script {
   readonly store: JobStore;
 }
 
-async function startScript(place: Place, name: string, job: string): Promise<Script> {
-  const env = { PADDLET, ETCD: findEtcd(), FOLDER: place.path(FOLDER) };
+async function startScript(place: Place, name: string, job: string, slowly = ''): Promise<Script> {
+  const env = { PADDLET, ETCD: findEtcd(), FOLDER: place.path(FOLDER), PADDLET_FAIL: slowly };
   const running = place.startCommand(name, ['bash', SCRIPT, job, '--json'], env);
   const [, url = ''] = await running.said(/^store (\S+), logs in/m);
   return { running, url, store: await openJobStore(url, JOB.name) };
@@ -42,9 +42,9 @@ async function expectResult(place: Place, running: Running): Promise<void> {
 describe.skipIf(reason !== undefined)(`cluster.sh${reason === undefined ? '' : ` (${reason})`}`, () => {
   test('trains; a trainer killed in mid-run is started again; nothing is left behind', async () => {
     const place = openPlace();
-    const { running, url, store } = await startScript(place, 'cluster.sh', await plantedJob(place));
-    await store.passesOver(2, running);
+    const { running, url, store } = await startScript(place, 'cluster.sh', await plantedJob(place), SLOWLY);
     const trainer = oneOf(await describeProcesses(place, ['--store', url], ROLES), 'trainer');
+    await store.passesOver(2, running);
     process.kill(trainer.pid, 'SIGKILL');
     await expectMidRun(store);
     await running.said(/trainer ended with 137 \(1\); starting it again/);
@@ -54,7 +54,7 @@ describe.skipIf(reason !== undefined)(`cluster.sh${reason === undefined ? '' : `
   test('SIGTERM in mid-run: everything leaves cleanly, and the same command goes on', async () => {
     const place = openPlace();
     const job = await plantedJob(place);
-    const { running, store } = await startScript(place, 'cluster.sh', job);
+    const { running, store } = await startScript(place, 'cluster.sh', job, SLOWLY);
     await store.passesOver(2, running);
     const done = await expectMidRun(store);
     running.kill('SIGTERM');

@@ -1,17 +1,19 @@
 /** Roles killed at each step that a fail point marks, one step after the other within one job: it ends whole. */
 import { expect, test } from 'vitest';
-import { openJobStore } from './job-store.ts';
 import { expectWholeEnd, setUp } from './killed-at-steps.ts';
-import { JOB } from './planted-job.ts';
 import { freeze } from './processes.ts';
+import { SLOWLY } from './run.ts';
+
+/** Of a trainer that works on while others die: it must not have done all before the last of them. */
+const VERY_SLOWLY = 'trainer.dealt:delay=80';
 
 test('a pserver that lost its index dies when its parting snapshot is announced', async () => {
   const hand = await setUp();
-  const others = ['pserver 1', 'trainer 0', 'trainer 1'].map((name) => hand.start(name));
+  const others = [hand.start('pserver 1'), hand.start('trainer 0', SLOWLY), hand.start('trainer 1', SLOWLY)];
   const master = hand.start('master');
   const frozen = hand.start('pserver 0', 'checkpoint.parted:kill');
   await frozen.said(/checkpoint .* published/);
-  const store = await openJobStore(hand.storeUrl, JOB.name);
+  const { store } = hand;
   await freeze(frozen.pid, store.url);
   await store.until((entries) => entries.has('/ps/1') && !entries.has('/ps/0'));
   frozen.kill('SIGCONT');
@@ -25,7 +27,7 @@ test('a pserver that lost its index dies when its parting snapshot is announced'
 
 test('a trainer dies at each step of a push and of a task', async () => {
   const hand = await setUp();
-  const others = ['pserver 0', 'pserver 1', 'trainer 1'].map((name) => hand.start(name));
+  const others = [hand.start('pserver 0'), hand.start('pserver 1'), hand.start('trainer 1', VERY_SLOWLY)];
   const master = hand.start('master');
   for (const point of ['pserver-acknowledged:kill@21', 'pushed:kill@10', 'dealt:kill@5', 'finishing:kill@5']) {
     await hand.diesAt('trainer 0', `trainer.${point}`);

@@ -1,14 +1,14 @@
 /** `paddlet run --fresh` beside a run of the same job, and after one that died with all its processes. */
 import { expect, test } from 'vitest';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, plantedJob } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, SLOWLY, startRun } from './run.ts';
+import { expectWhole, JOB, plantedJob } from './planted-job.ts';
+import { expectMidRun, JOB_FOLDER, startRun } from './run.ts';
 
 const USAGE = 2;
 
 test('--fresh beside a run is refused, and the run ends as good', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place), SLOWLY);
+  const { running, store, args } = await startRun(place, await plantedJob(place));
   await store.passesOver(1, running);
   const { code, out } = await place.start('run --fresh', [...args, '--fresh', '--yes']).ended;
   expect(code).toBe(USAGE);
@@ -24,7 +24,7 @@ test('--fresh beside a run is refused, and the run ends as good', async () => {
 
 test('--fresh at once after everything was killed: waits for the leases, and starts over', async () => {
   const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place));
+  const { running, store, args } = await startRun(place, await plantedJob(place, JOB));
   await store.passesOver(1, running);
   // It restarts no process and is the last to die.
   running.kill('SIGSTOP');

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { jobResultSchema } from '../../src/cluster/job/job-result.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { JOB, plantedJob } from './planted-job.ts';
+import { JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { JOB_FOLDER, liveOne, startRun } from './run.ts';
 
-const job = (hooks: object, passes = 2) => ({ ...JOB, hooks, training: { ...JOB.training, passes } });
+const job = (hooks: object, passes = 2) => ({ ...UNHURRIED_JOB, hooks, training: { ...JOB.training, passes } });
 
 test('run once each, in order, in the data folder; what follows knows the result', async () => {
   const place = openPlace();

@@ -54,6 +54,12 @@ export class JobStore {
     return retryUntilAnswered(this.#retry, () => this.#store.get(`${this.#chroot}${key}`));
   }
 
+  /** Ends the lease of the key, whose owner must have exited: its successor need not wait until it runs out. */
+  async endLease(key: string): Promise<void> {
+    const entry = await this.get(key);
+    if (entry !== undefined) await retryUntilAnswered(this.#retry, () => this.#store.leaseRevoke(entry.leaseId));
+  }
+
   /** Follows the keys until `reached` says so of them; throws when `unless` ends before. */
   async until(reached: (entries: Entries) => boolean, unless?: Running): Promise<void> {
     const found = Promise.withResolvers<void>();

@@ -4,14 +4,14 @@ import { expect } from 'vitest';
 import * as z from 'zod';
 import type { Place } from './harness.ts';
 import type { Entries, JobStore } from './job-store.ts';
-import { JOB } from './planted-job.ts';
+import { UNHURRIED_JOB } from './planted-job.ts';
 import type { Running } from './processes.ts';
 import { eventually, JOB_FOLDER } from './run.ts';
 
 const UNITS = 32;
 export const DIR = ['--dir', JOB_FOLDER];
 export const CHECKPOINTS = `${JOB_FOLDER}/checkpoints`;
-export const RESIZABLE = { ...JOB, cluster: { ...JOB.cluster, maxPservers: 4, units: UNITS } };
+export const RESIZABLE = { ...UNHURRIED_JOB, cluster: { ...UNHURRIED_JOB.cluster, maxPservers: 4, units: UNITS } };
 /** Training goes on while all of it is tried. Each unit that is copied stops its pserver for a moment. */
 export const SLOWLY = 'trainer.dealt:delay=200,round.applied:delay=200,move.copied:delay=150';
 

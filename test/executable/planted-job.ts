@@ -31,8 +31,8 @@ export const JOB = {
 };
 
 /**
- * Where no lease is to run out: on a slow machine a process may be late to renew a short one, and a role started by
- * hand that has lost its lease is not started again.
+ * Where no lease is to run out by being slow: a process that the machine holds up for some seconds still renews it. A
+ * role that has lost its lease ends, and one that was started by hand is not started again.
  */
 export const UNHURRIED_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: '15s' } };
 
@@ -41,7 +41,7 @@ export const PATIENT_LEASE_MS = 5_000;
 export const PATIENT_JOB = { ...JOB, cluster: { ...JOB.cluster, leaseTtl: `${PATIENT_LEASE_MS}ms` } };
 
 /** Makes the data in the place's folder, and the job file; its path. */
-export async function plantedJob(place: Place, job: object = JOB): Promise<string> {
+export async function plantedJob(place: Place, job: object = UNHURRIED_JOB): Promise<string> {
   const numbers = { records: RECORDS, 'test-records': 5_000, features: 60, 'per-record': 8, factors: 0 };
   const flags = Object.entries(numbers).flatMap(([flag, value]) => [`--${flag}`, String(value)]);
   await place.json('data', 'synth', '--out', '.', ...flags);

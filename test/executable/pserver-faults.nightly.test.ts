@@ -6,7 +6,7 @@ import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
 import { holdUp } from './hold-up.ts';
-import { expectWhole, JOB, plantedJob } from './planted-job.ts';
+import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from './run.ts';
 
 const LEASE_LOST = 5;
@@ -21,9 +21,12 @@ test.each([
   { has: 'a checkpoint of each pass', checkpoint: { everyPasses: 1 }, says: /its later updates are repaired/ },
 ])('SIGKILL of a pserver that has $has, in mid-run: what is lost with it is repaired, exactly', async (known) => {
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place, { ...JOB, checkpoint: known.checkpoint }));
-  await store.passesOver(3, running);
+  const { running, store } = await startRun(
+    place,
+    await plantedJob(place, { ...UNHURRIED_JOB, checkpoint: known.checkpoint }),
+  );
   const { index, pid } = oneOf(await liveProcesses(place, ROLES), 'pserver');
+  await store.passesOver(3, running);
   process.kill(pid, 'SIGKILL');
   await expectMidRun(store);
   await running.said(new RegExp(`pserver ${index} ended \\(SIGKILL\\); restarting it`));
@@ -35,8 +38,8 @@ test.each([
 test('SIGSTOP of a pserver for longer than its lease: it serves nothing more, and is started again where it was', async () => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place));
-  await store.passesOver(2, running);
   const { index = -1, pid, address } = oneOf(await liveProcesses(place, ROLES), 'pserver');
+  await store.passesOver(2, running);
   await holdUp(store, { index, pid, address });
   await running.said(new RegExp(`pserver ${index} ended \\(exit code ${LEASE_LOST}\\); restarting it`));
 

@@ -6,7 +6,7 @@ import { ROOT } from '../source-files.ts';
 import { commandLines, HAND_FOLDER } from './by-hand.ts';
 import { endWell, openPlace, type Place, resultByWorkOf } from './harness.ts';
 import { type JobStore, openJobStore } from './job-store.ts';
-import { expectWhole, JOB, PATIENT_JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import type { Running } from './processes.ts';
 import { pythonEnvironment, whyNoPython } from './python.ts';
 import { expectMidRun } from './run.ts';
@@ -89,7 +89,7 @@ describe.skipIf(reason !== undefined)(`the client in Python${reason === undefine
 
   test('goes on when pservers and the master die, and hands its task back on SIGTERM', async () => {
     const place = openPlace();
-    const cluster = await startCluster(place, PATIENT_JOB);
+    const cluster = await startCluster(place, UNHURRIED_JOB);
     const { store, master, pservers, client } = cluster;
     await store.passesOver(2, client);
     pservers[0]!.kill('SIGKILL');

@@ -6,8 +6,8 @@ import { referenceOf } from '../sync/reference-loop.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { Entries, JobStore } from './job-store.ts';
-import { expectWhole, JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
-import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, SLOWLY, startRun } from './run.ts';
+import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { eventually, expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
 
 const UNITS = 32;
 /** The job goes on through four changes of size, one after the other. */
@@ -17,8 +17,8 @@ const INTERRUPTED = 130;
 
 /** It may have up to 4 pservers, and saves often: what leaves waits for the others' files. */
 const RESIZABLE = {
-  ...JOB,
-  cluster: { ...JOB.cluster, maxPservers: 4, units: UNITS },
+  ...UNHURRIED_JOB,
+  cluster: { ...UNHURRIED_JOB.cluster, maxPservers: 4, units: UNITS },
   checkpoint: { interval: '1s' },
 };
 
@@ -77,7 +77,7 @@ test('up and down in mid-run, and resumed with the present numbers', async () =>
 test('one pserver of a cluster gets SIGTERM: the other takes its units, and gives its share back to the next', async () => {
   const place = openPlace();
   const job = await plantedJob(place, { ...UNHURRIED_JOB, cluster: { ...UNHURRIED_JOB.cluster, units: UNITS } });
-  const { store, master, pservers, again } = await startByHand(place, job, `sqlite:${place.path('store.db')}`, SLOWLY);
+  const { store, master, pservers, again } = await startByHand(place, job, `sqlite:${place.path('store.db')}`);
   await store.passesOver(1, master);
   const [stopped, other] = pservers;
   stopped.kill('SIGTERM');

@@ -8,9 +8,9 @@ import { expectMidRun, JOB_FOLDER, liveProcesses, oneOf, ROLES, startRun } from 
 test('SIGKILL of a trainer, then of the master, in mid-run: the job ends as good', async () => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place));
-  await store.passesOver(2, running);
   // Both found while all are alive: asking after the dead takes time, in which the job goes on.
   const processes = await liveProcesses(place, ROLES);
+  await store.passesOver(2, running);
   process.kill(oneOf(processes, 'trainer').pid, 'SIGKILL');
   const before = await expectMidRun(store);
   await running.said(/trainer \d ended \(SIGKILL\); restarting it/);

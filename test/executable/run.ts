@@ -11,7 +11,10 @@ export const JOB_FOLDER = 'job';
 /** Processes of the planted job. */
 export const ROLES = 1 + JOB.cluster.pservers + JOB.cluster.trainers;
 
-/** Fail points that make the planted job some seconds longer, for tests that ask much of it in mid-run. */
+/**
+ * Fail points that make the planted job ten seconds longer, however fast the machine is: what strikes in mid-run does
+ * so before it is over, even when the test is held up.
+ */
 export const SLOWLY = 'trainer.dealt:delay=20';
 
 export interface JobRun {
@@ -23,13 +26,10 @@ export interface JobRun {
 /** The command line of `run`, the same each time. */
 export const runArguments = (job: string): string[] => ['run', job, '--dir', JOB_FOLDER, '--json', '--expose-metrics'];
 
-/**
- * Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles, for faults that must
- * strike before a fast machine is done.
- */
-export async function startRun(place: Place, job: string, slowly?: string): Promise<JobRun> {
+/** Starts the run; resolves when its store is there. `slowly`: fail points that delay its roles. */
+export async function startRun(place: Place, job: string, slowly = SLOWLY): Promise<JobRun> {
   const args = runArguments(job);
-  const running = place.start('run', args, slowly === undefined ? {} : { PADDLET_FAIL: slowly });
+  const running = place.start('run', args, { PADDLET_FAIL: slowly });
   await running.said(/logs in/);
   const store = await openJobStore(`sqlite:${place.path(JOB_FOLDER, 'store.db')}`, JOB.name);
   return { running, store, args };

@@ -16,8 +16,8 @@ const ALL = 6;
 test('refuse: nothing staler than the bound is applied, all is applied once, also through kills', async () => {
   const place = openPlace();
   const { running, store } = await startRun(place, await plantedJob(place, job({ bound: 1, policy: 'refuse' })));
-  await store.passesOver(2, running);
   const processes = await liveProcesses(place, ALL);
+  await store.passesOver(2, running);
   process.kill(processes.find(({ role }) => role === 'trainer')!.pid, 'SIGKILL');
   await store.passesOver(4, running);
   process.kill(processes.find(({ role, index }) => role === 'pserver' && index === 0)!.pid, 'SIGKILL');

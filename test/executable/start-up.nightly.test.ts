@@ -6,7 +6,7 @@ import { whyNoEtcd } from '../etcd-server.ts';
 import { HAND_FOLDER, startByHand } from './by-hand.ts';
 import { startEtcd } from './etcd.ts';
 import { openPlace, resultOf } from './harness.ts';
-import { expectWhole, PATIENT_JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
+import { expectWhole, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 
 const USAGE = 2;
 const INTERRUPTED = 130;
@@ -35,7 +35,7 @@ test('an index held by a live pserver is waited for, saying so, then refused; th
   const place = openPlace();
   const url = `sqlite:${place.path('store.db')}`;
   // More passes than there is time for: it is running when the second pserver comes and when it goes.
-  const job = await plantedJob(place, { ...PATIENT_JOB, training: { ...PATIENT_JOB.training, passes: 10_000 } });
+  const job = await plantedJob(place, { ...UNHURRIED_JOB, training: { ...UNHURRIED_JOB.training, passes: 10_000 } });
   const cluster = await startByHand(place, job, url);
   const { store, master } = cluster;
   await store.passesOver(1, master);

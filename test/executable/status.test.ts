@@ -3,16 +3,7 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { openPlace, resultOf } from './harness.ts';
 import { JOB, PASSES, plantedJob, TASKS } from './planted-job.ts';
-import {
-  eventually,
-  expectMidRun,
-  JOB_FOLDER,
-  type LiveProcess,
-  liveProcesses,
-  ROLES,
-  SLOWLY,
-  startRun,
-} from './run.ts';
+import { eventually, expectMidRun, JOB_FOLDER, type LiveProcess, liveProcesses, ROLES, startRun } from './run.ts';
 
 const JOB_FAILED = 6;
 const SHARDS_EACH = JOB.cluster.shards / 2;
@@ -126,7 +117,7 @@ async function expectHealth({ role, address }: LiveProcess): Promise<void> {
 
 test('in mid-run and at the end: health, metrics, status and evaluate', async () => {
   const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place), SLOWLY);
+  const { running, store } = await startRun(place, await plantedJob(place));
   const where = ['--dir', JOB_FOLDER];
   expect(await place.json('status', ...where, '--wait', 'running', ...PATIENTLY)).toMatchObject({ job: JOB.name });
   await store.passesOver(1, running);

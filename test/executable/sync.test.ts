@@ -6,7 +6,7 @@ import { type ReferenceResult, referenceOf } from '../sync/reference-loop.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import type { JobStore } from './job-store.ts';
 import { JOB, plantedJob } from './planted-job.ts';
-import { JOB_FOLDER, liveOne, startRun } from './run.ts';
+import { eventually, JOB_FOLDER, liveOne, startRun } from './run.ts';
 
 const PASSES = 6;
 const SYNC = {
@@ -16,7 +16,7 @@ const SYNC = {
 };
 
 /** Rounds that take so long that a fault can strike in the middle of them. */
-const SLOWLY = 'round.applied:delay=25';
+const SLOWLY = 'round.applied:delay=40';
 
 let known: Promise<ReferenceResult> | undefined;
 
@@ -86,9 +86,11 @@ test('stopped in mid-run, restored to three pservers, and gone on with', async (
   const place = openPlace();
   const { running, store, args } = await startRun(place, await plantedJob(place, SYNC), SLOWLY);
   await cutOf(store, 1);
-  const { out } = await place.paddlet('status', '--dir', JOB_FOLDER);
-  expect(out).toMatch(/^pserver +0 .* [1-9]\d* shards, [1-9]\d* rows, \d+\.\d MB, round [1-9]\d*$/m);
-  expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
+  await eventually(async () => {
+    const { out } = await place.paddlet('status', '--dir', JOB_FOLDER);
+    expect(out).toMatch(/^pserver +0 .* [1-9]\d* shards, [1-9]\d* rows, \d+\.\d MB, round [1-9]\d*$/m);
+    expect(out).toMatch(/^trainer .* \w+, [1-9]\d* records(, loss \d\.\d{4})?$/m);
+  });
   running.kill('SIGINT');
   await running.ended;
   expect(await store.get('/result')).toBeUndefined();

@@ -9,13 +9,13 @@ import { type JobResult, jobResultSchema } from '../../src/cluster/job/job-resul
 import { createDisk } from '../../src/host/disk.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { openJobStore } from './job-store.ts';
-import { JOB, plantedJob } from './planted-job.ts';
+import { JOB, plantedJob, UNHURRIED_JOB } from './planted-job.ts';
 import { liveProcesses, SLOWLY } from './run.ts';
 
 const BATCHES_PER_PASS = 16_000 / 50;
 
 const run = (name: string, passes: number, changes: object) => ({
-  ...JOB,
+  ...UNHURRIED_JOB,
   ...changes,
   name,
   training: { ...JOB.training, passes },
@@ -39,7 +39,7 @@ test('trains on from another cluster, whose files it does not need when a pserve
   const place = openPlace();
   await plantedJob(place);
   const first = await jobRun(place, place.writeJob(run('first', 2, {}), 'first.yaml'), 'one');
-  const cluster = { ...JOB.cluster, pservers: 3, shards: 7 };
+  const cluster = { ...UNHURRIED_JOB.cluster, pservers: 3, shards: 7 };
   const warmStart = { from: 'one' };
   const second = run('second', 6, { cluster, warmStart, checkpoint: { interval: 'off' } });
   const path = place.writeJob(second, 'second.yaml');

@@ -45,6 +45,13 @@ export const OPERATIONS: readonly Mutation[] = [
     tests: ['test/core/lease.test.ts'],
   },
   {
+    rule: 'what was stopped together with the owner of a lease for longer than that does not end it',
+    file: 'src/store/sqlite/lease-observer.ts',
+    find: 'if (gapMs > count.ttlMs * LONGEST_GAP_OF_TTL) restart(count, nowMs);',
+    replace: '',
+    tests: ['test/store/sqlite/processes.test.ts'],
+  },
+  {
     rule: 'a role asks for the token again when a client knows another one',
     file: 'src/protocol/join/server-join.ts',
     find: 'if (!isRight(known)) known = await token.refresh();',

@@ -17,6 +17,14 @@ interface Ban {
 const inSource = (path: string): boolean => path.startsWith('src/') && path !== 'src/base/limits.ts';
 const outsideHost = (path: string): boolean => path.startsWith('src/') && layerOf(path) !== 'host';
 
+/** Tests of faults that last for a time, and of what came before and after. */
+const OUTAGES = Object.fromEntries(
+  ['copies-stop', 'parting', 'replicas-history', 'stopped-pserver', 'store-away'].map((name) => [
+    `test/executable/${name}.nightly.test.ts`,
+    'a fault lasts for a time',
+  ]),
+);
+
 const BANS: readonly Ban[] = [
   {
     // Powers of two are exact everywhere.
@@ -71,6 +79,21 @@ const BANS: readonly Ban[] = [
     pattern: /\bconst MAX_\w+ = [\d(]/,
     within: inSource,
     allowed: {},
+  },
+  {
+    what: 'real time in tests: use a clock that the test moves, or wait for the event',
+    pattern: /\bsetTimeout\(|\bperformance\.now\b|\bDate\.now\b|\bAbortSignal\.timeout\b/,
+    within: (path) => path.startsWith('test/'),
+    allowed: {
+      ...OUTAGES,
+      'test/etcd-server.ts': 'asks a server that starts whether it is ready, which tells of itself by no event',
+      'test/executable/recorded-pushes.ts': 'what was acknowledged before a fault began, and what came after it',
+      'test/host/clock.test.ts': 'the real clock itself, on timers that are faked',
+      'test/mutations/proof-of-death.ts': 'takes a rule out of the source',
+      'test/protocol/crashing-role.ts': 'the clock of a process of its own; nothing is compared with it',
+      'test/protocol/rig.ts': 'the clock for pauses between real connections; nothing is compared with it',
+      'test/protocol/websocket/unix-socket.test.ts': 'makes a file that is an hour old',
+    },
   },
   { what: 'the type any', pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\w)/, within: () => true, allowed: {} },
 ];

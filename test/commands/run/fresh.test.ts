@@ -21,7 +21,7 @@ const JOB = {
   data: { train: 'train', format: 'libsvm' },
   model: { type: 'lr' },
   training: { passes: 1 },
-  cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl: '1s' },
+  cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl: '15s' },
 };
 
 const OLD = 'a line of the run before';

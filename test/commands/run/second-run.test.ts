@@ -29,13 +29,13 @@ interface Ran {
   readonly err: string;
 }
 
-function openFolder(passes = 500) {
+function openFolder(passes = 500, hooks: object = {}) {
   const cwd = mkdtempSync(join(tmpdir(), 'paddlet-second-'));
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
   writeFileSync(join(cwd, 'train'), '1 1:1\n0 2:1\n');
-  const cluster = { pservers: 1, trainers: 1, shards: 1, leaseTtl: '5s' };
+  const cluster = { pservers: 1, trainers: 1, shards: 1, leaseTtl: '15s' };
   const job = { name: 'small', data: { train: 'train', format: 'libsvm' }, model: { type: 'lr' }, cluster };
-  writeFileSync(join(cwd, 'job.yaml'), JSON.stringify({ ...job, training: { passes } }));
+  writeFileSync(join(cwd, 'job.yaml'), JSON.stringify({ ...job, hooks, training: { passes } }));
   const words = [ENTRY, 'run', 'job.yaml', '--dir', 'job'];
   const run = (...more: string[]): Promise<Ran> =>
     new Promise((resolve) => {
@@ -102,10 +102,13 @@ test('it is refused at once with pid and start time; --attach shows the first an
 });
 
 test('an attached one ends with the result of the first', async () => {
-  const { start } = openFolder(2);
+  // It does not end before the other one is attached.
+  const { cwd, start } = openFolder(2, { after: ['until test -e attached; do sleep 0.1; done'] });
   const first = start('--json');
   await expect.poll(() => first.said.err).toContain('logs in');
   const attached = start('--attach', '--json');
+  await expect.poll(() => attached.said.err).toContain('logs in');
+  writeFileSync(join(cwd, 'attached'), '');
   const result = await first.ended;
   expect(result.code).toBe(0);
   expect(await attached.ended).toMatchObject({ code: 0, out: result.out });

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { JobStatus, LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { seenHere } from '../../../src/commands/status/seen-here.ts';
-import { createClock } from '../../../src/host/clock.ts';
 import { lockFolder } from '../../../src/host/folder-lock.ts';
+import { FakeClock } from '../../store/support.ts';
 
-const CLOCK = createClock();
+/** Its limit for an answer never passes: the ports are of this machine, and either accept or refuse. */
+const CLOCK = new FakeClock();
 
 const silent = (address: string): LiveProcess => {
   return { role: 'pserver', id: '0', address, lease: 'a', answer: { kind: 'none' } };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
 import { openStore } from '../../../src/store/open-store.ts';
+import { SharedTime } from '../shared-time.ts';
 import { SmallDisk } from '../small-disk.ts';
 import { StoreProcess } from '../store-process.ts';
 import { failureOf, SILENT } from '../support.ts';
@@ -26,17 +27,20 @@ describe.skipIf(reason !== undefined)(
 
     it('a full disk ends no lease when there is room again', async () => {
       const url = `sqlite:${join(disk.folder, 'store.db')}`;
-      for (const name of ['a', 'b', 'c'])
-        processes.push(new StoreProcess(url, 'hold', `/owner/${name}`, String(TTL_MS)));
-      for (const child of processes) await child.until('held');
+      const time = new SharedTime();
+      for (const name of ['a', 'b', 'c']) {
+        const child = new StoreProcess(url, 'hold', [`/owner/${name}`, String(TTL_MS)], time);
+        processes.push(child);
+        await child.until('held');
+      }
+      await time.pass(2 * TTL_MS);
       disk.fill();
-      for (const child of processes) await child.until('suspended');
-      await new Promise((resolve) => setTimeout(resolve, 1.5 * TTL_MS));
+      for (const child of processes) await time.passUntil(child, 'suspended', 2 * TTL_MS);
+      await time.pass(1.5 * TTL_MS);
       disk.freeUp();
-      for (const child of processes) await child.until('resumed');
-      await new Promise((resolve) => setTimeout(resolve, 1.5 * TTL_MS));
-      for (const child of processes) expect(child.lines.slice(0, 3)).toEqual(['held', 'suspended', 'resumed']);
-      for (const child of processes) expect(child.lines).not.toContain('lost');
+      for (const child of processes) await time.passUntil(child, 'resumed', TTL_MS);
+      await time.pass(3 * TTL_MS);
+      for (const child of processes) expect(child.lines).toEqual(['held', 'suspended', 'resumed']);
     });
 
     it('a store cannot be created on a full disk, which is no reason to give up', async () => {

@@ -67,7 +67,7 @@ describe('a store that is only read', () => {
   });
 
   it('shows what a live process wrote, and what a killed one did', async () => {
-    const owner = new StoreProcess(`sqlite:${path}`, 'hold', '/owner', '1000');
+    const owner = new StoreProcess(`sqlite:${path}`, 'hold', ['/owner', '3600000']);
     await owner.until('held');
     expect((await (await open('read')).get('/owner'))?.value).toBe('owner');
     await owner.kill();

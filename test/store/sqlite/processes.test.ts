@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createClock } from '../../../src/host/clock.ts';
 import { openStore } from '../../../src/store/open-store.ts';
+import { SharedTime } from '../shared-time.ts';
 import { StoreProcess } from '../store-process.ts';
 import { put, SILENT } from '../support.ts';
 
@@ -13,10 +14,22 @@ let folder = '';
 let url = '';
 const processes: StoreProcess[] = [];
 
-function start(...task: ConstructorParameters<typeof StoreProcess> extends [string, ...infer Rest] ? Rest : never) {
-  const child = new StoreProcess(url, ...task);
+type Task = ConstructorParameters<typeof StoreProcess>[1];
+
+function start(task: Task, args: readonly string[], time?: SharedTime): StoreProcess {
+  const child = new StoreProcess(url, task, args, time);
   processes.push(child);
   return child;
+}
+
+/** An observer and an owner, which the observer has seen. */
+async function startPair(time: SharedTime): Promise<{ observer: StoreProcess; owner: StoreProcess }> {
+  const observer = start('watch', ['/'], time);
+  await observer.until('watching');
+  const owner = start('hold', ['/owner', String(TTL_MS)], time);
+  await owner.until('held');
+  await time.passUntil(observer, '/owner=owner', TTL_MS);
+  return { observer, owner };
 }
 
 beforeEach(() => {
@@ -30,36 +43,36 @@ afterEach(async () => {
 
 describe('SqliteStore, several processes', () => {
   it('expires nothing when everything is stopped for longer than a lease, and goes on', async () => {
-    const observer = start('watch', '/');
-    await observer.until('watching');
-    const owner = start('hold', '/owner', String(TTL_MS));
-    await owner.until('held');
-    await observer.until('/owner=owner');
+    const time = new SharedTime();
+    const { observer, owner } = await startPair(time);
+    await time.pass(2 * TTL_MS);
     for (const child of [owner, observer]) child.pause();
-    await new Promise((resolve) => setTimeout(resolve, 2.5 * TTL_MS));
-    for (const child of [observer, owner]) child.resume();
+    await time.pass(2.5 * TTL_MS);
+    // The owner goes on later than the observer, and within a lease.
+    observer.resume();
+    await time.pass(0.8 * TTL_MS);
+    owner.resume();
     // Its own deadline has passed, the lease has not.
-    await owner.until('resumed');
+    await time.passUntil(owner, 'resumed', TTL_MS);
+    await time.pass(3 * TTL_MS);
     expect(owner.lines).toEqual(['held', 'suspended', 'resumed']);
     expect(observer.lines).toEqual(['watching', '/owner=owner']);
   });
 
   it('expires the lease of an owner that alone is stopped; it learns so when it goes on', async () => {
-    const observer = start('watch', '/');
-    await observer.until('watching');
-    const owner = start('hold', '/owner', String(TTL_MS));
-    await owner.until('held');
+    const time = new SharedTime();
+    const { observer, owner } = await startPair(time);
     owner.pause();
-    await observer.until('-/owner');
+    await time.passUntil(observer, '-/owner', 2 * TTL_MS);
     owner.resume();
-    await owner.until('lost');
+    await time.passUntil(owner, 'lost', TTL_MS);
     expect(owner.lines).toEqual(['held', 'suspended', 'lost']);
   });
 
   it('keeps what was acknowledged, and is free for others, after a writer was killed', async () => {
-    const observer = start('watch', '/');
+    const observer = start('watch', ['/']);
     await observer.until('watching');
-    const writer = start('write', '/n/');
+    const writer = start('write', ['/n/']);
     await writer.until('200');
     await writer.kill();
     const acknowledged = writer.lines.length;
@@ -77,7 +90,7 @@ describe('SqliteStore, several processes', () => {
   });
 
   it('closes wholly: nothing keeps the process alive', async () => {
-    const child = start('close', '/');
+    const child = start('close', ['/']);
     await child.until('closed');
     expect(await child.exit()).toBe(0);
   });
