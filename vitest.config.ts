@@ -4,11 +4,11 @@ import { defineConfig } from 'vitest/config';
 const POLL = { poll: { timeout: 60_000 } };
 
 /**
- * Three projects: `unit` runs in-process and in seconds; `executable` starts real processes of the built executable
- * (and a real etcd), one file at a time so that the processes of two clusters do not compete for the cores; `nightly`
- * are those of its files that take too long for each commit (`scripts/nightly.sh`).
+ * Three projects. `unit` runs in-process. `executable` starts real processes of the built executable (and a real etcd):
+ * one file for each promise and each command, one at a time so that the processes of two clusters do not compete for the
+ * cores. `nightly` are the files of both kinds that take too long for each commit (`scripts/nightly.sh`).
  */
-const NIGHTLY = 'test/executable/**/*.nightly.test.ts';
+const NIGHTLY = 'test/**/*.nightly.test.ts';
 const REAL_PROCESSES = {
   // Many times what a test takes when the machine has nothing else to do.
   testTimeout: 600_000,
@@ -26,7 +26,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/executable/**'],
+          exclude: ['test/executable/**', NIGHTLY],
           // Vitest leaves a core alone by default: half of them on the smallest machines.
           maxWorkers: '100%',
           testTimeout: 60_000,

@@ -2,8 +2,8 @@
 # Usage: scripts/nightly.sh [--list] [STEP...]
 # Everything that takes too long for each commit, or only the steps named. Logs are in build/nightly/STEP.log.
 # The last line is `N passed, N failed, N skipped`, of steps. A step is skipped where the machine lacks what it needs,
-# and the reason is printed. A step that takes longer than 20 minutes is ended, and has failed: what has no end by itself
-# goes on in the next night where it stopped (.cache/nightly), and prints what it tried.
+# and the reason is printed. A step that takes longer than 20 minutes is ended, and has failed: what has no end by
+# itself goes on in the next night where it stopped (.cache/nightly), and prints what it tried.
 #   NIGHTLY_MINUTES  of each simulation, of mutations and of property tests. Default: 15
 #   CHAOS_FAULTS     faults of each chaos run. Default: 50
 #   CHAOS_MOVES      units that move in each chaos run of moves. Default: 100
@@ -15,16 +15,16 @@ simulations() {
   done
 }
 # Each file of these tests is a step.
-process_tests() {
+nightly_tests() {
   local file
-  for file in "$(dirname "$0")"/../test/executable/*.nightly.test.ts; do
+  for file in $(cd "$(dirname "$0")/.." && find test -name '*.nightly.test.ts' | sort); do
     file=${file##*/}
-    [ "$file" = partitions.nightly.test.ts ] || echo "processes-${file%.nightly.test.ts}"
+    [ "$file" = partitions.nightly.test.ts ] || echo "test-${file%.nightly.test.ts}"
   done
 }
 in_both_modes() { for name in "$@"; do echo "$name-async $name-sync"; done; }
 steps=$(echo $(simulations) properties mutations move-model-moves move-model-updates \
-  $(in_both_modes chaos-etcd chaos-sqlite moves-etcd moves-sqlite) $(process_tests) \
+  $(in_both_modes chaos-etcd chaos-sqlite moves-etcd moves-sqlite) $(nightly_tests) \
   $(in_both_modes copies-killed copies-killed-at-once copies-resized) partitions \
   failover failover-by-lease failover-at-once failover-etcd goodput $(in_both_modes hostile) sync-digests bench \
   coverage arm64 bare)
@@ -65,7 +65,7 @@ run_chaos() { npx node scripts/chaos/chaos.ts --mode "$mode" --faults "${CHAOS_F
 # Units move while the roles die.
 run_moves() { run_chaos --moves "${CHAOS_MOVES:-100}" --passes 60 "$@"; }
 run_copies() { npx node scripts/chaos/copies.ts --mode "$mode" "$@"; }
-run_processes() { npx vitest run --project nightly "test/executable/$1.nightly.test.ts"; }
+run_test() { npx vitest run --project nightly "/$1.nightly.test.ts"; }
 run_failover() { npx node scripts/bench/failover.ts "$@"; }
 # Steps run under `set -e` in a shell of their own.
 run_step() {
@@ -86,7 +86,7 @@ run_step() {
     chaos-sqlite-*) run_chaos --store sqlite ;;
     moves-etcd-*) need_etcd; run_moves --store etcd ;;
     moves-sqlite-*) run_moves --store sqlite ;;
-    processes-*) need_etcd; run_processes "${1#processes-}" ;;
+    test-*) need_etcd; run_test "${1#test-}" ;;
     copies-killed-at-once-*) run_copies --replicas 3 --at-once 2 ;;
     copies-killed-*) run_copies ;;
     copies-resized-*) run_copies --pservers 2 --resize 4,3 --kills 0 ;;
@@ -95,7 +95,7 @@ run_step() {
       [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
       command -v ip && command -v iptables || skip 'there is no ip (iproute2) or no iptables'
       export PADDLET_TEST_PARTITIONS=all
-      run_processes partitions
+      run_test partitions
       ;;
     failover) run_failover --kills 100 ;;
     failover-by-lease) run_failover --kills 20 --proof none ;;

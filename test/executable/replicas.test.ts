@@ -1,40 +1,5 @@
-/** Pservers with copies of each other's units are killed: the survivors lead on with every update. */
-import { expect, test } from 'vitest';
-import { openPlace, resultOf } from './harness.ts';
-import type { Entries } from './job-store.ts';
-import { expectWhole, JOB, plantedJob } from './planted-job.ts';
-import { expectMidRun, JOB_FOLDER, liveProcesses, startRun } from './run.ts';
+/** A pserver whose units have copies is killed: the survivors lead on with every update. */
+import { test } from 'vitest';
+import { expectNothingLost } from './killed-copies.ts';
 
-const PSERVERS = 3;
-/** The launcher ends the leases of those that it has seen exit. */
-const COPIED = { ...JOB, cluster: { ...JOB.cluster, pservers: PSERVERS, replicas: 2, leaseTtl: '15s' } };
-/** The job lasts until all have died. */
-const SLOWLY = 'trainer.dealt:delay=100';
-
-const hasStatus =
-  (wanted: 'OK' | 'UNHEALTHY') =>
-  (entries: Entries): boolean => {
-    const found = entries.get('/pserver_cluster_status');
-    return found !== undefined && (JSON.parse(found.value) as { cluster_status: string }).cluster_status === wanted;
-  };
-
-test('SIGKILL of one pserver after the other, each when all units have their copies: nothing is lost', async () => {
-  const place = openPlace();
-  const { running, store } = await startRun(place, await plantedJob(place, COPIED), SLOWLY);
-  for (const index of [1, 0, 2]) {
-    await store.until(hasStatus('OK'), running);
-    await store.until((entries) => entries.has('/tasks/passes/0'), running);
-    await expectMidRun(store);
-    const live = await liveProcesses(place, 1 + PSERVERS);
-    const { pid } = live.find((process) => process.role === 'pserver' && process.index === index)!;
-    process.kill(pid, 'SIGKILL');
-    await store.until(hasStatus('UNHEALTHY'), running);
-  }
-  await store.until(hasStatus('OK'), running);
-  await expectMidRun(store);
-
-  await expectWhole(place, await resultOf(running), place.path(JOB_FOLDER, 'checkpoints'));
-  // No state of before the last acknowledged push was loaded: nothing was replayed.
-  expect(await store.get('/recovery')).toBeUndefined();
-  expect(running.err.match(/restarting it/g)).toHaveLength(3);
-});
+test('SIGKILL of a pserver when all units have their copies: nothing is lost', () => expectNothingLost([1]));

@@ -1,0 +1,28 @@
+/** The other examples, as the README has them. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { isRealDataMissing } from '../data/place.ts';
+import { type Example, example, expectMarks, why } from './example-runs.ts';
+import { openPlace, resultOf } from './harness.ts';
+
+const EXAMPLES: readonly Example[] = [
+  { file: 'a9a-fm.yaml', mode: 'async', records: 32_561, passes: 10, marks: { accuracy: 0.848, auc: 0.9 } },
+  { file: 'mnist-softmax.yaml', mode: 'async', records: 60_000, passes: 5, marks: { accuracy: 0.915 } },
+  { file: 'mnist-sync.yaml', mode: 'sync', records: 60_000, passes: 5, marks: { accuracy: 0.915 } },
+];
+
+describe.skipIf(isRealDataMissing)(`examples on real data${why}`, () => {
+  test.each(EXAMPLES)('$file', expectMarks);
+});
+
+test.each(['synth-fm.yaml', 'synth-fm-ftrl.yaml'])(
+  '%s comes within 0.01 of the AUC of the planted model',
+  async (job) => {
+    const place = openPlace();
+    await place.json('data', 'synth', '--out', 'synth');
+    const result = await resultOf(place.start('run', ['run', example(job), '--data-dir', '.', '--json']));
+    const planted = JSON.parse(readFileSync(place.path('synth/planted.json'), 'utf8')) as { test: { auc: number } };
+    expect(result.records).toMatchObject({ applied: 600_000, lost: 0 });
+    expect(result.metrics.test?.auc).toBeGreaterThan(planted.test.auc - 0.01);
+  },
+);
