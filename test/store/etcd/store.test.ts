@@ -13,7 +13,7 @@ import { settle } from '../../../src/store/retry-transaction.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { EtcdServer, whyNoEtcd } from '../../etcd-server.ts';
 import { StoreProcess } from '../store-process.ts';
-import { FakeClock, failureOf, put, RecordingLog, SILENT, WatchRecorder } from '../support.ts';
+import { FakeClock, failureOf, put, SILENT, WatchRecorder } from '../support.ts';
 
 const reason = whyNoEtcd();
 const clock = createClock();
@@ -24,12 +24,10 @@ describe.skipIf(reason !== undefined)(`EtcdStore under faults${reason === undefi
   let prefix = '';
   let count = 0;
 
-  let idle: IdleWatch;
-
   beforeAll(async () => {
-    [server, idle] = await Promise.all([EtcdServer.start(), IdleWatch.start()]);
+    server = await EtcdServer.start();
   });
-  afterAll(() => Promise.all([server.stop(), idle.stop()]));
+  afterAll(() => server.stop());
   beforeEach(async () => {
     prefix = `/fault-${count++}/`;
     store = await openStore(server.url, { clock, log: SILENT });
@@ -222,13 +220,6 @@ describe.skipIf(reason !== undefined)(`EtcdStore under faults${reason === undefi
     }
     await watcher.close();
   });
-
-  it('keeps an idle watch open over its pings', async () => {
-    await idle.pinged;
-    await put(idle.writer, '/a', '1');
-    await idle.watch.until((story) => story.length === 1);
-    expect(idle.log.messages).toEqual([]);
-  });
 });
 
 /** What became of the owner's tries to renew, one after the other. */
@@ -246,39 +237,5 @@ class Answers {
     await act();
     while (this.#told.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
     return this.#told.shift()!;
-  }
-}
-
-/**
- * A watch with a server of its own on which nothing happens while the other tests run. etcd ends the streams of clients
- * that ping more often than every 5 s; the second ping of ours is due after 12.
- */
-class IdleWatch {
-  readonly log: RecordingLog;
-  readonly watch: WatchRecorder;
-  readonly writer: Store;
-  readonly pinged: Promise<void>;
-  readonly #server: EtcdServer;
-  readonly #store: Store;
-
-  private constructor(server: EtcdServer, writer: Store, store: Store, log: RecordingLog) {
-    this.#server = server;
-    this.writer = writer;
-    this.#store = store;
-    this.log = log;
-    this.watch = new WatchRecorder(store, '/', 1n);
-    this.pinged = new Promise((resolve) => void clock.after(13_000, resolve));
-  }
-
-  static async start(): Promise<IdleWatch> {
-    const server = await EtcdServer.start();
-    const log = new RecordingLog();
-    const writer = await openStore(server.url, { clock, log: SILENT });
-    return new IdleWatch(server, writer, await openStore(server.url, { clock, log }), log);
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.writer.close(), this.#store.close()]);
-    await this.#server.stop();
   }
 }
