@@ -1,13 +1,11 @@
 /** Commands about a store that does not answer, or that does not exist: they end in time, and create nothing. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { EXIT } from '../../src/base/errors.ts';
-import { ROOT } from '../source-files.ts';
+import { runCommand } from './run-command.ts';
 
-const ENTRY = join(ROOT, 'bin/paddlet.ts');
 const COMMANDS = [
   ['status'],
   ['status', '--wait', 'running'],
@@ -21,20 +19,6 @@ const COMMANDS = [
   ['doctor', '--dir', 'jobs'],
 ];
 
-interface Ended {
-  readonly code: unknown;
-  readonly out: string;
-  readonly err: string;
-}
-
-function run(cwd: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ENTRY, ...args], { env, cwd }, (error, out, err) =>
-      resolve({ code: error === null ? 0 : error.code, out, err }),
-    );
-  });
-}
-
 function aFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-unreachable-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -45,7 +29,7 @@ it('an unreachable store: every command gives up after --timeout, and says why',
   const cwd = aFolder();
   // Port 1 is reserved: no process listens there.
   const url = 'etcd://127.0.0.1:1';
-  const ends = await Promise.all(COMMANDS.map((args) => run(cwd, [...args, '--store', url, '--timeout', '6s'])));
+  const ends = await Promise.all(COMMANDS.map((args) => runCommand([...args, '--store', url, '--timeout', '6s'], { cwd })));
   for (const [at, { code, err, out }] of ends.entries()) {
     const command = COMMANDS[at]!.join(' ');
     expect([command, code]).toEqual([command, EXIT.store]);
@@ -59,7 +43,7 @@ it('an unreachable store: every command gives up after --timeout, and says why',
 it('a store that does not exist: no command creates it, or anything else', async () => {
   const cwd = aFolder();
   const store = ['--store', 'sqlite:nope/x.db', '--timeout', '300ms'];
-  const ends = await Promise.all(COMMANDS.map((args) => run(cwd, [...args, ...store])));
+  const ends = await Promise.all(COMMANDS.map((args) => runCommand([...args, ...store], { cwd })));
   for (const [at, { code, err }] of ends.entries()) {
     const command = COMMANDS[at]!.join(' ');
     if (command.startsWith('doctor')) expect(code).toBe(EXIT.done);
@@ -72,10 +56,10 @@ it('a store that does not exist: no command creates it, or anything else', async
 it('a user of the store: the password is needed, and comes from the environment or from a file', async () => {
   const cwd = aFolder();
   const store = ['--store', 'etcd://127.0.0.1:1', '--timeout', '0s', '--store-user', 'trainer'];
-  const without = await run(cwd, ['status', ...store]);
+  const without = await runCommand(['status', ...store], { cwd });
   expect([without.code, without.err]).toEqual([EXIT.usage, expect.stringContaining('PADDLET_STORE_PASSWORD')]);
-  const missing = await run(cwd, ['status', ...store, '--store-password-file', 'nowhere']);
+  const missing = await runCommand(['status', ...store, '--store-password-file', 'nowhere'], { cwd });
   expect([missing.code, missing.err]).toEqual([EXIT.usage, expect.stringContaining('--store-password-file nowhere')]);
-  const given = await run(cwd, ['status', ...store], { PADDLET_STORE_PASSWORD: 'of the trainer' });
+  const given = await runCommand(['status', ...store], { cwd, env: { PADDLET_STORE_PASSWORD: 'of the trainer' } });
   expect([given.code, given.err]).toEqual([EXIT.store, expect.not.stringContaining('of the trainer')]);
 });
