@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/index.ts';
 import { VERSION } from '../../src/commands/version.ts';
-import { ENTRY, type Ran, runCommand } from './run-command.ts';
+import { COMPILED, ENTRY, type Ran, runCommand } from './run-command.ts';
 
 const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd: tmpdir() });
 
 /** By the entry point, which answers some of it itself. */
 const asProcess = (...args: string[]): Promise<Ran> =>
   new Promise((resolve) => {
-    execFile(process.execPath, [ENTRY, ...args], { env: {}, cwd: tmpdir() }, (error, out, err) => {
+    execFile(process.execPath, [ENTRY, ...args], { env: COMPILED, cwd: tmpdir() }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
     });
   });
@@ -30,7 +30,10 @@ describe('paddlet', () => {
   });
 
   test('a process of its own says and exits with what a command run in this one does', async () => {
-    for (const args of [['doctor', '--help'], ['doctor', '--jsn']])
+    for (const args of [
+      ['doctor', '--help'],
+      ['doctor', '--jsn'],
+    ])
       expect(await asProcess(...args)).toEqual(await paddlet(...args));
   });
 

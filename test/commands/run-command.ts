@@ -3,6 +3,7 @@
  * environment, as all code in a process does. What a command changes in the process is put back.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { format } from 'node:util';
@@ -10,6 +11,9 @@ import { vi } from 'vitest';
 import { ROOT } from '../source-files.ts';
 
 export const ENTRY = join(ROOT, 'bin/paddlet.ts');
+
+/** For real processes: what Node compiled for one of them is not compiled again for the next. */
+export const COMPILED = { NODE_COMPILE_CACHE: join(tmpdir(), 'paddlet-compiled') };
 
 export interface Ran {
   readonly code: number;
@@ -91,7 +95,9 @@ function change(cwd: string, env: Readonly<Record<string, string>>, argv: readon
     return () => Object.defineProperty(process, name, real);
   });
   // Vitest has its own console; that of oclif's help is to write to stdout.
-  const log = vi.spyOn(console, 'log').mockImplementation((...args) => void process.stdout.write(`${format(...args)}\n`));
+  const log = vi
+    .spyOn(console, 'log')
+    .mockImplementation((...args) => void process.stdout.write(`${format(...args)}\n`));
   process.chdir(cwd);
   process.env = { ...env };
   Object.assign(process, { argv: [process.execPath, ENTRY, ...argv], execArgv: [] });

@@ -29,7 +29,9 @@ it('an unreachable store: every command gives up after --timeout, and says why',
   const cwd = aFolder();
   // Port 1 is reserved: no process listens there.
   const url = 'etcd://127.0.0.1:1';
-  const ends = await Promise.all(COMMANDS.map((args) => runCommand([...args, '--store', url, '--timeout', '6s'], { cwd })));
+  const ends = await Promise.all(
+    COMMANDS.map((args) => runCommand([...args, '--store', url, '--timeout', '6s'], { cwd })),
+  );
   for (const [at, { code, err, out }] of ends.entries()) {
     const command = COMMANDS[at]!.join(' ');
     expect([command, code]).toEqual([command, EXIT.store]);
