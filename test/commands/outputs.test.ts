@@ -64,28 +64,30 @@ test('logs that cannot be written stop nothing', async () => {
   expect([code, JSON.parse(out)]).toEqual([0, expect.anything()]);
 });
 
-/** In a folder with a job and its data. */
-async function run(...words: string[]): Promise<Ran & { readonly cwd: string }> {
+/** A folder with a job and its data. */
+function aJobFolder(): string {
   const cwd = aFolder();
   writeFileSync(join(cwd, 'job.yaml'), '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}');
   writeFileSync(join(cwd, 'train'), '1 1:1\n');
-  return { ...(await runCommand(['run', 'job.yaml', ...words], { cwd })), cwd };
+  return cwd;
 }
 
 test.each([
   ['below a file', 'job.yaml/job', 'ENOTDIR'],
   ['where no folder can be made', '/proc/job', 'ENOENT'],
 ])('a folder for the job %s is refused, with what to do', async (_where, dir, code) => {
-  const ran = await run('--dir', dir);
+  const ran = await runCommand(['run', 'job.yaml', '--dir', dir], { cwd: aJobFolder() });
   expect(ran.err).toMatch(new RegExp(`^error SystemRefused: the operating system refused .*${code}.*\nhint: `));
   expect(ran.code).toBe(MACHINE);
 });
 
 test('a folder for checkpoints that cannot be written to is refused before anything starts', async () => {
-  const ran = await run('--dir', 'job', '--set', 'checkpoint.dir=/dev/null/files');
+  const cwd = aJobFolder();
+  const set = `checkpoint.dir=${cwd}/job.yaml/files`;
+  const ran = await runCommand(['run', 'job.yaml', '--dir', 'job', '--set', set], { cwd });
   expect(ran.err).toMatch(/^error SystemRefused: the operating system refused .*ENOTDIR.*\nhint: /);
-  expect(ran.code).toBe(MACHINE);
-  expect(readdirSync(join(ran.cwd, 'job'))).not.toContain('logs');
+  expect([ran.code, ran.out]).toEqual([MACHINE, '']);
+  expect(readdirSync(join(cwd, 'job'))).not.toContain('logs');
 });
 
 test('a name with terminal escapes is shown as text, and is exact as JSON', async () => {

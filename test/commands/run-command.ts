@@ -1,6 +1,6 @@
 /**
- * Runs `paddlet` commands in this process, each with its own output. Those that run at once share folder and
- * environment, as all code in a process does. What a command changes in the process is put back.
+ * Runs `paddlet` commands in this process, each with its own output. Those that run at once share folder, environment
+ * and `process.argv`, since a process has one of each. What a command changes in the process is put back.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { tmpdir } from 'node:os';
@@ -91,10 +91,11 @@ function change(cwd: string, env: Readonly<Record<string, string>>, argv: readon
   const streams = (['stdout', 'stderr'] as const).map((name) => {
     const real = Object.getOwnPropertyDescriptor(process, name)!;
     const stream = process[name];
-    Object.defineProperty(process, name, { ...real, get: () => outputs.getStore()?.[name] ?? stream });
+    const get = (): unknown => outputs.getStore()?.[name] ?? stream;
+    Object.defineProperty(process, name, { configurable: true, enumerable: true, get });
     return () => Object.defineProperty(process, name, real);
   });
-  // Vitest has its own console; that of oclif's help is to write to stdout.
+  // Oclif prints help with it; that of Vitest does not write to `process.stdout`.
   const log = vi
     .spyOn(console, 'log')
     .mockImplementation((...args) => void process.stdout.write(`${format(...args)}\n`));

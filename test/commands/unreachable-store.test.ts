@@ -2,9 +2,26 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { EXIT } from '../../src/base/errors.ts';
-import { runCommand } from './run-command.ts';
+import type { Cancel, Clock } from '../../src/base/seams.ts';
+import { runCommand, startCommand } from './run-command.ts';
+
+/** Commands take the clock of the machine, save that this time is over when the test says so. */
+const { TIMEOUT_MS, timeouts } = vi.hoisted(() => ({ TIMEOUT_MS: 6_000, timeouts: new Set<() => void>() }));
+vi.mock(import('../../src/host/clock.ts'), async (load) => {
+  const real = await load();
+  const createClock = (): Clock => {
+    const clock = real.createClock();
+    const after = (ms: number, fire: () => void): Cancel => {
+      if (ms !== TIMEOUT_MS) return clock.after(ms, fire);
+      timeouts.add(fire);
+      return () => void timeouts.delete(fire);
+    };
+    return { ...clock, after };
+  };
+  return { ...real, createClock };
+});
 
 const COMMANDS = [
   ['status'],
@@ -29,9 +46,12 @@ it('an unreachable store: every command gives up after --timeout, and says why',
   const cwd = aFolder();
   // Port 1 is reserved: no process listens there.
   const url = 'etcd://127.0.0.1:1';
-  const ends = await Promise.all(
-    COMMANDS.map((args) => runCommand([...args, '--store', url, '--timeout', '6s'], { cwd })),
-  );
+  const store = ['--store', url, '--timeout', `${TIMEOUT_MS / 1000}s`];
+  const running = COMMANDS.map((args) => startCommand([...args, ...store], { cwd }));
+  await expect.poll(() => running.filter(({ said }) => !said.err.includes(`waiting for the store ${url}`))).toEqual([]);
+  expect(timeouts.size).toBe(COMMANDS.length);
+  for (const fire of timeouts) fire();
+  const ends = await Promise.all(running.map(({ ended }) => ended));
   for (const [at, { code, err, out }] of ends.entries()) {
     const command = COMMANDS[at]!.join(' ');
     expect([command, code]).toEqual([command, EXIT.store]);
