@@ -30,11 +30,8 @@ describe('paddlet', () => {
   });
 
   test('a process of its own says and exits with what a command run in this one does', async () => {
-    for (const args of [
-      ['doctor', '--help'],
-      ['doctor', '--jsn'],
-    ])
-      expect(await asProcess(...args)).toEqual(await paddlet(...args));
+    const args = ['doctor', '--log-level=loud', '--json'];
+    expect(await asProcess(...args)).toEqual(await paddlet(...args));
   });
 
   test('a group shows its commands', async () => {

@@ -95,7 +95,7 @@ test('it is refused at once with pid and start time; --attach shows the first an
   await expectRefusals(cwd, run);
 });
 
-/** Of a job that was stopped: a run that is refused starts and rewrites nothing, and --fresh asks for a stronger word. */
+/** After a stop: a run that is refused starts and rewrites nothing, and --fresh asks for a stronger word. */
 async function expectRefusals(cwd: string, run: (...more: string[]) => Promise<Ran>): Promise<void> {
   const before = stateOf(join(cwd, 'job'));
   const changed = await run('--set', 'training.batchSize=7');
