@@ -33,7 +33,8 @@ export type WriteLine = (line: string) => void;
 
 /** For stderr, whatever is behind it. */
 export function stderrLines(): WriteLine {
-  return isFile(2) ? fileLines(2) : (line) => void process.stderr.write(`${line}\n`);
+  const { stderr } = process;
+  return isFile(stderr.fd) ? fileLines(stderr.fd) : (line) => void stderr.write(`${line}\n`);
 }
 
 /**

@@ -1,5 +1,4 @@
-/** The checkpoint commands as a user meets them: run as processes, on files. */
-import { execFile } from 'node:child_process';
+/** The checkpoint commands as a user meets them, on files. */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,25 +11,13 @@ import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
 import { IDS, jobOf } from '../checkpoint/fixture.ts';
 import { aJob, publishing, recordOf } from '../cluster/job/stored-job.ts';
-import { ROOT } from '../source-files.ts';
+import { type Ran, runCommand } from './run-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'paddlet-commands-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const at = (name: string): string => join(folder, name);
 
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function paddlet(...args: string[]): Promise<Ran> {
-  return new Promise((done) => {
-    execFile(process.execPath, [join(ROOT, 'bin/paddlet.ts'), ...args], { env: {}, cwd: folder }, (error, out, err) => {
-      done({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
-    });
-  });
-}
+const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd: folder });
 
 async function json(...args: string[]) {
   const { code, out } = await paddlet(...args, '--json');

@@ -1,32 +1,25 @@
-/** The command line as a user meets it: the entry point, run as a process. */
+/** The command line as a user meets it. */
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/index.ts';
 import { VERSION } from '../../src/commands/version.ts';
-import { ROOT } from '../source-files.ts';
+import { COMPILED, ENTRY, type Ran, runCommand } from './run-command.ts';
 
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
+const paddlet = (...args: string[]): Promise<Ran> => runCommand(args, { cwd: tmpdir() });
 
-const ENTRY = join(ROOT, 'bin/paddlet.ts');
-
-function paddlet(...args: string[]): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [ENTRY, ...args], { env: {}, cwd: tmpdir() }, (error, out, err) => {
+/** By the entry point, which answers some of it itself. */
+const asProcess = (...args: string[]): Promise<Ran> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [ENTRY, ...args], { env: COMPILED, cwd: tmpdir() }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
     });
   });
-}
 
 describe('paddlet', () => {
   test.each(['--version', '-v', 'version'])('%s', async (flag) => {
     const line = `paddlet/${VERSION} linux-${process.arch} node-${process.version}\n`;
-    expect(await paddlet(flag)).toEqual({ code: 0, out: line, err: '' });
+    expect(await asProcess(flag)).toEqual({ code: 0, out: line, err: '' });
   });
 
   test.each([[[]], [['--help']], [['help']], [['-h']]])('%j shows every command', async (args) => {
@@ -34,6 +27,11 @@ describe('paddlet', () => {
     expect([code, err]).toEqual([0, '']);
     for (const { id, summary } of COMMANDS)
       expect(out).toMatch(new RegExp(`^  ${id.replace(':', ' ')} +${escaped(summary)}$`, 'm'));
+  });
+
+  test('a process of its own says and exits with what a command run in this one does', async () => {
+    const args = ['doctor', '--log-level=loud', '--json'];
+    expect(await asProcess(...args)).toEqual(await paddlet(...args));
   });
 
   test('a group shows its commands', async () => {

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ROOT } from '../source-files.ts';
+import { runCommand } from './run-command.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -17,15 +16,10 @@ interface Report {
   readonly checks: readonly { readonly name: string; readonly status: string; readonly detail: string }[];
 }
 
-function doctor(...args: string[]): Promise<Report> {
-  return new Promise((resolve, reject) => {
-    const argv = [join(ROOT, 'bin/paddlet.ts'), 'doctor', '--json', ...args];
-    execFile(process.execPath, argv, { cwd: folder, env: {} }, (error, out, err) => {
-      const code = typeof error?.code === 'number' ? error.code : 0;
-      if (out === '') reject(new Error(err));
-      else resolve({ code, ...JSON.parse(out) });
-    });
-  });
+async function doctor(...args: string[]): Promise<Report> {
+  const { code, out, err } = await runCommand(['doctor', '--json', ...args], { cwd: folder });
+  if (out === '') throw new Error(err);
+  return { code, ...JSON.parse(out) };
 }
 
 const statuses = ({ checks }: Report): Record<string, string> =>

@@ -1,6 +1,4 @@
-/** Commands that ask the pservers of a job that ends at that moment: run as processes, on a store made by hand. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** Commands that ask the pservers of a job that ends at that moment, on a store made by hand. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,8 +11,8 @@ import { keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { saveCluster } from '../checkpoint/cluster-fixture.ts';
 import { recordOf } from '../cluster/job/stored-job.ts';
-import { ROOT } from '../source-files.ts';
 import { put, SILENT } from '../store/support.ts';
+import { runCommand } from './run-command.ts';
 
 const keys = keysOf('/paddlet/small');
 const PSERVERS = 2;
@@ -45,20 +43,11 @@ async function setUp() {
 
 /** `waits` resolves when it waits for pservers to take their shards. */
 function start(folder: string, url: string, ...words: string[]) {
-  const args = [join(ROOT, 'bin/paddlet.ts'), ...words, '--store', url, '--dir', folder, '--json'];
-  const child = spawn(process.execPath, args, { env: {}, cwd: folder });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let out = '';
-  let err = '';
   const waits = Promise.withResolvers<void>();
-  child.stdout.on('data', (bytes) => {
-    out += bytes;
-  });
-  child.stderr.on('data', (bytes) => {
-    err += bytes;
+  const onErr = (err: string): void => {
     if (err.includes('waiting for pservers')) waits.resolve();
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code, out, err }));
+  };
+  const ended = runCommand([...words, '--store', url, '--dir', folder, '--json'], { cwd: folder, onErr });
   return { ended, waits: Promise.race([waits.promise, ended]) };
 }
 

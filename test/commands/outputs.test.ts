@@ -1,26 +1,24 @@
 /** What a command does when its output cannot be written, or the machine refuses it a file: as a user meets it. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ROOT } from '../source-files.ts';
+import { COMPILED, ENTRY, type Ran, runCommand } from './run-command.ts';
 
-const ENTRY = join(ROOT, 'bin/paddlet.ts');
 const MACHINE = 9;
 
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
+function aFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'paddlet-outputs-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** In a folder of its own; `$P` is paddlet. */
 function sh(line: string): Promise<Ran> {
-  const cwd = mkdtempSync(join(tmpdir(), 'paddlet-outputs-'));
-  onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
+  const cwd = aFolder();
   return new Promise((resolve) => {
-    const env = { PATH: process.env.PATH, P: `${process.execPath} ${ENTRY}` };
+    const env = { ...COMPILED, PATH: process.env.PATH, P: `${process.execPath} ${ENTRY}` };
     execFile('sh', ['-c', line], { env, cwd }, (error, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, err });
     });
@@ -66,30 +64,39 @@ test('logs that cannot be written stop nothing', async () => {
   expect([code, JSON.parse(out)]).toEqual([0, expect.anything()]);
 });
 
-const JOB = '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}';
+/** A folder with a job and its data. */
+function aJobFolder(): string {
+  const cwd = aFolder();
+  writeFileSync(join(cwd, 'job.yaml'), '{name: small, data: {train: train, format: libsvm}, model: {type: lr}}');
+  writeFileSync(join(cwd, 'train'), '1 1:1\n');
+  return cwd;
+}
 
 test.each([
   ['below a file', 'job.yaml/job', 'ENOTDIR'],
   ['where no folder can be made', '/proc/job', 'ENOENT'],
 ])('a folder for the job %s is refused, with what to do', async (_where, dir, code) => {
-  const ran = await sh(`echo '${JOB}' >job.yaml; echo '1 1:1' >train; $P run job.yaml --dir ${dir}`);
+  const ran = await runCommand(['run', 'job.yaml', '--dir', dir], { cwd: aJobFolder() });
   expect(ran.err).toMatch(new RegExp(`^error SystemRefused: the operating system refused .*${code}.*\nhint: `));
   expect(ran.code).toBe(MACHINE);
 });
 
 test('a folder for checkpoints that cannot be written to is refused before anything starts', async () => {
-  const line = '$P run job.yaml --dir job --set checkpoint.dir=$PWD/job.yaml/files; code=$?; ls job; exit $code';
-  const ran = await sh(`echo '${JOB}' >job.yaml; echo '1 1:1' >train; ${line}`);
+  const cwd = aJobFolder();
+  const set = `checkpoint.dir=${cwd}/job.yaml/files`;
+  const ran = await runCommand(['run', 'job.yaml', '--dir', 'job', '--set', set], { cwd });
   expect(ran.err).toMatch(/^error SystemRefused: the operating system refused .*ENOTDIR.*\nhint: /);
-  expect([ran.code, ran.out]).toEqual([MACHINE, expect.not.stringContaining('logs')]);
+  expect([ran.code, ran.out]).toEqual([MACHINE, '']);
+  expect(readdirSync(join(cwd, 'job'))).not.toContain('logs');
 });
 
 test('a name with terminal escapes is shown as text, and is exact as JSON', async () => {
-  const job = "$(printf 'j\\033[2J.yaml')";
-  const write = `printf 'name: n\\ndata: {format: libsvm, train: a}\\nmodel: {type: lr}\\n' > "${job}"`;
-  const text = await sh(`${write}; $P doctor "${job}"`);
+  const cwd = aFolder();
+  const job = 'j\u001b[2J.yaml';
+  writeFileSync(join(cwd, job), 'name: n\ndata: {format: libsvm, train: a}\nmodel: {type: lr}\n');
+  const text = await runCommand(['doctor', job], { cwd });
   expect(`${text.out}${text.err}`).toContain('j\\u001b[2J.yaml');
   expect(`${text.out}${text.err}`).not.toContain('\u001b');
-  const { out } = await sh(`${write}; $P doctor "${job}" --json`);
+  const { out } = await runCommand(['doctor', job, '--json'], { cwd });
   expect(JSON.stringify(JSON.parse(out))).toContain('j\\u001b[2J.yaml');
 });

@@ -1,5 +1,4 @@
-/** `run --fresh` in a folder, run as a process: the store in it may be somebody else's, or in use. */
-import { execFile } from 'node:child_process';
+/** `run --fresh` in a folder: the store in it may be somebody else's, or in use. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +10,8 @@ import { NO_JOIN_TOKEN } from '../../../src/protocol/join/token.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
-import { ROOT } from '../../source-files.ts';
 import { put, SILENT } from '../../store/support.ts';
+import { COMPILED, runCommand } from '../run-command.ts';
 
 const keys = keysOf('/paddlet/small');
 
@@ -36,13 +35,11 @@ function openFolder() {
     writeFileSync(at('job', name), '');
   writeFileSync(at('job.yaml'), JSON.stringify(JOB));
   writeFileSync(at('train'), '1 1:1\n');
-  const fresh = (): Promise<{ code: unknown; error: { code: string; message: string; hint?: string } }> =>
-    new Promise((done) => {
-      const args = [join(ROOT, 'bin/paddlet.ts'), 'run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
-      execFile(process.execPath, args, { env: {}, cwd: folder }, (error, out) => {
-        done({ code: error?.code ?? 0, error: JSON.parse(out).error });
-      });
-    });
+  const fresh = async (): Promise<{ code: number; error: { code: string; message: string; hint?: string } }> => {
+    const words = ['run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
+    const { code, out } = await runCommand(words, { cwd: folder, env: COMPILED });
+    return { code, error: JSON.parse(out).error };
+  };
   return { at, fresh };
 }
 

@@ -1,5 +1,5 @@
 /** A second `run` in the folder of one that works there, and `run --attach`: as a user meets them. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -14,20 +14,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { lockFolder } from '../../../src/host/folder-lock.ts';
-import { ROOT } from '../../source-files.ts';
+import { COMPILED, ENTRY, type Ran, type Running, runCommand, startCommand } from '../run-command.ts';
 
-const ENTRY = join(ROOT, 'bin/paddlet.ts');
 /** One trainer that takes a second for each task, so that the run lasts until it is stopped. */
-const SLOW = { PADDLET_FAIL: 'trainer.dealt:delay=1000' };
+const SLOW = { ...COMPILED, PADDLET_FAIL: 'trainer.dealt:delay=1000' };
 
 // Whole clusters of processes, beside the other tests.
 vi.setConfig({ testTimeout: 300_000 });
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 function openFolder(passes = 500, hooks: object = {}) {
   const cwd = mkdtempSync(join(tmpdir(), 'paddlet-second-'));
@@ -36,15 +29,14 @@ function openFolder(passes = 500, hooks: object = {}) {
   const cluster = { pservers: 1, trainers: 1, shards: 1, leaseTtl: '15s' };
   const job = { name: 'small', data: { train: 'train', format: 'libsvm' }, model: { type: 'lr' }, cluster };
   writeFileSync(join(cwd, 'job.yaml'), JSON.stringify({ ...job, hooks, training: { passes } }));
-  const words = [ENTRY, 'run', 'job.yaml', '--dir', 'job'];
-  const run = (...more: string[]): Promise<Ran> =>
-    new Promise((resolve) => {
-      execFile(process.execPath, [...words, ...more], { env: {}, cwd }, (error, out, err) => {
-        resolve({ code: error === null ? 0 : Number(error.code), out, err });
-      });
-    });
+  const words = ['run', 'job.yaml', '--dir', 'job'];
+  const run = (...more: string[]): Promise<Ran> => runCommand([...words, ...more], { cwd });
+  /** As `run`, with what it has said so far. */
+  const follow = (env: Record<string, string>, ...more: string[]): Running =>
+    startCommand([...words, ...more], { cwd, env });
+  /** In a process of its own, to be ended by signals. */
   const start = (...more: string[]) => {
-    const child = spawn(process.execPath, [...words, ...more], { env: SLOW, cwd });
+    const child = spawn(process.execPath, [ENTRY, ...words, ...more], { env: SLOW, cwd });
     const said = { out: '', err: '' };
     child.stdout.on('data', (text) => {
       said.out += text;
@@ -59,7 +51,7 @@ function openFolder(passes = 500, hooks: object = {}) {
     });
     return { child, said, ended };
   };
-  return { cwd, run, start };
+  return { cwd, run, follow, start };
 }
 
 /** Names, sizes and times of all files below. */
@@ -70,7 +62,7 @@ const stateOf = (folder: string): string[] =>
     .sort();
 
 test('it is refused at once with pid and start time; --attach shows the first and ends as it does', async () => {
-  const { run, start } = openFolder();
+  const { cwd, run, follow, start } = openFolder();
   const first = start('--json');
   await expect.poll(() => first.said.err).toContain('logs in');
   const second = await run('--json');
@@ -93,43 +85,18 @@ test('it is refused at once with pid and start time; --attach shows the first an
   expect(await detached.ended).toMatchObject({ code: 130, err: expect.stringContaining('detached') });
   expect(first.child.exitCode).toBeNull();
 
-  const attached = start('--attach');
+  const attached = follow({}, '--attach');
   await expect.poll(() => attached.said.err).toContain('logs in');
+  await expect.poll(() => first.said.err).toContain('pass 1 of 500 finished');
   first.child.kill('SIGINT');
   expect((await first.ended).code).toBe(130);
   expect(await attached.ended).toMatchObject({ code: 130, err: expect.stringContaining('stopped; run the same') });
   expect((await run('--attach')).err).toContain('error JobUnknown: no `paddlet run` works in');
+  await expectRefusals(cwd, run);
 });
 
-test('an attached one ends with the result of the first', async () => {
-  // It does not end before the other one is attached.
-  const { cwd, start } = openFolder(2, { after: ['until test -e attached; do sleep 0.1; done'] });
-  const first = start('--json');
-  await expect.poll(() => first.said.err).toContain('logs in');
-  const attached = start('--attach', '--json');
-  await expect.poll(() => attached.said.err).toContain('logs in');
-  writeFileSync(join(cwd, 'attached'), '');
-  const result = await first.ended;
-  expect(result.code).toBe(0);
-  expect(await attached.ended).toMatchObject({ code: 0, out: result.out });
-});
-
-test('SIGKILL of the first does not block the second', async () => {
-  const { cwd, run, start } = openFolder(2);
-  const first = start();
-  await expect.poll(() => first.said.err).toContain('logs in');
-  first.child.kill('SIGKILL');
-  await first.ended;
-  expect(await run('--json')).toMatchObject({ code: 0 });
-  expect(existsSync(join(cwd, 'job/store.db'))).toBe(true);
-});
-
-test('a run that is refused starts and rewrites nothing, and --fresh asks for a stronger word', async () => {
-  const { cwd, run, start } = openFolder();
-  const first = start();
-  await expect.poll(() => first.said.err).toContain('pass 1 of 500 finished');
-  first.child.kill('SIGINT');
-  await first.ended;
+/** After a stop: a run that is refused starts and rewrites nothing, and --fresh asks for a stronger word. */
+async function expectRefusals(cwd: string, run: (...more: string[]) => Promise<Ran>): Promise<void> {
   const before = stateOf(join(cwd, 'job'));
   const changed = await run('--set', 'training.batchSize=7');
   expect([changed.code, changed.err]).toEqual([2, expect.stringContaining('training.batchSize')]);
@@ -142,6 +109,24 @@ test('a run that is refused starts and rewrites nothing, and --fresh asks for a 
   rmSync(join(cwd, 'train'));
   expect((await run('--fresh', '--yes')).err).toContain('error DataMissing: ');
   expect(stateOf(join(cwd, 'job'))).toEqual(before);
+}
+
+test('SIGKILL of the first does not block the second, and one attached to that ends with its result', async () => {
+  // It does not end before the other one is attached.
+  const { cwd, follow, start } = openFolder(2, { after: ['until test -e attached; do sleep 0.1; done'] });
+  const first = start();
+  await expect.poll(() => first.said.err).toContain('logs in');
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const second = follow(SLOW, '--json');
+  await expect.poll(() => second.said.err).toContain('logs in');
+  const attached = follow(SLOW, '--attach', '--json');
+  await expect.poll(() => attached.said.err).toContain('logs in');
+  writeFileSync(join(cwd, 'attached'), '');
+  const result = await second.ended;
+  expect(result.code).toBe(0);
+  expect(await attached.ended).toMatchObject({ code: 0, out: result.out });
+  expect(existsSync(join(cwd, 'job/store.db'))).toBe(true);
 });
 
 test('--attach to a run whose job is in another store says that its --store is needed', async () => {

@@ -1,5 +1,4 @@
-/** `paddlet token rotate` as a user meets it: run as a process, on a SQLite file. */
-import { execFile } from 'node:child_process';
+/** `paddlet token rotate` as a user meets it, on a SQLite file. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +7,8 @@ import { createClock } from '../../../src/host/clock.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { aJob, publishing, recordOf } from '../../cluster/job/stored-job.ts';
-import { ROOT } from '../../source-files.ts';
 import { SILENT } from '../../store/support.ts';
+import { runCommand } from '../run-command.ts';
 
 const keys = keysOf('/paddlet/test');
 const OLD = 'a'.repeat(64);
@@ -23,12 +22,8 @@ test('it replaces the token of the job, and shows neither', async () => {
     rmSync(folder, { recursive: true });
   });
   await store.txn({ if: [], then: [...publishing(keys, recordOf(aJob())), { put: keys.token, value: OLD }] });
-  const words = [join(ROOT, 'bin/paddlet.ts'), 'token', 'rotate', '--store', url];
-  const [code, said] = await new Promise<readonly [unknown, string]>((resolve) => {
-    execFile(process.execPath, words, { env: {}, cwd: folder }, (error, out, err) =>
-      resolve([error === null ? 0 : error.code, out + err]),
-    );
-  });
+  const { code, out, err } = await runCommand(['token', 'rotate', '--store', url], { cwd: folder });
+  const said = out + err;
   expect([code, said]).toEqual([0, 'job test has a new join token\n']);
   const { value } = (await store.get(keys.token))!;
   expect(value).not.toBe(OLD);
