@@ -40,12 +40,14 @@ export async function indexFiles(
   const { format, recordsPerTask, onBytes = () => {} } = request;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds: Bounds = { featureBound: 0, labelBound: 0 };
+  const bounds: Bounds = { featureBound: 0n, labelBound: 0 };
   const files = await formatOf(format).index(place, found, { cutter, bounds, onBytes });
   const records = files.reduce((sum, file) => sum + file.records, 0);
   if (records === 0) throw new PaddletError('DataInvalid', `there is no record in ${found.paths.join(', ')}`);
   const { chunks } = cutter;
-  return { format, files, chunks, records, ...bounds, digest: digestOf({ format, files, chunks }) };
+  const { labelBound } = bounds;
+  const featureBound = String(bounds.featureBound);
+  return { format, files, chunks, records, featureBound, labelBound, digest: digestOf({ format, files, chunks }) };
 }
 
 /** SHA-256 over the canonical form: a line of JSON for the format and each file, then a line of numbers a chunk. */

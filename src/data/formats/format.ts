@@ -60,8 +60,8 @@ export interface FoundFiles {
 /** Raised by an indexer as it meets larger ones. */
 export interface Bounds {
   /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
-  featureBound: number;
-  /** Highest whole label + 1. */
+  featureBound: bigint;
+  /** Highest whole label + 1, at most 2^53 - 1. */
   labelBound: number;
 }
 

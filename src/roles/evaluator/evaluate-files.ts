@@ -38,7 +38,7 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
     format: record.job.data.format,
     files: dataset.index.files,
     labels: labelRuleOf(record, model),
-    inputWidth: record.train.featureBound,
+    inputWidth: Number(record.train.featureBound),
     batchSize: EVALUATION_BATCH,
     ...(cache === undefined ? {} : { cache }),
   });

@@ -1,6 +1,6 @@
 /** Puts the job into the store, or finds that it exists already and is the same, or is to have more passes. */
 import { resolve } from 'node:path';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
@@ -8,6 +8,7 @@ import {
   batchPlanId,
   JOB_RECORD_VERSION,
   type JobRecord,
+  parseJobRecord,
   readJobRecord,
   unitsOf,
 } from '../../cluster/job/job-record.ts';
@@ -49,7 +50,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
   }
   const data = await options.loadData();
   const record = await warmed(options, makeRecord(options, data));
-  const value = JSON.stringify(record);
+  const value = publishable(keys.job, record);
   await retryStore(context, () =>
     fencedTxn(store, options.fence, {
       if: [{ key: keys.job, createRevision: 0n }],
@@ -68,6 +69,21 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
+}
+
+/** The value, which every role can read. Throws `JobInvalid`: no role would find out what to do with another one. */
+function publishable(key: string, record: JobRecord): string {
+  const value = JSON.stringify(record);
+  try {
+    parseJobRecord(key, value);
+  } catch (cause) {
+    if (!isPaddletError(cause, 'StoreValueInvalid')) throw cause;
+    throw new PaddletError('JobInvalid', `job ${record.job.name} cannot be published: ${cause.message}`, {
+      cause,
+      hint: 'nothing was written; the field named is a fact of the job or of its data that paddlet cannot store',
+    });
+  }
+  return value;
 }
 
 /** Plans, once for the whole job, what it takes over from another one. */
