@@ -43,28 +43,34 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   }
 }
 
+export interface Head {
+  readonly bytes: Uint8Array;
+  /** They are the whole content. */
+  readonly isWhole: boolean;
+}
+
 /**
  * The first bytes of the content, up to the end of a line: for a look at it. Nothing is written, so a gzip file is
  * inflated only as far as its first bytes go. Empty when the first line is longer. Throws as `openContent`.
  */
-export async function headOf(place: DataPlace, path: string): Promise<Uint8Array> {
+export async function headOf(place: DataPlace, path: string): Promise<Head> {
   const facts = await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));
   try {
     const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
     const raw = bytes.subarray(0, await file.read(bytes, 0));
     const isWhole = raw.length === facts.bytes;
-    const content = (await isGzip(file)) ? inflatedHead(path, raw) : raw;
-    return isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+    const content = (await isGzip(file)) ? inflatedHead(path, raw, isWhole) : raw;
+    return { bytes: isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1), isWhole };
   } finally {
     await file.close();
   }
 }
 
-/** At most 1032 times as long, the highest ratio of deflate. */
-function inflatedHead(path: string, raw: Uint8Array): Uint8Array {
+/** At most 1032 times as long, the highest ratio of deflate. What is not `isWhole` may end anywhere. */
+function inflatedHead(path: string, raw: Uint8Array, isWhole: boolean): Uint8Array {
   try {
-    return gunzipSync(raw, { finishFlush: constants.Z_SYNC_FLUSH });
+    return gunzipSync(raw, isWhole ? {} : { finishFlush: constants.Z_SYNC_FLUSH });
   } catch (cause) {
     throw notGzip(path, cause as Error, 0);
   }

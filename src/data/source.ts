@@ -2,6 +2,7 @@
  * The path of training data (DESIGN §10): files → index of chunks with record counts → tasks → records → batches.
  */
 import type { Batch } from '../model/model.ts';
+import type { Traits } from './oddities.ts';
 
 /** A slice of one file that holds whole records. Offsets are in the inflated content. */
 export interface Chunk {
@@ -49,6 +50,7 @@ export interface DataIndex {
    * that is more.
    */
   readonly labelBound: number;
+  readonly traits: Readonly<Traits>;
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
 }

@@ -8,6 +8,7 @@ import { CHUNK_BYTES, ChunkCutter } from '../../src/data/chunk-cutter.ts';
 import { openContent } from '../../src/data/content.ts';
 import { scanText } from '../../src/data/formats/libsvm/scanner.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
+import { noTraits } from '../../src/data/oddities.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
@@ -57,7 +58,7 @@ async function scan(content: string, recordsPerTask: number, bufferBytes: number
   write('scan.txt', content);
   const opened = await openContent(place, 'scan.txt');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds = { featureBound: 0n, labelBound: 0 };
+  const bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
   let bytes = 0;
   cutter.startFile(0);
   await scanText(opened, cutter, bounds, (count) => (bytes += count), bufferBytes);

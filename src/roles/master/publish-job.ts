@@ -14,7 +14,9 @@ import {
 } from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
+import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
+import { outlineOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { factsOf, type JobData } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
@@ -41,14 +43,14 @@ export interface PublishedJob {
 export async function publishJob(options: PublishOptions): Promise<PublishedJob> {
   const { context, job, standing } = options;
   const { store, keys } = context;
+  const data = await options.loadData();
+  warnOfOddities(context, job, data);
   if (standing.kind !== 'new') {
     const { record } = standing;
-    const data = await options.loadData();
     refuseChangedData(record, data);
     if (standing.kind === 'unfinished') return { record, data };
     return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
-  const data = await options.loadData();
   const record = await warmed(options, makeRecord(options, data));
   const value = publishable(keys.job, record);
   await retryStore(context, () =>
@@ -69,6 +71,12 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
+}
+
+function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
+  const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
+  const odd = odditiesOf(traits, outlineOf(job.model).task);
+  for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
 }
 
 /** The value, which every role can read. Throws `JobInvalid`: no role would find out what to do with another one. */

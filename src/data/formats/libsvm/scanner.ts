@@ -5,6 +5,7 @@
 import { LIMITS } from '../../../base/limits.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
 import type { Content } from '../../content.ts';
+import { noteLabel } from '../../oddities.ts';
 import type { Bounds } from '../format.ts';
 import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64 } from './ascii.ts';
 
@@ -14,7 +15,7 @@ export const BOM = [0xef, 0xbb, 0xbf];
 
 /**
  * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
- * grows with the longest line, up to twice LIMITS.recordBytes.
+ * grows with the longest line, up to twice LIMITS.recordBytes. Returns whether a record has a feature.
  */
 export async function scanText(
   content: Content,
@@ -22,7 +23,7 @@ export async function scanText(
   bounds: Bounds,
   onBytes: (count: number) => void,
   bufferBytes = BUFFER_BYTES,
-): Promise<void> {
+): Promise<boolean> {
   const scanner = new TextScanner(cutter, bounds);
   // For the whole content, where it is smaller: it ends where a buffer is not filled.
   let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
@@ -37,7 +38,7 @@ export async function scanText(
     offset += count;
     const start = base === 0 && BOM.every((byte, at) => buffer[at] === byte) ? BOM.length : 0;
     const done = scanner.scan(buffer, start, filled, base, isEnd);
-    if (isEnd) return;
+    if (isEnd) return scanner.hasFeatures;
     held = filled - done;
     if (done > 0) buffer.copyWithin(0, done, filled);
     else if (buffer.length <= LIMITS.recordBytes) buffer = widened(buffer);
@@ -69,6 +70,7 @@ class TextScanner {
   private readonly id = { low: 0, high: 0 };
   /** Ids below it, read as f64, cannot raise the feature bound. */
   private floor = 0;
+  hasFeatures = false;
   private line = 1;
   /** Where the line being skipped began, and whether it is a record; undefined when none is. */
   private skipped: { readonly start: number; readonly isRecord: boolean } | undefined;
@@ -122,7 +124,7 @@ class TextScanner {
       if (end >= filled && !isEnd) return start;
       const next = Math.min(end + 1, filled);
       if (isRecord) {
-        this.raiseLabelBound(buffer, at);
+        this.noteLabel(buffer, at);
         this.cut(base + start, base + next);
       }
       this.line++;
@@ -136,8 +138,9 @@ class TextScanner {
     else this.cutter.record(start, end, this.line);
   }
 
-  private raiseLabelBound(buffer: Uint8Array, from: number): void {
+  private noteLabel(buffer: Uint8Array, from: number): void {
     const label = parseDecimal(buffer, from, labelEnd(buffer, from));
+    noteLabel(this.bounds.traits, label);
     if (label >= this.bounds.labelBound && Number.isInteger(label)) {
       this.bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
     }
@@ -152,7 +155,10 @@ class TextScanner {
       if (digit >= 0 && digit <= 9) id = id * 10 + digit;
       else if (byte === HASH) break;
       else {
-        if (byte === COLON && id >= this.floor) this.raiseFeatureBound(buffer, at);
+        if (byte === COLON) {
+          this.hasFeatures = true;
+          if (id >= this.floor) this.raiseFeatureBound(buffer, at);
+        }
         id = 0;
       }
     }
