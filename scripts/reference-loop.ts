@@ -49,7 +49,7 @@ const place = {
 async function readAll(what: string, classes?: number) {
   const format = flags.format as DataFormat;
   const index = await loadOrBuildIndex(place, { what, format, recordsPerTask: RECORDS_PER_TASK });
-  const facts = { inputWidth: index.featureBound, classes: classes ?? index.labelBound };
+  const facts = { inputWidth: Number(index.featureBound), classes: classes ?? index.labelBound };
   const model = referenceModel(JSON.parse(flags.model ?? '') as ModelSpec, facts);
   const reader = createTaskReader(place, {
     format,

@@ -15,6 +15,12 @@ const convert = (from: string): string => `convert it: ${EXPECTED}; data.format 
 const NUMBER = '[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?';
 const FEATURES = `(?:\\s+\\d+:${NUMBER})*`;
 const RECORD = new RegExp(`^\\s*${NUMBER}${FEATURES}\\s*$`);
+const ID_LIST = /^\s*\d+(?:,\d+)+(?:\s+\d+:\S+)*\s*$/;
+const DECIMAL_COMMAS = /^\s*\S+(?:\s+\d+:[+-]?\d+(?:,\d+)?)*\s+\d+:[+-]?\d+,\d+(?:\s|$)/;
+const WEIGHTED = new RegExp(`^\\s*${NUMBER}:${NUMBER}(?:\\s|$)`);
+/** No number before the colon; `qid` has a model of its own. */
+const NAMED = /^\s*\S+(?:\s+\d+:\S+)*\s+(?!qid:)[A-Za-z_][^\s:|]*:/;
+const VALUELESS = new RegExp(`^\\s*${NUMBER}(?:\\s+\\d+)+\\s*$`);
 /** Labels of `binary`. */
 const BINARY_LABEL = /^\s*[+-]?[01](?:\s|$)/;
 const RANKING = /^\s*\S+\s+qid:\S+/;
@@ -29,6 +35,11 @@ const begins =
   (...bytes: readonly number[]) =>
   ([line = '']: readonly string[]): boolean =>
     bytes.every((byte, at) => line.charCodeAt(at) === byte);
+const twoLabels = (lines: readonly string[]): boolean =>
+  new Set(lines.map((line) => Number(line.trim().split(/\s/, 1)[0]))).size <= 2;
+/** In a block of 512 bytes, the name of a file and much later `ustar`. */
+const isTar = ([line = '']: readonly string[]): boolean => line.slice(257, 262) === 'ustar';
+const hasNuls = ([line = '']: readonly string[]): boolean => /^(?:[^\0]\0|\0[^\0]){2}/.test(line);
 const separatedBy =
   (separator: string) =>
   (lines: readonly string[]): boolean => {
@@ -45,6 +56,17 @@ const TESTS: readonly Test[] = [
   [
     begins(0x50, 0x4b, 3, 4),
     { what: 'a zip archive', hint: 'unpack it, or pack it as gzip, which paddlet reads as it is' },
+  ],
+  [begins(0x42, 0x5a, 0x68), { what: 'a bzip2 file', hint: 'unpack it, or pack it as gzip, which paddlet reads' }],
+  [
+    begins(0xfd, 0x37, 0x7a, 0x58, 0x5a),
+    { what: 'an xz file', hint: 'unpack it, or pack it as gzip, which paddlet reads' },
+  ],
+  [begins(0x28, 0xb5, 0x2f, 0xfd), { what: 'a zstd file', hint: 'unpack it, or pack it as gzip, which paddlet reads' }],
+  [isTar, { what: 'a tar archive', hint: 'unpack it: data.train may be a folder' }],
+  [
+    (lines) => begins(0xff, 0xfe)(lines) || begins(0xfe, 0xff)(lines) || hasNuls(lines),
+    { what: 'UTF-16 text', hint: 'save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW' },
   ],
   [
     begins(0, 0, 8),
@@ -70,6 +92,42 @@ const TESTS: readonly Test[] = [
   [
     all((line) => NAMESPACES.test(line)),
     { what: 'Vowpal Wabbit text (label |namespace …)', hint: convert('Vowpal Wabbit text') },
+  ],
+  [
+    all((line) => ID_LIST.test(line) && line.includes(':')),
+    {
+      what: 'multi-label libsvm (labels with commas)',
+      hint: 'no model of paddlet takes several labels a record: write one',
+    },
+  ],
+  [
+    all((line) => DECIMAL_COMMAS.test(line)),
+    { what: 'libsvm with decimal commas', hint: 'write values with a point, such as 0.5' },
+  ],
+  [
+    all((line) => WEIGHTED.test(line)),
+    { what: 'libsvm with weights (label:weight)', hint: 'paddlet has no weights of records: remove them' },
+  ],
+  [
+    all((line) => NAMED.test(line)),
+    {
+      what: 'libsvm with names for ids',
+      hint: 'ids are whole numbers from 0 to 2^64-1: number the names, or hash them',
+    },
+  ],
+  [
+    all((line) => VALUELESS.test(line)),
+    {
+      what: 'libsvm with ids without values, or with a header line',
+      hint: 'write id:1 for an id alone, and remove a first line with counts',
+    },
+  ],
+  [
+    (lines) => all((line) => RECORD.test(line) && !BINARY_LABEL.test(line))(lines) && twoLabels(lines),
+    {
+      what: 'libsvm with labels that the model does not take',
+      hint: 'write the labels of two classes as 1 and 0; of numbers, set model.task to regression',
+    },
   ],
   [
     all((line) => RECORD.test(line) && !BINARY_LABEL.test(line)),

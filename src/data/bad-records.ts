@@ -1,6 +1,7 @@
 /** The error for too many bad records: shows the first ones, what the file looks like, and what to change. */
 import { PaddletError } from '../base/errors.ts';
 import { appearanceOf } from './appearance.ts';
+import { shownBytes } from './formats/libsvm/ascii.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
 const SHOWN_RECORDS = 3;
@@ -33,6 +34,6 @@ export function describeBad({ file, line, reason, text }: BadRecord): string {
 }
 
 function shorten(text: string): string {
-  const cut = text.slice(0, SHOWN_CHARACTERS).replace(/[^\x20-\x7e]/g, '.');
+  const cut = shownBytes(text.slice(0, SHOWN_CHARACTERS));
   return `"${cut}${text.length > SHOWN_CHARACTERS ? '…' : ''}"`;
 }

@@ -9,6 +9,7 @@ import { Readable } from 'node:stream';
 import { constants, createGunzip, gunzipSync } from 'node:zlib';
 import { PaddletError } from '../base/errors.ts';
 import type { DiskFile, FileFacts } from '../base/seams.ts';
+import { blocksOf, brokenGzip } from './gzip-members.ts';
 import { absolutePath, type DataPlace, missing } from './place.ts';
 
 const BLOCK_BYTES = 1 << 20;
@@ -43,30 +44,36 @@ export async function openContent(place: DataPlace, path: string): Promise<Conte
   }
 }
 
+export interface Head {
+  readonly bytes: Uint8Array;
+  /** They are the whole content. */
+  readonly isWhole: boolean;
+}
+
 /**
  * The first bytes of the content, up to the end of a line: for a look at it. Nothing is written, so a gzip file is
  * inflated only as far as its first bytes go. Empty when the first line is longer. Throws as `openContent`.
  */
-export async function headOf(place: DataPlace, path: string): Promise<Uint8Array> {
+export async function headOf(place: DataPlace, path: string): Promise<Head> {
   const facts = await inspectFile(place, path);
   const file = await openSource(place, absolutePath(place, path));
   try {
     const bytes = new Uint8Array(Math.min(HEAD_BYTES, facts.bytes));
     const raw = bytes.subarray(0, await file.read(bytes, 0));
     const isWhole = raw.length === facts.bytes;
-    const content = (await isGzip(file)) ? inflatedHead(path, raw) : raw;
-    return isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1);
+    const content = (await isGzip(file)) ? await inflatedHead(path, file, raw, isWhole) : raw;
+    return { bytes: isWhole ? content : content.subarray(0, content.lastIndexOf(NEWLINE) + 1), isWhole };
   } finally {
     await file.close();
   }
 }
 
-/** At most 1032 times as long, the highest ratio of deflate. */
-function inflatedHead(path: string, raw: Uint8Array): Uint8Array {
+/** At most 1032 times as long, the highest ratio of deflate. What is not `isWhole` may end anywhere. */
+async function inflatedHead(path: string, file: DiskFile, raw: Uint8Array, isWhole: boolean): Promise<Uint8Array> {
   try {
-    return gunzipSync(raw, { finishFlush: constants.Z_SYNC_FLUSH });
+    return gunzipSync(raw, isWhole ? {} : { finishFlush: constants.Z_SYNC_FLUSH });
   } catch (cause) {
-    throw notGzip(path, cause as Error, 0);
+    throw await brokenGzip(path, file, cause as Error);
   }
 }
 
@@ -163,7 +170,7 @@ async function writeInflated(source: string, file: DiskFile, target: DiskFile, f
   } catch (cause) {
     if (cause instanceof PaddletError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code ?? '';
-    if (code.startsWith('Z_')) throw notGzip(source, cause as Error, offset);
+    if (code.startsWith('Z_')) throw await brokenGzip(source, file, cause as Error);
     throw new PaddletError(
       'DataInvalid',
       `${source} cannot be read: ${(cause as Error).message} (after ${offset} bytes)`,
@@ -171,22 +178,6 @@ async function writeInflated(source: string, file: DiskFile, target: DiskFile, f
     );
   } finally {
     input.destroy();
-  }
-}
-
-const notGzip = (path: string, cause: Error, after: number): PaddletError =>
-  new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message} (after ${after} bytes)`, {
-    cause,
-    hint: 'check it with gzip -t, and fetch it again',
-  });
-
-async function* blocksOf(file: DiskFile): AsyncGenerator<Uint8Array> {
-  for (let offset = 0; ; ) {
-    const block = new Uint8Array(BLOCK_BYTES);
-    const count = await file.read(block, offset);
-    if (count > 0) yield block.subarray(0, count);
-    if (count < block.length) return;
-    offset += count;
   }
 }
 

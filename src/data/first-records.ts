@@ -6,7 +6,9 @@ import { PaddletError } from '../base/errors.ts';
 import { type BadRecordsRule, tooManyBad } from './bad-records.ts';
 import { headOf } from './content.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
+import { noRecord } from './index-builder.ts';
 import type { LabelRule } from './labels.ts';
+import { noTraits, noteLabel, type Traits } from './oddities.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
 import type { BadRecord, TaskRecords } from './source.ts';
 
@@ -50,6 +52,42 @@ export async function refuseOtherFormat(place: DataPlace, data: Omit<FirstRecord
   }
 }
 
+export interface FirstLook {
+  readonly traits: Traits;
+  /** Nothing was left out of the look. */
+  readonly isWhole: boolean;
+}
+
+/** What is to be seen of the files without reading them. Throws `DataInvalid` when they have no record at all. */
+export async function lookAtFirst(place: DataPlace, format: DataFormat, paths: readonly string[]): Promise<FirstLook> {
+  const { countRecords } = formatOf(format);
+  const traits = noTraits();
+  let isWhole = countRecords !== undefined || paths.length <= FIRST_FILES;
+  let records = 0;
+  for (const path of countRecords === undefined ? [] : paths) records += await countRecords!(place, path);
+  // Labels as they are written.
+  for await (const { path, isWhole: isAll, head } of heads(place, {
+    what: paths,
+    format,
+    labels: { task: 'regression' },
+  })) {
+    isWhole &&= isAll;
+    records += head.records;
+    const { data } = head.batch(0, head.records);
+    for (const label of data.labels) noteLabel(traits, label);
+    if (data.records > 0 && 'columns' in data && data.columns.length === 0) traits.withoutFeatures.push(path);
+  }
+  if (isWhole && records === 0) throw noRecord(paths);
+  return { traits, isWhole };
+}
+
+/** One bad record at most, as the name of the first file shares a line with its first record. */
+function refuseArchive(path: string, bytes: Uint8Array): void {
+  if (Buffer.from(bytes.subarray(257, 262)).toString('latin1') !== 'ustar' || !bytes.subarray(0, 257).includes(0))
+    return;
+  throw new PaddletError('DataInvalid', `${path} is a tar archive`, { hint: 'unpack it: data.train may be a folder' });
+}
+
 /** Bad ones among the first `records`. */
 function badAmong(head: TaskRecords, records: number): readonly BadRecord[] {
   const among = Math.min(records, head.records);
@@ -61,7 +99,8 @@ async function* heads(place: DataPlace, { what, format, labels }: FirstRecords) 
   if (readHead === undefined) return;
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
-    const bytes = await headOf(place, path);
-    yield { path, isFirst: at === 0, head: readHead({ file: path, bytes }, labels) };
+    const { bytes, isWhole } = await headOf(place, path);
+    refuseArchive(path, bytes);
+    yield { path, isFirst: at === 0, isWhole, head: readHead({ file: path, bytes }, labels) };
   }
 }

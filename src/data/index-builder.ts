@@ -9,6 +9,7 @@ import { PaddletError } from '../base/errors.ts';
 import { ChunkCutter } from './chunk-cutter.ts';
 import type { Bounds, FoundFiles, WantedFiles } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
+import { noTraits } from './oddities.ts';
 import type { DataPlace } from './place.ts';
 import type { DataIndex } from './source.ts';
 
@@ -40,13 +41,19 @@ export async function indexFiles(
   const { format, recordsPerTask, onBytes = () => {} } = request;
   assert(Number.isInteger(recordsPerTask) && recordsPerTask >= 1, 'recordsPerTask is a positive whole number');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds: Bounds = { featureBound: 0, labelBound: 0 };
+  const bounds: Bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
   const files = await formatOf(format).index(place, found, { cutter, bounds, onBytes });
   const records = files.reduce((sum, file) => sum + file.records, 0);
-  if (records === 0) throw new PaddletError('DataInvalid', `there is no record in ${found.paths.join(', ')}`);
+  if (records === 0) throw noRecord(found.paths);
   const { chunks } = cutter;
-  return { format, files, chunks, records, ...bounds, digest: digestOf({ format, files, chunks }) };
+  const { labelBound, traits } = bounds;
+  const featureBound = String(bounds.featureBound);
+  const facts = { files, chunks, records, featureBound, labelBound, traits };
+  return { format, ...facts, digest: digestOf({ format, files, chunks }) };
 }
+
+export const noRecord = (paths: readonly string[]): PaddletError =>
+  new PaddletError('DataInvalid', `there is no record in ${paths.join(', ')}`);
 
 /** SHA-256 over the canonical form: a line of JSON for the format and each file, then a line of numbers a chunk. */
 export function digestOf(index: Pick<DataIndex, 'format' | 'files' | 'chunks'>): string {

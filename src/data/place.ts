@@ -1,8 +1,9 @@
 /** Where data is, and how file names of a job become the list of files of an index. */
-import { basename, dirname, isAbsolute, join, matchesGlob, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, matchesGlob, normalize, relative, resolve, sep } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { notLocal } from '../base/local-path.ts';
 import type { Host } from '../base/seams.ts';
 
 export interface DataPlace {
@@ -14,13 +15,14 @@ export interface DataPlace {
 }
 
 const NAMES_IN_HINT = 3;
+const WILD = /[*?[\]{}]/;
 
 export const absolutePath = (place: DataPlace, path: string): string => resolve(place.folder, path);
 
 /**
  * The files behind a job's `train` or `test`: a file, a folder (all files under it, hidden ones and those beginning
- * with `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. Paths relative to the data folder,
- * sorted bytewise, each once. Throws `DataMissing`, naming the nearest existing names.
+ * with `_` left out), a glob (`*`, `?`, `[…]`, `{…}`, `**`), or a list of these. A name that exists is no glob. Paths
+ * relative to the data folder, sorted bytewise, each once. Throws `DataMissing`, naming the nearest existing names.
  */
 export async function resolveFiles(place: DataPlace, what: string | readonly string[]): Promise<string[]> {
   const found = new Set<string>();
@@ -49,18 +51,36 @@ async function filesOf(place: DataPlace, entry: string): Promise<string[]> {
     return files;
   }
   if (facts !== undefined) throw new PaddletError('DataMissing', `${path} is neither a file nor a folder`);
-  if (/[*?[\]{}]/.test(entry)) return filesOfGlob(place, path);
-  throw await missing(place, path);
+  await refuseUnlikePath(place, entry);
+  const parts = normalize(entry).split('/');
+  const firstWild = parts.findIndex((part) => WILD.test(part));
+  if (firstWild < 0) throw await missing(place, path);
+  // Only what was written is a pattern: the data folder may have any name.
+  const root = resolve(place.folder, ...(isAbsolute(entry) ? ['/'] : []), parts.slice(0, firstWild).join('/'));
+  return filesOfGlob(place, root, parts.slice(firstWild).filter(Boolean).join('/'));
 }
 
-async function filesOfGlob(place: DataPlace, pattern: string): Promise<string[]> {
-  const parts = pattern.split('/');
-  const firstWild = parts.findIndex((part) => /[*?[\]{}]/.test(part));
-  const root = parts.slice(0, firstWild).join('/') || '/';
+/** What other programs take as the name of a data file. */
+async function refuseUnlikePath(place: DataPlace, entry: string): Promise<void> {
+  const refuse = (hint: string): never => {
+    throw new PaddletError('DataMissing', `${entry} is no path of a data file`, { hint });
+  };
+  const hint = notLocal(entry);
+  if (hint !== undefined) refuse(hint);
+  const [file = '', cache] = entry.split(/#(?=[^#]*$)/);
+  if (cache !== undefined && (await place.host.disk.exists(absolutePath(place, file)))) {
+    refuse(`write ${file}: what follows the # means something to XGBoost only, paddlet keeps what it parses anyway`);
+  }
+}
+
+/** `pattern` is relative to the folder `root`. */
+async function filesOfGlob(place: DataPlace, root: string, pattern: string): Promise<string[]> {
   if ((await place.host.disk.inspect(root))?.kind !== 'folder') throw await missing(place, root);
-  const files = (await walk(place, root, 0)).filter((file) => matchesGlob(file, pattern));
+  const files = (await walk(place, root, 0)).filter((file) => matchesGlob(relative(root, file), pattern));
   if (files.length > 0) return files;
-  throw new PaddletError('DataMissing', `no file matches ${pattern}`, { hint: await namesIn(place, root, pattern) });
+  const names = await namesIn(place, root, pattern);
+  const bracket = pattern.includes('[') ? `; [ begins a set of characters, a name that has one is written [[]` : '';
+  throw new PaddletError('DataMissing', `no file matches ${join(root, pattern)}`, { hint: `${names}${bracket}` });
 }
 
 async function walk(place: DataPlace, folder: string, depth: number): Promise<string[]> {

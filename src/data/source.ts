@@ -2,6 +2,7 @@
  * The path of training data (DESIGN §10): files → index of chunks with record counts → tasks → records → batches.
  */
 import type { Batch } from '../model/model.ts';
+import type { Traits } from './oddities.ts';
 
 /** A slice of one file that holds whole records. Offsets are in the inflated content. */
 export interface Chunk {
@@ -40,11 +41,16 @@ export interface DataIndex {
   readonly chunks: readonly Chunk[];
   readonly records: number;
   /**
-   * Highest feature id seen + 1 (sparse; above 2^53 rounded to f64) or input width (dense).
-   * `labelBound` is the highest whole label seen + 1, the number of classes of multiclass labels.
+   * Highest feature id seen + 1 (sparse) or input width (dense): 0 to 2^64 in decimal text, as a number does not hold
+   * all of them.
    */
-  readonly featureBound: number;
+  readonly featureBound: string;
+  /**
+   * Highest whole label seen + 1, the number of classes of multiclass labels; at most 2^53 - 1, which stands for all
+   * that is more.
+   */
   readonly labelBound: number;
+  readonly traits: Readonly<Traits>;
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
 }

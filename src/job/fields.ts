@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { LIMITS } from '../base/limits.ts';
+import { notLocal } from '../base/local-path.ts';
 import { DATA_FORMATS } from '../data/formats/registry.ts';
 import { parseDurationMs } from './duration.ts';
 
@@ -52,6 +53,10 @@ const path = z
   .min(1)
   .max(LIMITS.jobPathCharacters)
   .refine((text) => !text.includes('\0'), 'expected a path without NUL characters');
+/** Where something is written or taken from; the data files are looked for before such a path is refused. */
+const folder = path.refine((text) => notLocal(text) === undefined, {
+  error: ({ input }) => `expected a folder of this machine, not ${input}: ${notLocal(String(input))}`,
+});
 const paths = z.union([path, z.array(path).min(1).max(LIMITS.jobPaths)]);
 
 export const dataFields = {
@@ -84,7 +89,7 @@ export const dataFields = {
 const binaryOrRegression = () =>
   z.enum(['binary', 'regression']).default('binary').describe('What the model predicts: a probability or a number.');
 
-const saveDir = path
+const saveDir = folder
   .optional()
   .describe('Folder for the merged model, which a trainer writes after each pass as one safetensors file.');
 
@@ -265,7 +270,7 @@ export const timeoutFloor = duration(100, 24 * HOUR_MS)
   .describe('Lower bound of the `auto` timeout.');
 
 export const checkpointFields = {
-  dir: path.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
+  dir: folder.optional().describe('Folder of the checkpoints, shared by the machines of a cluster.'),
   keep: countOf(0, 1000).default(1).describe('Older checkpoints that each pserver keeps besides the newest.'),
   everyPasses: countOf(1, 1_000_000).optional().describe('Also save after this number of passes.'),
   everyBatches: countOf(1, 2 ** 40)
@@ -288,7 +293,7 @@ export const hookFields = {
 };
 
 export const warmStartFields = {
-  from: path.describe('Checkpoint folder of the job to start from. A relative path starts from the data folder.'),
+  from: folder.describe('Checkpoint folder of the job to start from. A relative path starts from the data folder.'),
   vars: z
     .array(z.string().min(1).max(LIMITS.parameterNameBytes))
     .min(1)

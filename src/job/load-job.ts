@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { notLocal } from '../base/local-path.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import { complaintsOf, fieldNamesOf } from './complaints.ts';
 import { brokenRules } from './rules.ts';
@@ -86,7 +87,8 @@ function unreadable(shown: string, error: unknown): unknown {
     ENOTDIR: 'no such file',
   }[code ?? ''];
   if (why === undefined) return error;
-  const hint = code === 'ENOENT' ? 'job files are YAML; see examples/ for some to start from' : undefined;
+  const whereTo = notLocal(shown) ?? 'job files are YAML; see examples/ for some to start from';
+  const hint = code === 'ENOENT' ? whereTo : undefined;
   return new PaddletError('JobInvalid', `job file ${shown}: ${why}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),

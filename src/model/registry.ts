@@ -27,15 +27,17 @@ const ANY_FACTS: ModelFacts = { inputWidth: 1, classes: 2 };
 /** What a model is before any data is known. */
 export interface ModelOutline {
   readonly input: Model['input'];
+  readonly task: Model['task'];
   /** Names of its sparse tables and of its dense parameters. */
   readonly tables: readonly string[];
   readonly blocks: readonly string[];
 }
 
 export function outlineOf(spec: ModelSpec): ModelOutline {
-  const { input, parameters } = createModel(spec, ANY_FACTS);
+  const { input, task, parameters } = createModel(spec, ANY_FACTS);
   return {
     input,
+    task,
     tables: parameters.sparse.map(({ name }) => name),
     blocks: parameters.dense.map(({ name }) => name),
   };

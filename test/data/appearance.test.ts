@@ -16,6 +16,20 @@ test.each([
   ['Vowpal Wabbit text (label |namespace …)', ['1 |f price:0.23 sqft:0.25', '-1 |f price:0.1']],
   ['libsvm with labels that the model does not take', ['24.0 1:0.00632 2:18', '21.6 1:0.02731 2:-0.5e-3']],
   ['libsvm with labels that the model does not take', ['3 1:0.5', '2 7:1']],
+  ['multi-label libsvm (labels with commas)', ['3,17 2:1 5:1', '1,4 3:1']],
+  ['libsvm with decimal commas', ['0 2:0,5 7:0,5', '1 3:0,25']],
+  ['libsvm with weights (label:weight)', ['1:0.5 3:1', '0:2 4:1']],
+  ['libsvm with names for ids', ['1 cost:0.5 3:1', '0 3:1 cost:1']],
+  ['libsvm with names for ids', ['1 user_12:1', '0 user_2:1']],
+  ['libsvm with ids without values, or with a header line', ['1 5 7', '0 3']],
+  ['libsvm with ids without values, or with a header line', ['400 40 2']],
+  ['a bzip2 file', ['BZh91AY&SY']],
+  ['an xz file', ['\xfd7zXZ\0\0']],
+  ['a zstd file', ['(\xb5/\xfd\x04']],
+  ['a tar archive', [`ok.svm${'\0'.repeat(251)}ustar  \x001 1:1`]],
+  ['UTF-16 text', ['\xff\xfe1\0 \x001\0:\0']],
+  ['UTF-16 text', ['\xfe\xff\x001\0 ']],
+  ['UTF-16 text', ['1\0 \x001\0:\0']],
   ['a web page', ['<!DOCTYPE html>', '<html lang="en">']],
   ['a zip archive', ['PK\x03\x04\x14\0\0']],
   ['a Parquet file', ['PAR1\x15\x04']],
@@ -40,5 +54,6 @@ test('lines of different kinds look like nothing: columns must agree in number',
 test('each says what to do', () => {
   expect(appearanceOf(['1,2'])?.hint).toContain('label id:value');
   expect(appearanceOf(['7.5 1:1'])?.hint).toContain('model.task');
+  expect(appearanceOf(['4 1:1', '2 1:1'])?.hint).toContain('as 1 and 0');
   expect(appearanceOf(['\0\0\x08\x03'])?.hint).toContain('data.format');
 });

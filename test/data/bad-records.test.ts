@@ -48,9 +48,20 @@ test('one bad line among good ones: its number, its text, and the setting that a
   expect(hint).toBe('fix the data, or allow more with data.maxBadRecords');
 });
 
-test('a long line is cut off, and what is no text is shown as dots', () => {
+test('a long line is cut off, and what is no ASCII is shown as bytes', () => {
   const { message } = refusal(`\u0001${'9'.repeat(1000)} 1:1\n`);
-  expect(message).toMatch(/in "\.9{59}…"; it looks like a binary file$/);
+  expect(message).toMatch(/in "\\x019{59}…"; it looks like a binary file$/);
+});
+
+test.each([
+  ['0\u00a02:1\n', 'label "0\\xc2\\xa02:1"'],
+  ['0\u000b2:1\n', 'label "0\\x0b2:1"'],
+  ['1 1:1\n\ufeff0 2:1\n', 'a.txt:2: label "\\xef\\xbb\\xbf0"'],
+  ['1 1:\u22125\n', 'value "\\xe2\\x88\\x925" of feature "1"'],
+])('%j: bytes that are no ASCII are told apart', (text, shown) => {
+  const { message } = refusal(text);
+  expect(message).toContain(shown);
+  expect(message.slice(message.indexOf(', in "'))).toContain('\\x');
 });
 
 test('as many as allowed are not refused', () => {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { type Content, openContent } from '../../src/data/content.ts';
+import { type Content, headOf, openContent } from '../../src/data/content.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { type TestPlace, testPlace } from './place.ts';
 
@@ -98,6 +98,48 @@ test.each([
     message: expect.stringContaining('bad.gz is not a valid gzip file'),
   });
   expect(inflated(place)).toEqual([]);
+});
+
+/** What follows the data, and where the message says that it begins. */
+test.each([
+  ['text', (whole: Buffer) => [whole, Buffer.from('hello\n')], /: 6 bytes follow the gzip data from byte (\d+) on; /],
+  [
+    'one byte',
+    (whole: Buffer) => [whole, whole, Buffer.from([31])],
+    /: 1 bytes follow the gzip data from byte (\d+) on; /,
+  ],
+  [
+    'a part that is cut off',
+    (whole: Buffer) => [whole, whole.subarray(0, whole.length - 9)],
+    /part that begins at byte (\d+); /,
+  ],
+])('%s after the data of a gzip file: how far it is whole', async (_, parts, expected) => {
+  // Short files are looked at as a whole before any is inflated.
+  for (const [open, content] of [
+    [openContent, text],
+    [headOf, '1 1:1\n'],
+  ] as const) {
+    const whole = gzipSync(content);
+    const all = parts(whole);
+    const place = placeWith('tail.gz', Buffer.concat(all));
+    const error: Error = await open(place, 'tail.gz').then(
+      () => new Error('opened'),
+      (thrown) => thrown,
+    );
+    expect(error).toMatchObject({ code: 'DataInvalid' });
+    const members = all.length - 1;
+    expect(error.message.match(expected)?.[1], error.message).toBe(String(members * whole.length));
+    expect(error.message).toContain(`the data before are whole (${members * content.length} bytes inflated)`);
+    expect(inflated(place)).toEqual([]);
+  }
+});
+
+test('the names and notes in the header of a gzip file are passed over', async () => {
+  const plain = gzipSync(text);
+  const header = Buffer.from([31, 139, 8, 4 + 8 + 16 + 2, 0, 0, 0, 0, 0, 3, 3, 0, 1, 2, 3, 97, 0, 98, 99, 0, 9, 9]);
+  const whole = Buffer.concat([header, plain.subarray(10)]);
+  const place = placeWith('named.gz', Buffer.concat([whole, Buffer.from('x')]));
+  await expect(openContent(place, 'named.gz')).rejects.toThrow(`from byte ${whole.length} on`);
 });
 
 test('a full disk is an error of the cache, and nothing is left', async () => {

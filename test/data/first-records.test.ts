@@ -82,3 +82,14 @@ test('a broken gzip file is named', async () => {
   const place = placeWith({ a: Buffer.from([31, 139, 8, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255]) });
   await expect(refuseBadStart(place, { ...TASK, what: 'a' })).rejects.toMatchObject({ code: 'DataInvalid' });
 });
+
+test('a tar archive is refused, however many bad records are allowed', async () => {
+  const header = Buffer.alloc(512);
+  header.write('ok.svm');
+  header.write('ustar', 257);
+  const place = placeWith({ 'a.tar.gz': gzipSync(Buffer.concat([header, Buffer.from(GOOD)])) });
+  await expect(refuseBadStart(place, { ...TASK, what: 'a.tar.gz' })).rejects.toMatchObject({
+    code: 'DataInvalid',
+    message: 'a.tar.gz is a tar archive',
+  });
+});

@@ -7,6 +7,7 @@ import { CHUNK_BYTES, ChunkCutter } from '../../src/data/chunk-cutter.ts';
 import { openContent } from '../../src/data/content.ts';
 import { scanText } from '../../src/data/formats/libsvm/scanner.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
+import { noTraits } from '../../src/data/oddities.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
@@ -20,23 +21,29 @@ const build = (what: string | string[], recordsPerTask = 1000): Promise<DataInde
   buildIndex(place, { what, format: 'libsvm', recordsPerTask });
 
 /** What a naive reader makes of the file. */
-function expectedOf(text: string): { records: number; lines: number[]; featureBound: number } {
+function expectedOf(text: string): { records: number; lines: number[]; featureBound: bigint } {
   const records = parseNaively(text);
-  const ids = text
+  const found = text
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .flatMap((line) => [...line.replace(/#.*$/s, '').matchAll(/(\d+):/g)].map(([, id]) => Number(id)));
+    .flatMap((line) => [...line.replace(/#.*$/s, '').matchAll(/(\d+):/g)].map(([, id]) => BigInt(id!)))
+    .filter((id) => id < 2n ** 64n);
   return {
     records: records.length,
     lines: records.map(({ line }) => line),
-    featureBound: Math.max(0, ...ids.map((id) => id + 1)),
+    featureBound: found.reduce((bound, id) => (id < bound ? bound : id + 1n), 0n),
   };
 }
+
+/** Around where a number or a u64 ends. */
+const largeId = fc
+  .tuple(fc.constantFrom(2n ** 53n, 2n ** 63n, 2n ** 64n), fc.bigInt({ min: -3n, max: 3n }))
+  .map(([near, by]) => near + by);
 
 const line = fc.oneof(
   {
     arbitrary: fc
-      .tuple(fc.constantFrom('+1', '-1', '0'), fc.array(fc.nat(99)))
+      .tuple(fc.constantFrom('+1', '-1', '0'), fc.array(fc.oneof(fc.nat(99), largeId)))
       .map(([l, ids]) => `${l}${ids.map((id) => ` ${id}:1`).join('')}`),
     weight: 6,
   },
@@ -51,7 +58,7 @@ async function scan(content: string, recordsPerTask: number, bufferBytes: number
   write('scan.txt', content);
   const opened = await openContent(place, 'scan.txt');
   const cutter = new ChunkCutter(recordsPerTask);
-  const bounds = { featureBound: 0, labelBound: 0 };
+  const bounds = { featureBound: 0n, labelBound: 0, traits: noTraits() };
   let bytes = 0;
   cutter.startFile(0);
   await scanText(opened, cutter, bounds, (count) => (bytes += count), bufferBytes);
@@ -196,6 +203,18 @@ describe('the index of text', () => {
     expect((await build('classes.txt')).labelBound).toBe(7);
   });
 
+  test.each([2n ** 53n - 2n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 63n + 1n, 2n ** 64n - 2n, 2n ** 64n - 1n])(
+    'the feature bound of id %d is exact, and labels of any size have a bound that is one',
+    async (id) => {
+      write('ids.txt', `1600000000000000000 ${id - 1n}:1 ${id}:1 3:1\n1e300 18446744073709551616:1\n`);
+      const { featureBound, labelBound } = await build('ids.txt');
+      expect({ featureBound, labelBound }).toEqual({
+        featureBound: String(id + 1n),
+        labelBound: Number.MAX_SAFE_INTEGER,
+      });
+    },
+  );
+
   test('the digest follows from names and content, not from times or compression', async () => {
     const content = '1 1:1\n0 2:1\n';
     write('d.txt', content);
@@ -213,7 +232,7 @@ describe('the index of text', () => {
   test.skipIf(isRealDataMissing)('a9a', async () => {
     const real = testPlace({ folder: REAL_DATA });
     const index = await buildIndex(real, { what: 'a9a/a9a.gz', format: 'libsvm', recordsPerTask: 1000 });
-    expect(index).toMatchObject({ records: 32561, featureBound: 124, labelBound: 2 });
+    expect(index).toMatchObject({ records: 32561, featureBound: '124', labelBound: 2 });
     expect(cutTasks(index, 1000).length).toBe(33);
     const test = await buildIndex(real, { what: ['a9a/a9a.t.gz'], format: 'libsvm', recordsPerTask: 4 });
     const reader = createTaskReader(real, {

@@ -34,6 +34,55 @@ test('files elsewhere keep the way they were named', async () => {
   expect(await resolveFiles(inner, '../a9a.gz')).toEqual(['../a9a.gz']);
 });
 
+test.each(['v[1]', 'g{a}', 'a\\b', 'q?', 's*'])('of a data folder %s only its own files match a glob', async (name) => {
+  const base = testFolder();
+  // Names that a pattern of the folder's name would match.
+  for (const folder of [name, 'v1', 'ga', 'g', 'a/b', 'qq', 'ss']) {
+    mkdirSync(join(base, folder, 'sub'), { recursive: true });
+    writeFileSync(join(base, folder, 'part-0'), '');
+    writeFileSync(join(base, folder, 'sub/part-1'), '');
+  }
+  const within = { ...place, folder: join(base, name) };
+  expect(await resolveFiles(within, 'part-*')).toEqual(['part-0']);
+  expect(await resolveFiles(within, './sub/../**/part-?')).toEqual(['part-0', 'sub/part-1']);
+  expect(await resolveFiles({ ...within, folder: join(within.folder, 'sub') }, '../part-*')).toEqual(['../part-0']);
+  // What the user wrote is a pattern, unless it exists.
+  expect(await resolveFiles({ ...place, folder: base }, `${name}/part-0`)).toEqual([`${name}/part-0`]);
+});
+
+test('a pattern may begin at the root, and a bracket of a name is written as a set', async () => {
+  const other = { ...place, folder: testFolder() };
+  mkdirSync(join(other.folder, 'w[1]'));
+  writeFileSync(join(other.folder, 'w[1]/x.txt'), '');
+  expect(await resolved(join(place.folder, 'days/b/*'))).toEqual(['days/b/1.txt']);
+  expect(await resolveFiles(other, 'w[[]1]/*')).toEqual(['w[1]/x.txt']);
+  await expect(resolveFiles(other, 'w[1]/*')).rejects.toMatchObject({ hint: expect.stringContaining('written [[]') });
+});
+
+test.each([
+  ['hdfs://nn/data/x', 'mount it, or copy it'],
+  ['s3://bucket/part-*', 'mount it, or copy it'],
+  ['https://example.org/a9a.gz', 'mount it, or copy it'],
+  ['file:///data/x', 'by their path: /data/x'],
+  ['file:/data/x', 'by their path: /data/x'],
+  ['~/x', 'write the path in full'],
+  ['~ann/x-*', 'write the path in full'],
+  ['a9a.gz#cache', 'write a9a.gz: '],
+])('%s is what other programs take, and paddlet does not', async (what, hint) => {
+  await expect(resolved(what)).rejects.toMatchObject({
+    code: 'DataMissing',
+    message: `${what} is no path of a data file`,
+    hint: expect.stringContaining(hint),
+  });
+});
+
+test('a file with such a name is a file', async () => {
+  const other = { ...place, folder: testFolder() };
+  mkdirSync(join(other.folder, '~'));
+  for (const name of ['a9a.gz#1', '~/x']) writeFileSync(join(other.folder, name), '');
+  expect(await resolveFiles(other, ['a9a.gz#1', '~/x'])).toEqual(['a9a.gz#1', '~/x']);
+});
+
 test.each([
   ['a9b.gz', 'no such data file', 'a9a.gz'],
   ['dayz/a', 'no such data file', 'days'],

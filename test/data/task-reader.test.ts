@@ -26,7 +26,7 @@ const readerOf = (index: DataIndex, labels: LabelRule): TaskReader =>
     format: index.format as DataFormat,
     files: index.files,
     labels,
-    inputWidth: index.featureBound,
+    inputWidth: Number(index.featureBound),
     batchSize: 3,
   });
 
@@ -145,7 +145,7 @@ describe('reading tasks of idx files', () => {
     writeIdx('y', 4);
     const names = ['x-images-idx3-ubyte', 'y-images-idx3-ubyte'];
     const { index, reader, tasks } = await opened(names, 'idx', 3, CLASSES);
-    expect(index).toMatchObject({ records: 9, featureBound: 6, labelBound: 4 });
+    expect(index).toMatchObject({ records: 9, featureBound: '6', labelBound: 4 });
     expect(tasks.length).toBe(3);
     const task = await reader.read(tasks[1]!);
     const batch = task.batch(0, 3).data as DenseBatch;
@@ -239,7 +239,7 @@ describe('reading tasks of idx files', () => {
     const real = testPlace({ folder: REAL_DATA });
     const what = 'mnist/t10k-images-idx3-ubyte.gz';
     const index = await buildIndex(real, { what, format: 'idx', recordsPerTask: 1000 });
-    expect(index).toMatchObject({ records: 10_000, featureBound: 784, labelBound: 10 });
+    expect(index).toMatchObject({ records: 10_000, featureBound: '784', labelBound: 10 });
     const labels = { task: 'multiclass', classes: 10 } as const;
     const reader = createTaskReader(real, { format: 'idx', files: index.files, labels, inputWidth: 784, batchSize: 3 });
     const task = await reader.read(cutTasks(index, 1000)[9]!);

@@ -62,6 +62,23 @@ test('broken lines, more than a task may have: the job fails, showing them with 
   expect(readFileSync(place.path('.paddlet/planted/logs/master.log'), 'utf8')).not.toContain('returned to the queue');
 });
 
+test('ids and labels of any size that the documents promise train, and the model has them', async () => {
+  const place = openPlace();
+  const ids = [2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 2n, 2n ** 64n - 1n];
+  writeFileSync(place.path('train.svm'), ids.map((id) => `1600000000000000000 ${id}:1\n0 7:1\n`).join(''));
+  writeFileSync(place.path('test.svm'), ids.map((id) => `${id} ${id}:1\n`).join(''));
+  const job = place.writeJob({
+    ...{ name: 'large', data: { train: 'train.svm', test: 'test.svm', format: 'libsvm' } },
+    model: { type: 'lr', task: 'regression' },
+  });
+  const result = await resultOf(place.start('run', ['run', job, '--dir', 'job', '--json']));
+  expect(result.records).toMatchObject({ applied: 2 * ids.length, bad: 0 });
+  expect(result.metrics.test?.records).toBe(ids.length);
+  await place.json('checkpoint', 'export', 'job', '--format', 'csv', '--out', 'csv');
+  const rows = readFileSync(place.path('csv/sparse-w.csv'), 'utf8').matchAll(/^(\d+),/gm);
+  expect([...rows].map(([, id]) => BigInt(id!)).sort((a, b) => (a < b ? -1 : 1))).toEqual([7n, ...ids]);
+});
+
 test('broken lines, as many as a task may have: they are in the account and in the log, and nothing is lost', async () => {
   const place = openPlace();
   const job = await withBrokenLines(place, 3, 42);

@@ -53,10 +53,16 @@ export async function referenceLoop(job: Job, place: DataPlace): Promise<Referen
   const index = await indexOf(job, place, train, trainLabels);
   const tested = test.length === 0 ? undefined : await indexOf(job, place, test, testLabels);
   const classes = Math.max(index.labelBound, tested?.labelBound ?? 0);
-  const model = referenceModel(job.model, { inputWidth: index.featureBound, classes });
+  const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
   const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
   const { batchSize } = job.training;
-  const options = { format: job.data.format, files: index.files, labels, inputWidth: index.featureBound, batchSize };
+  const options = {
+    format: job.data.format,
+    files: index.files,
+    labels,
+    inputWidth: Number(index.featureBound),
+    batchSize,
+  };
   const reader = createTaskReader(place, options);
   const tasks: TaskRecords[] = [];
   for (const chunks of cutTasks(index, recordsPerTask)) tasks.push(await reader.read(chunks));

@@ -61,10 +61,10 @@ export async function load(job: Job, place: TestPlace): Promise<Loaded> {
   const labelled = trainLabels.length === 0 ? {} : { labels: trainLabels };
   const index = await loadOrBuildIndex(place, { what: train, format, recordsPerTask, ...labelled });
   const classes = index.labelBound;
-  const model = referenceModel(job.model, { inputWidth: index.featureBound, classes });
+  const model = referenceModel(job.model, { inputWidth: Number(index.featureBound), classes });
   const labels = model.task === 'multiclass' ? { task: model.task, classes } : { task: model.task };
   const { batchSize } = job.training;
-  const options = { format, files: index.files, labels, inputWidth: index.featureBound, batchSize };
+  const options = { format, files: index.files, labels, inputWidth: Number(index.featureBound), batchSize };
   const reader = createTaskReader(place, options);
   const tasks = await Promise.all(cutTasks(index, recordsPerTask).map((chunks) => reader.read(chunks)));
   await reader.close();

@@ -19,7 +19,8 @@ const count = z.int().min(0);
 const dataFactsSchema = z.strictObject({
   records: count,
   tasks: count,
-  featureBound: count,
+  /** Decimal text: up to 2^64, which is more than a JSON number holds. */
+  featureBound: z.string().regex(/^\d{1,20}$/),
   labelBound: count,
   digest: z.string(),
 });
@@ -28,7 +29,7 @@ const dataFactsSchema = z.strictObject({
  * The version of all keys of a job: raised whenever one of them changes its name or its value. An executable reads only
  * its own version.
  */
-export const JOB_RECORD_VERSION = 6;
+export const JOB_RECORD_VERSION = 7;
 
 const recordSchema = z.strictObject({
   version: z.literal(JOB_RECORD_VERSION),

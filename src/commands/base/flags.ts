@@ -1,6 +1,7 @@
 /** Flags that several commands share. Spread the groups a command needs into its `flags`. */
 import { Flags } from '@oclif/core';
 import { LOG_LEVELS } from '../../host/log.ts';
+import { localFolder } from './folder-flag.ts';
 import { credentialFlags } from './store-credentials.ts';
 
 /** Of every command. */
@@ -40,6 +41,7 @@ export const jobFlags = {
   }),
   dir: Flags.string({
     helpValue: 'FOLDER',
+    parse: localFolder,
     description: 'Folder of the job, with store.db, logs and checkpoints. Default: ./.paddlet/NAME.',
   }),
 };
@@ -49,6 +51,7 @@ export const dataFlags = {
   'data-dir': Flags.string({
     env: 'PADDLET_DATA',
     helpValue: 'FOLDER',
+    parse: localFolder,
     description:
       "Folder that relative data paths start from. Default: that of the job file; trainer and evaluate: the master's.",
   }),
@@ -59,6 +62,7 @@ export const cacheFlags = {
   'cache-dir': Flags.string({
     env: 'PADDLET_CACHE',
     helpValue: 'FOLDER',
+    parse: localFolder,
     default: '.paddlet/cache',
     description: 'Folder where decompressed data files and indexes are kept for reuse.',
   }),

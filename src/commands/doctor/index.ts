@@ -7,6 +7,7 @@ import { isColorWanted } from '../../host/host.ts';
 import { jobJsonSchema } from '../../job/schema.ts';
 import { type CommandStore, openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
+import { localFolder } from '../base/folder-flag.ts';
 import { cacheFlags, dataFlags, PaddletCommand, setFlags, storeFlags } from '../base-command.ts';
 import { type Check, type CheckResult, runCheck } from './check.ts';
 
@@ -38,6 +39,7 @@ nothing behind except an empty folder. The exit code is that of the first check 
     dir: Flags.string({
       default: '.paddlet',
       helpValue: 'FOLDER',
+      parse: localFolder,
       description: 'Folder for the files of jobs, checked to be writable.',
     }),
     schema: Flags.boolean({ description: 'Print the JSON Schema of job files and exit.' }),

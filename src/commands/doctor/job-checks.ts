@@ -1,14 +1,19 @@
 /** The checks of a store and of a job. */
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
+import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import type { DataFormat } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
+import { odditiesOf } from '../../data/oddities.ts';
+import type { DataPlace } from '../../data/place.ts';
 import { loadJob } from '../../job/load-job.ts';
+import type { Job } from '../../job/schema.ts';
+import { outlineOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { CommandStore } from '../base/command-store.ts';
-import type { Check } from './check.ts';
+import type { Check, Finding } from './check.ts';
 
 const LEASE_TTL_MS = 5000;
 
@@ -62,22 +67,32 @@ export function jobChecks(host: Host, { path, sets, dataDir, cacheDir }: JobToCh
       after: 'job file',
       run: async () => {
         const { job, dataDir: folder } = await load();
-        const { format, train, trainLabels, test, testLabels } = job.data;
-        const place = { host, folder, cacheFolder: cacheDir };
-        const trained = await findFiles(place, labelled(format, train, trainLabels, job.data.recordsPerTask));
-        const tested =
-          test.length === 0
-            ? []
-            : (await findFiles(place, labelled(format, test, testLabels, job.data.recordsPerTask))).paths;
-        await checkFirstRecords(place, job);
-        if (trained.paths.length === 0) throw new PaddletError('DataMissing', `no training files in ${folder}`);
-        return {
-          status: 'ok',
-          detail: `${trained.paths.length} training and ${tested.length} test files in ${folder}`,
-        };
+        return checkData({ host, folder, cacheFolder: cacheDir }, job);
       },
     },
   ];
+}
+
+async function checkData(place: DataPlace, job: Job): Promise<Finding> {
+  const { format, train, trainLabels, test, testLabels, recordsPerTask } = job.data;
+  const trained = (await findFiles(place, labelled(format, train, trainLabels, recordsPerTask))).paths;
+  const tested =
+    test.length === 0 ? [] : (await findFiles(place, labelled(format, test, testLabels, recordsPerTask))).paths;
+  await checkFirstRecords(place, job);
+  if (trained.length === 0) throw new PaddletError('DataMissing', `no training files in ${place.folder}`);
+  const looks: FirstLook[] = [];
+  for (const paths of [trained, tested]) if (paths.length > 0) looks.push(await lookAtFirst(place, format, paths));
+  const isWhole = looks.every((look) => look.isWhole);
+  const files = `${trained.length} training and ${tested.length} test files in ${place.folder}`;
+  const detail = isWhole ? files : `${files}; first records only`;
+  const odd = odditiesOf(
+    looks.map(({ traits }) => traits),
+    outlineOf(job.model).task,
+  );
+  if (odd.length === 0) return { status: 'ok', detail };
+  const messages = odd.map(({ message }) => message).join('; ');
+  const hints = [...new Set(odd.map(({ hint }) => hint))].join('; ');
+  return { status: 'warn', detail: `${detail}; ${messages}`, hint: hints };
 }
 
 function labelled(format: DataFormat, what: readonly string[], labels: readonly string[], recordsPerTask: number) {

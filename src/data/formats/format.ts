@@ -2,6 +2,7 @@
 import type { Model } from '../../model/model.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { LabelRule } from '../labels.ts';
+import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
 import type { SparseBlock } from '../parsed/sparse-block.ts';
 import type { DataPlace } from '../place.ts';
@@ -25,6 +26,8 @@ export interface Format {
    * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
    */
   readHead?(head: { readonly file: string; readonly bytes: Uint8Array }, labels: LabelRule): TaskRecords;
+  /** Of a file whose header says it, which must then be whole. */
+  countRecords?(place: DataPlace, path: string): Promise<number>;
   /**
    * Of the blocks that `read` returns, for formats that cost something to parse: raise it when the same bytes would
    * give another block. Without it no block is kept.
@@ -60,9 +63,10 @@ export interface FoundFiles {
 /** Raised by an indexer as it meets larger ones. */
 export interface Bounds {
   /** Highest feature id + 1 (sparse), or inputs of a record (dense). */
-  featureBound: number;
-  /** Highest whole label + 1. */
+  featureBound: bigint;
+  /** Highest whole label + 1, at most 2^53 - 1. */
   labelBound: number;
+  readonly traits: Traits;
 }
 
 export interface Indexing {

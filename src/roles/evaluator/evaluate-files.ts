@@ -4,6 +4,7 @@ import type { ParameterClient } from '../../cluster/client/parameter-client.ts';
 import { labelRuleOf, modelOf } from '../../cluster/job/job-model.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { Metrics } from '../../cluster/job/job-result.ts';
+import { odditiesOf } from '../../data/oddities.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { createTaskReader } from '../../data/task-reader.ts';
 import { type Dataset, loadDataset } from '../master/dataset.ts';
@@ -32,13 +33,15 @@ export async function evaluateFiles(options: EvaluateOptions): Promise<Evaluated
   const { place, record, client, signal } = options;
   const model = modelOf(record);
   const dataset = await loadDataset(place, record.job, options.files, options.labels);
+  const odd = odditiesOf([dataset.index.traits], model.task);
+  for (const { message, hint } of odd) place.host.log.warn(`${message}: ${hint}`);
   const results = createEvaluationResults(model.task, dataset.tasks.length);
   const cache = parsedCacheOf(place, record.job);
   const reader = createTaskReader(place, {
     format: record.job.data.format,
     files: dataset.index.files,
     labels: labelRuleOf(record, model),
-    inputWidth: record.train.featureBound,
+    inputWidth: Number(record.train.featureBound),
     batchSize: EVALUATION_BATCH,
     ...(cache === undefined ? {} : { cache }),
   });

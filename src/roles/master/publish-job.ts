@@ -1,6 +1,6 @@
 /** Puts the job into the store, or finds that it exists already and is the same, or is to have more passes. */
 import { resolve } from 'node:path';
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { planWarmStart } from '../../checkpoint/load/warm-plan.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import { trainedSpecOf } from '../../cluster/job/job-model.ts';
@@ -8,12 +8,15 @@ import {
   batchPlanId,
   JOB_RECORD_VERSION,
   type JobRecord,
+  parseJobRecord,
   readJobRecord,
   unitsOf,
 } from '../../cluster/job/job-record.ts';
 import { newJoinToken } from '../../cluster/job/join-token.ts';
 import { retryStore } from '../../cluster/ownership.ts';
+import { odditiesOf } from '../../data/oddities.ts';
 import type { Job } from '../../job/schema.ts';
+import { outlineOf } from '../../model/registry.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import { factsOf, type JobData } from './dataset.ts';
 import { raisePasses } from './raise-passes.ts';
@@ -40,16 +43,16 @@ export interface PublishedJob {
 export async function publishJob(options: PublishOptions): Promise<PublishedJob> {
   const { context, job, standing } = options;
   const { store, keys } = context;
+  const data = await options.loadData();
+  warnOfOddities(context, job, data);
   if (standing.kind !== 'new') {
     const { record } = standing;
-    const data = await options.loadData();
     refuseChangedData(record, data);
     if (standing.kind === 'unfinished') return { record, data };
     return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
-  const data = await options.loadData();
   const record = await warmed(options, makeRecord(options, data));
-  const value = JSON.stringify(record);
+  const value = publishable(keys.job, record);
   await retryStore(context, () =>
     fencedTxn(store, options.fence, {
       if: [{ key: keys.job, createRevision: 0n }],
@@ -68,6 +71,27 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
   context.host.log.info(`published job ${job.name}`, { id: record.id, tasks: record.train.tasks });
   return { record, data };
+}
+
+function warnOfOddities({ host }: RoleContext, job: Job, { train, test }: JobData): void {
+  const traits = [train, test].flatMap((dataset) => (dataset === undefined ? [] : [dataset.index.traits]));
+  const odd = odditiesOf(traits, outlineOf(job.model).task);
+  for (const { message, hint } of odd) host.log.warn(`${message}: ${hint}`);
+}
+
+/** The value, which every role can read. Throws `JobInvalid`: no role would find out what to do with another one. */
+function publishable(key: string, record: JobRecord): string {
+  const value = JSON.stringify(record);
+  try {
+    parseJobRecord(key, value);
+  } catch (cause) {
+    if (!isPaddletError(cause, 'StoreValueInvalid')) throw cause;
+    throw new PaddletError('JobInvalid', `job ${record.job.name} cannot be published: ${cause.message}`, {
+      cause,
+      hint: 'nothing was written; the field named is a fact of the job or of its data that paddlet cannot store',
+    });
+  }
+  return value;
 }
 
 /** Plans, once for the whole job, what it takes over from another one. */

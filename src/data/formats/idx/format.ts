@@ -3,11 +3,12 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
 import { changed, countRecords } from '../../chunk-check.ts';
+import { openContent } from '../../content.ts';
 import { DenseRecordsBuilder } from '../../dense-records.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import type { Chunk } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES } from './header.ts';
+import { IMAGES_HEADER_BYTES, LABELS_HEADER_BYTES, readIdxHeader } from './header.ts';
 import { indexImages } from './indexer.ts';
 import { pairsOf } from './pairs.ts';
 
@@ -19,6 +20,14 @@ export const idxFormat: Format = {
     return { paths: pairs.map(({ images }) => images), labels: pairs.map(({ labels }) => labels) };
   },
   index: indexImages,
+  async countRecords(place, path) {
+    const content = await openContent(place, path);
+    try {
+      return (await readIdxHeader(content)).count;
+    } finally {
+      await content.file.close();
+    }
+  },
   read,
 };
 

@@ -42,13 +42,13 @@ async function indexPair(
   if (header.count !== count) {
     throw new PaddletError('DataInvalid', `${images.path} has ${header.count} images, ${labels.path} ${count} labels`);
   }
-  if (bounds.featureBound !== 0 && bounds.featureBound !== header.width) {
+  if (bounds.featureBound !== 0n && bounds.featureBound !== BigInt(header.width)) {
     throw new PaddletError(
       'DataInvalid',
       `${images.path} has ${header.width} inputs a record, not ${bounds.featureBound}`,
     );
   }
-  bounds.featureBound = header.width;
+  bounds.featureBound = BigInt(header.width);
 
   const firstChunk = cutter.chunks.length;
   cutter.startFile(file);

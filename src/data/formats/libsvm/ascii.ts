@@ -77,8 +77,12 @@ export const textOf = (bytes: Uint8Array, from: number, to: number): string =>
 
 const QUOTED_BYTES = 40;
 
-/** A token for a message: cut off when long, control characters shown as dots. */
+/** Latin-1 text for a message: bytes that are no printable ASCII as `\xc2\xa0`. */
+export const shownBytes = (text: string): string =>
+  text.replace(/[^\x20-\x7e]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
+
+/** A token for a message: cut off when long. */
 export function quote(bytes: Uint8Array, from: number, to: number): string {
-  const text = textOf(bytes, from, Math.min(to, from + QUOTED_BYTES)).replace(/[^\x20-\x7e]/g, '.');
+  const text = shownBytes(textOf(bytes, from, Math.min(to, from + QUOTED_BYTES)));
   return `"${text}${to - from > QUOTED_BYTES ? '…' : ''}"`;
 }

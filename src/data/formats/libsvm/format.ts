@@ -52,11 +52,13 @@ async function indexFile(place: DataPlace, path: string, file: number, into: Ind
   const content = await openContent(place, path);
   try {
     cutter.startFile(file);
-    await scanText(content, cutter, bounds, onBytes);
+    const hasFeatures = await scanText(content, cutter, bounds, onBytes);
     if ((await content.file.size()) !== content.bytes) {
       throw new PaddletError('DataChanged', `${path} changed while it was being indexed`);
     }
-    return { path, bytes: content.bytes, records: cutter.endFile() };
+    const records = cutter.endFile();
+    if (records > 0 && !hasFeatures) bounds.traits.withoutFeatures.push(path);
+    return { path, bytes: content.bytes, records };
   } finally {
     await content.file.close();
   }

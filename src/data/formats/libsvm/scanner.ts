@@ -5,8 +5,9 @@
 import { LIMITS } from '../../../base/limits.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
 import type { Content } from '../../content.ts';
+import { noteLabel } from '../../oddities.ts';
 import type { Bounds } from '../format.ts';
-import { COLON, HASH, isBlank, NEWLINE, parseDecimal } from './ascii.ts';
+import { COLON, HASH, isBlank, NEWLINE, parseDecimal, parseU64 } from './ascii.ts';
 
 const BUFFER_BYTES = 4 << 20;
 /** The byte order mark that some editors put before UTF-8. */
@@ -14,7 +15,7 @@ export const BOM = [0xef, 0xbb, 0xbf];
 
 /**
  * Passes the file's records to the cutter, raises `bounds`, and reports each stretch read to `onBytes`. The buffer
- * grows with the longest line, up to twice LIMITS.recordBytes.
+ * grows with the longest line, up to twice LIMITS.recordBytes. Returns whether a record has a feature.
  */
 export async function scanText(
   content: Content,
@@ -22,7 +23,7 @@ export async function scanText(
   bounds: Bounds,
   onBytes: (count: number) => void,
   bufferBytes = BUFFER_BYTES,
-): Promise<void> {
+): Promise<boolean> {
   const scanner = new TextScanner(cutter, bounds);
   // For the whole content, where it is smaller: it ends where a buffer is not filled.
   let buffer = new Uint8Array(Math.min(bufferBytes, content.bytes + 2));
@@ -37,7 +38,7 @@ export async function scanText(
     offset += count;
     const start = base === 0 && BOM.every((byte, at) => buffer[at] === byte) ? BOM.length : 0;
     const done = scanner.scan(buffer, start, filled, base, isEnd);
-    if (isEnd) return;
+    if (isEnd) return scanner.hasFeatures;
     held = filled - done;
     if (done > 0) buffer.copyWithin(0, done, filled);
     else if (buffer.length <= LIMITS.recordBytes) buffer = widened(buffer);
@@ -58,9 +59,18 @@ function labelEnd(buffer: Uint8Array, from: number): number {
   return at;
 }
 
+/** Every whole number below is exact as f64. */
+const EXACT = 2 ** 53;
+/** Less than what is left of a number of 20 digits that was read as f64 and rounded some times. */
+const MARGIN = 1 - 2 ** -48;
+
 class TextScanner {
   private readonly cutter: ChunkCutter;
   private readonly bounds: Bounds;
+  private readonly id = { low: 0, high: 0 };
+  /** Ids below it, read as f64, cannot raise the feature bound. */
+  private floor = 0;
+  hasFeatures = false;
   private line = 1;
   /** Where the line being skipped began, and whether it is a record; undefined when none is. */
   private skipped: { readonly start: number; readonly isRecord: boolean } | undefined;
@@ -114,7 +124,7 @@ class TextScanner {
       if (end >= filled && !isEnd) return start;
       const next = Math.min(end + 1, filled);
       if (isRecord) {
-        this.raiseLabelBound(buffer, at);
+        this.noteLabel(buffer, at);
         this.cut(base + start, base + next);
       }
       this.line++;
@@ -128,26 +138,42 @@ class TextScanner {
     else this.cutter.record(start, end, this.line);
   }
 
-  private raiseLabelBound(buffer: Uint8Array, from: number): void {
+  private noteLabel(buffer: Uint8Array, from: number): void {
     const label = parseDecimal(buffer, from, labelEnd(buffer, from));
-    if (label >= this.bounds.labelBound && Number.isInteger(label)) this.bounds.labelBound = label + 1;
+    noteLabel(this.bounds.traits, label);
+    if (label >= this.bounds.labelBound && Number.isInteger(label)) {
+      this.bounds.labelBound = Math.min(label + 1, Number.MAX_SAFE_INTEGER);
+    }
   }
 
   /** Raises the feature bound by a record, even a bad one. Returns where its line ends. */
   private record(buffer: Uint8Array, from: number): number {
     let at = labelEnd(buffer, from);
-    let highest = this.bounds.featureBound - 1;
     let id = 0;
     for (let byte = buffer[at]!; byte !== NEWLINE; byte = buffer[++at]!) {
       const digit = byte - 48;
       if (digit >= 0 && digit <= 9) id = id * 10 + digit;
       else if (byte === HASH) break;
       else {
-        if (byte === COLON && id > highest) highest = id;
+        if (byte === COLON) {
+          this.hasFeatures = true;
+          if (id >= this.floor) this.raiseFeatureBound(buffer, at);
+        }
         id = 0;
       }
     }
-    this.bounds.featureBound = highest + 1;
     return buffer.indexOf(NEWLINE, at);
+  }
+
+  /** By the id whose digits end at `to`, if it is a u64. */
+  private raiseFeatureBound(buffer: Uint8Array, to: number): void {
+    const { bounds, id } = this;
+    let from = to;
+    while (buffer[from - 1]! >= 48 && buffer[from - 1]! <= 57) from--;
+    if (!parseU64(buffer, from, to, id)) return;
+    const bound = ((BigInt(id.high) << 32n) | BigInt(id.low)) + 1n;
+    if (bound > bounds.featureBound) bounds.featureBound = bound;
+    const highest = Number(bounds.featureBound);
+    this.floor = highest < EXACT ? highest : highest * MARGIN;
   }
 }

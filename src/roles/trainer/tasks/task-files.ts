@@ -54,7 +54,7 @@ export function openTaskFiles(
       format: record.job.data.format,
       files: files.map(({ labels, ...file }) => (labels === undefined ? file : { ...file, labels })),
       labels: labelRuleOf(record, model),
-      inputWidth: record.train.featureBound,
+      inputWidth: Number(record.train.featureBound),
       batchSize,
       ...(cache === undefined ? {} : { cache }),
       ...(times === undefined ? {} : { times }),

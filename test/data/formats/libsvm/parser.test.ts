@@ -193,7 +193,7 @@ describe('libsvm text', () => {
     ['1 3:NaN', 'value "NaN" of feature "3" is not a finite 32-bit number'],
     ['1 3:1e39', 'value "1e39" of feature "3" is not a finite 32-bit number'],
     ['1 3:4:5', 'value "4:5" of feature "3" is not a finite 32-bit number'],
-    [`1 \x1b[31m${'y'.repeat(60)}`, `feature ".[31m${'y'.repeat(35)}…" has no ":"`],
+    [`1 \x1b[31m${'y'.repeat(60)}`, `feature "\\x1b[31m${'y'.repeat(35)}…" has no ":"`],
   ])('%j is a bad record', (content, reason) => {
     expect(reasons(content)).toEqual([reason]);
   });

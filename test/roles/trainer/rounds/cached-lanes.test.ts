@@ -17,7 +17,7 @@ const BATCH = 4;
 const PASSES = 2;
 const record = {
   job: { data: { format: 'libsvm' } },
-  train: { featureBound: 10, labelBound: 2 },
+  train: { featureBound: '10', labelBound: 2 },
 } as unknown as JobRecord;
 
 test('are the same bit by bit', async () => {

@@ -13,7 +13,7 @@ import { testPlace } from '../../../data/place.ts';
 const real = testPlace();
 const record = {
   job: { data: { format: 'libsvm' } },
-  train: { featureBound: 10, labelBound: 2 },
+  train: { featureBound: '10', labelBound: 2 },
 } as unknown as JobRecord;
 
 /** Counts the files that are open. */

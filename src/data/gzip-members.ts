@@ -1,0 +1,99 @@
+/** Says what is wrong with a gzip file, member by member: zlib itself does not tell where. */
+import { Readable } from 'node:stream';
+import { crc32, createInflateRaw } from 'node:zlib';
+import { PaddletError } from '../base/errors.ts';
+import type { DiskFile } from '../base/seams.ts';
+
+const BLOCK_BYTES = 1 << 20;
+const HEADER_BYTES = 10;
+const TRAILER_BYTES = 8;
+const FLAGS = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
+
+/** How far a file is whole members (RFC 1952). */
+interface Whole {
+  /** Bytes of the file. */
+  readonly upTo: number;
+  readonly inflated: number;
+}
+
+/** The error for a gzip file that zlib refused because of `cause`. */
+export async function brokenGzip(path: string, file: DiskFile, cause: Error): Promise<PaddletError> {
+  const { upTo, inflated } = await wholeMembers(file);
+  const begins = new Uint8Array(3);
+  const next = begins.subarray(0, await file.read(begins, upTo));
+  const sound = `the data before are whole (${inflated} bytes inflated)`;
+  if (upTo > 0 && !(next[0] === 31 && next[1] === 139 && next[2] === 8)) {
+    const more = (await file.size()) - upTo;
+    return new PaddletError(
+      'DataInvalid',
+      `${path}: ${more} bytes follow the gzip data from byte ${upTo} on; ${sound}`,
+      {
+        cause,
+        hint: `if nothing is missing, cut them off: head -c ${upTo} OLD > NEW`,
+      },
+    );
+  }
+  const where = upTo === 0 ? '' : ` (in the part that begins at byte ${upTo}; ${sound})`;
+  return new PaddletError('DataInvalid', `${path} is not a valid gzip file: ${cause.message}${where}`, {
+    cause,
+    hint: 'check it with gzip -t, and fetch it again',
+  });
+}
+
+async function wholeMembers(file: DiskFile): Promise<Whole> {
+  let whole: Whole = { upTo: 0, inflated: 0 };
+  for (;;) {
+    const member = await memberAt(file, whole.upTo);
+    if (member === undefined) return whole;
+    whole = { upTo: member.upTo, inflated: whole.inflated + member.inflated };
+  }
+}
+
+/** Undefined when there is none, or none that is whole. */
+async function memberAt(file: DiskFile, from: number): Promise<Whole | undefined> {
+  const start = await dataStart(file, from);
+  if (start === undefined) return undefined;
+  const inflate = createInflateRaw();
+  const input = Readable.from(blocksOf(file, start), { objectMode: true });
+  input.on('error', (error) => inflate.destroy(error));
+  input.pipe(inflate);
+  let inflated = 0;
+  let crc = 0;
+  try {
+    for await (const block of inflate as AsyncIterable<Uint8Array>) {
+      inflated += block.length;
+      crc = crc32(block, crc);
+    }
+  } catch {
+    return undefined;
+  } finally {
+    input.destroy();
+  }
+  const end = start + inflate.bytesWritten;
+  const trailer = Buffer.alloc(TRAILER_BYTES);
+  if ((await file.read(trailer, end)) < TRAILER_BYTES) return undefined;
+  const isSound = trailer.readUInt32LE(0) === crc && trailer.readUInt32LE(4) === inflated % 2 ** 32;
+  return isSound ? { upTo: end + TRAILER_BYTES, inflated } : undefined;
+}
+
+/** Where the compressed data of the member at `from` begins. */
+async function dataStart(file: DiskFile, from: number): Promise<number | undefined> {
+  const head = Buffer.alloc(1 << 16);
+  const count = await file.read(head, from);
+  if (count < HEADER_BYTES || head.readUIntBE(0, 3) !== 0x1f8b08) return undefined;
+  const flags = head[3]!;
+  let at = HEADER_BYTES;
+  if (flags & FLAGS.extra) at += 2 + head.readUInt16LE(at);
+  for (const flag of [FLAGS.name, FLAGS.comment]) if (flags & flag) at = head.indexOf(0, at) + 1;
+  return from + at + (flags & FLAGS.headerCrc ? 2 : 0);
+}
+
+export async function* blocksOf(file: DiskFile, from = 0): AsyncGenerator<Uint8Array> {
+  for (let offset = from; ; ) {
+    const block = new Uint8Array(BLOCK_BYTES);
+    const count = await file.read(block, offset);
+    if (count > 0) yield block.subarray(0, count);
+    if (count < block.length) return;
+    offset += count;
+  }
+}

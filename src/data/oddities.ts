@@ -1,0 +1,47 @@
+/** What can be trained on and is hardly meant: told as warnings, by the index as well as by a look at first records. */
+
+/** What the records of some files have in common. */
+export interface Traits {
+  /** Files with records, but without any feature. */
+  readonly withoutFeatures: string[];
+  /** Whether a label is 0, -1, or neither of these nor 1. */
+  hasZero: boolean;
+  hasMinusOne: boolean;
+  hasOther: boolean;
+}
+
+export interface Oddity {
+  readonly message: string;
+  readonly hint: string;
+}
+
+export const noTraits = (): Traits => ({
+  withoutFeatures: [],
+  hasZero: false,
+  hasMinusOne: false,
+  hasOther: false,
+});
+
+export function noteLabel(traits: Traits, label: number): void {
+  if (label === 0) traits.hasZero = true;
+  else if (label === -1) traits.hasMinusOne = true;
+  else if (label !== 1 && !Number.isNaN(label)) traits.hasOther = true;
+}
+
+/** Of all files of a job. `task`: what the model predicts, if a job is known. */
+export function odditiesOf(all: readonly Traits[], task?: string): Oddity[] {
+  const has = (trait: 'hasZero' | 'hasMinusOne' | 'hasOther'): boolean => all.some((traits) => traits[trait]);
+  const odd: Oddity[] = all
+    .flatMap(({ withoutFeatures }) => withoutFeatures)
+    .map((file) => ({
+      message: `no record of ${file} has a feature`,
+      hint: 'weights and groups of XGBoost are such files: leave it out of the data, or remove it from the folder',
+    }));
+  if (has('hasZero') && has('hasMinusOne') && (task === undefined ? !has('hasOther') : task === 'binary')) {
+    odd.push({
+      message: 'there are labels 0 and labels -1: a binary model takes both as negative',
+      hint: 'where 0 means unlabeled, or another class, remove these records, or write them as what they are',
+    });
+  }
+  return odd;
+}
