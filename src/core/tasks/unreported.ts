@@ -1,6 +1,7 @@
 /**
  * Attempts that were handed out and have not reported their end. Each may report once, and what it read counts then,
- * even when its task is done by then, or its pass over. So what trainers read is bounded by what was handed out to them.
+ * even when its task is done by then, or its pass is over. So what trainers read is bounded by what was handed out to
+ * them.
  */
 import { LIMITS } from '../../base/limits.ts';
 import type { Attempt } from './attempt.ts';
