@@ -38,10 +38,12 @@ const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined 
 
 /** Of two classes, ½ for every record. */
 const COIN_LOGLOSS = Math.LN2;
+/** A model that has learned nothing yet is there, but for its rounding. */
+const CLEARLY = 1.01;
 
 /** Only of two classes: what a constant reaches on others is not known here. */
 function whyUseless(metrics: Metrics | undefined): string | undefined {
-  if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS) return undefined;
+  if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS * CLEARLY) return undefined;
   const figures = `a logloss of ${metrics.logloss!.toFixed(5)} is worse than ${COIN_LOGLOSS.toFixed(5)}`;
   return `${figures}, that of ½ for every record: scale the values, or lower optimizer.learningRate`;
 }

@@ -39,5 +39,6 @@ it('warns of a model that is worse than a constant, by the test files if there a
   ]);
   expect(warningsOf({ train: binary(0.8) })).toHaveLength(1);
   expect(warningsOf({ train: binary(0.8), test: binary(0.6) })).toEqual([]);
+  expect(warningsOf({ train: binary(Math.LN2 + 1e-9) })).toEqual([]);
   expect(warningsOf({ test: { records: 2, logloss: 2.3, accuracy: 0.1 } })).toEqual([]);
 });
