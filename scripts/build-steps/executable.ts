@@ -8,7 +8,12 @@ import { promisify } from 'node:util';
 import { ENGINE_OPTIONS } from './engine-options.ts';
 import type { NodeBinary } from './node-binary.ts';
 
-const SEA_CONFIG = { disableExperimentalSEAWarning: true, execArgv: [...ENGINE_OPTIONS] };
+/** `execArgvExtension`: NODE_OPTIONS of a shell or a pod are not for paddlet. */
+const SEA_CONFIG = {
+  disableExperimentalSEAWarning: true,
+  execArgv: ENGINE_OPTIONS,
+  execArgvExtension: 'none',
+} as const;
 
 export interface ExecutableOptions {
   /** Absolute paths. */

@@ -133,6 +133,8 @@ export const LIMITS = {
   repairedTasks: 1_000_000,
   /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
   tasksHeld: 8,
+  /** Attempts at tasks that have ended or not, and were not reported: of more, the oldest count nothing any more. */
+  unreportedAttempts: 65_536,
   /** Pulls on their way before the mini-batch before them is computed. */
   pullAhead: 64,
 

@@ -51,6 +51,8 @@ export interface RoleContext extends ClusterContext, StoreContext {
   readonly health: (isReady: () => Readiness) => ListenOptions['http'];
   /** What this process waits for outside of paddlet. */
   readonly troubles: Troubles;
+  /** What a trainer says of that in the store. */
+  readonly startedBy?: 'run' | undefined;
   readonly hostName: string;
   readonly pid: number;
   readonly version: string;

@@ -8,21 +8,30 @@ const schema = z.strictObject({
   address: z.string(),
   /** The job's id: a trainer that still holds the record of a job that was started over is none of the new one. */
   job: z.string(),
+  /** By `paddlet run`, which stops it too when fewer trainers are wanted. */
+  startedBy: z.literal('run').optional(),
 });
 export type TrainerEntry = Readonly<z.infer<typeof schema>>;
 
-export const trainerEntryText = ({ address, job }: TrainerEntry): string => JSON.stringify({ address, job });
+export const trainerEntryText = ({ address, job, startedBy }: TrainerEntry): string =>
+  JSON.stringify({ address, job, startedBy });
 
 /** Where to ask the process that wrote it: also of another version, whose value is the address itself. */
-export function trainerAddress(value: string): string {
-  try {
-    return schema.safeParse(JSON.parse(value)).data?.address ?? value;
-  } catch (error) {
-    if (error instanceof SyntaxError) return value;
-    throw error;
-  }
-}
+export const trainerAddress = (value: string): string => readable(value)?.address ?? value;
 
 /** Throws `StoreValueInvalid`. */
 export const parseTrainerEntry = ({ key, value }: Pick<KeyValue, 'key' | 'value'>): TrainerEntry =>
   parseStoreValue(schema, key, value);
+
+/** Whether `paddlet run` started the trainer that wrote it. */
+export const isStartedByRun = (value: string): boolean => readable(value)?.startedBy === 'run';
+
+/** Undefined when another version wrote it. */
+function readable(value: string): TrainerEntry | undefined {
+  try {
+    return schema.safeParse(JSON.parse(value)).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -28,6 +28,9 @@ function ownTether(): Tether | undefined {
   return parent !== undefined && stopLimitMs > 0 ? { parent, stopLimitMs } : undefined;
 }
 
+/** Undefined when no other process holds the tether of this one. */
+export const tetheredTo = (): Parent | undefined => ownTether()?.parent;
+
 /** Calls `run` when the process that holds the tether has exited. Does not keep this process alive. */
 export function onTetherLost(run: (tether: Tether) => void): Cancel {
   const tether = ownTether();

@@ -33,6 +33,20 @@ test('a misspelt field of the job file: its line, its name, and the right one', 
   }
 });
 
+test('an address to listen on that cannot be used is refused before there is a job', async () => {
+  const place = openPlace();
+  for (const role of [['pserver', '--index', '0'], ['trainer']]) {
+    for (const flags of [
+      ['--listen', ':8080'],
+      ['--listen', '127.0.0.1:99999'],
+      ['--advertise', 'a b'],
+    ]) {
+      const { code, err } = await place.paddlet(...role, '--store', 'sqlite:store.db', ...flags);
+      expect({ code, err }).toEqual({ code: USAGE, err: expect.stringMatching(/^error Usage: address /m) });
+    }
+  }
+});
+
 test('a data file that does not exist is named', async () => {
   const place = openPlace();
   const job = place.writeJob(SMALL);

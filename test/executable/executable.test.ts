@@ -18,9 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-function alone(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+const alone = (...args: string[]) => aloneWith({}, ...args);
+
+function aloneWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
-    execFile(program, args, { cwd: folder, env: {} }, (error, out, err) => {
+    execFile(program, args, { cwd: folder, env }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
     });
   });
@@ -36,6 +38,13 @@ test('says its version, and leaves nothing', async () => {
   expect(out).toContain(`paddlet/${VERSION} linux-${process.arch} node-v24.`);
   expect(await readdir(folder)).toEqual(['paddlet']);
 });
+
+test.each(['--require /nowhere/agent.js', '--some-unknown', '--inspect=127.0.0.1:0'])(
+  'takes no options of Node from the environment: %s',
+  async (options) => {
+    expect(await aloneWith({ NODE_OPTIONS: options }, '--version')).toEqual(await alone('--version'));
+  },
+);
 
 test('carries kernels, network, disk and a store', async () => {
   const { code, out, err } = await alone('doctor', '--store', 'sqlite:store.db', '--json');

@@ -3,6 +3,13 @@ import type { Mutation } from './mutation.ts';
 
 export const TASKS: readonly Mutation[] = [
   {
+    rule: 'what an attempt read counts when its pass is over, too',
+    file: 'src/core/tasks/queue.ts',
+    find: 'if (numbers !== undefined && this.#unreported',
+    replace: 'if (numbers?.pass === this.#ended.length && this.#unreported',
+    tests: ['test/core/tasks/queue.test.ts'],
+  },
+  {
     rule: 'a trainer is given fewer tasks at a time as a pass comes to its end',
     file: 'src/core/tasks/dealer.ts',
     find: 'Math.min(most - 1, share)',

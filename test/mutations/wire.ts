@@ -8,6 +8,20 @@ const CODEC_TESTS = ['test/roles/pserver/units/move-codec.test.ts'];
 
 export const WIRE: readonly Mutation[] = [
   {
+    rule: 'before joining, who sends too large a message is told so',
+    file: 'src/protocol/websocket/socket-link.ts',
+    find: 'if (!this.#hasJoined && violation',
+    replace: 'if (false && violation',
+    tests: ['test/protocol/join'],
+  },
+  {
+    rule: 'frames of joining have no request id',
+    file: 'src/protocol/join/frames.ts',
+    find: 'if (frame.requestId !== 0) ',
+    replace: 'if (false) ',
+    tests: ['test/protocol/join'],
+  },
+  {
     rule: 'before joining, a message that is announced as larger than joining needs is refused',
     file: 'src/protocol/websocket/socket-link.ts',
     find: 'maxMessageBytes: JOIN_LIMITS.frameBytes,',

@@ -9,7 +9,8 @@ export const TOKEN = new Uint8Array(LIMITS.joinTokenBytes).fill(7);
 export const tokenOf = (token: Uint8Array): JoinToken => ({ current: async () => token, refresh: async () => token });
 export const testToken = tokenOf(TOKEN);
 
-export const joinFrame = (header: object): Uint8Array => bytesOf({ kind: 'join', requestId: 0, header, segments: [] });
+export const joinFrame = (header: object, requestId = 0): Uint8Array =>
+  bytesOf({ kind: 'join', requestId, header, segments: [] });
 
 const bytesOf = (frame: Frame): Uint8Array => new Uint8Array(Buffer.concat(encodeFrame(frame).buffers));
 

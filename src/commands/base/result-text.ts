@@ -6,13 +6,16 @@ export function resultText(result: JobResult): string {
   const { applied, lost, bad, discarded, read, duplicate } = result.records;
   const speed = result.recordsPerSecond.toLocaleString('en');
   const lines = [
-    `job ${job} (${mode}) is done: ${passes} passes in ${elapsedSeconds.toFixed(1)} s, ${speed} records/s`,
+    // The time counts stops and pauses, the rate training alone.
+    `job ${job} (${mode}) is done: ${passes} passes at ${speed} records/s, ${elapsedSeconds.toFixed(1)} s after its publication`,
     `tasks      ${tasks.done} done, ${tasks.discarded} discarded, ${tasks.total} in total`,
     `records    ${applied} applied, ${lost} lost, ${bad} bad, ${discarded} discarded; ${read} read, ${duplicate} duplicate`,
   ];
   if (metrics.train)
     lines.push(`training   ${metricsText(metrics.train)}  (last pass; each record scored before training on it)`);
-  if (metrics.test) lines.push(`test       ${metricsText(metrics.test)}`);
+  if (metrics.test) lines.push(`test       ${scoredText(metrics.test)}`);
+  const useless = whyUseless(metrics.test ?? metrics.train);
+  if (useless !== undefined) lines.push(`warning    ${useless}`);
   lines.push(`model      ${result.modelDigest}`);
   for (const { index, uuid, bytes } of result.checkpoints) {
     lines.push(`checkpoint pserver ${index}: ${uuid} (${bytes} bytes)`);
@@ -25,4 +28,22 @@ export function metricsText(metrics: Metrics): string {
     .filter((name) => metrics[name] !== undefined)
     .map((name) => `${name} ${metrics[name]!.toFixed(5)}`);
   return `${named.join('  ')}  on ${metrics.records} records`;
+}
+
+/** Metrics of records whose scores are all known: says why one is missing. */
+export const scoredText = (metrics: Metrics): string =>
+  `${metricsText(metrics)}${isBinary(metrics) && metrics.auc === undefined ? '  (no auc: all labels are the same)' : ''}`;
+
+const isBinary = ({ logloss, rmse }: Metrics): boolean => logloss !== undefined && rmse !== undefined;
+
+/** Of two classes, ½ for every record. */
+const COIN_LOGLOSS = Math.LN2;
+/** A model that has learned nothing yet is there, but for its rounding. */
+const CLEARLY = 1.01;
+
+/** Only of two classes: what a constant reaches on others is not known here. */
+function whyUseless(metrics: Metrics | undefined): string | undefined {
+  if (metrics === undefined || !isBinary(metrics) || metrics.logloss! <= COIN_LOGLOSS * CLEARLY) return undefined;
+  const figures = `a logloss of ${metrics.logloss!.toFixed(5)} is worse than ${COIN_LOGLOSS.toFixed(5)}`;
+  return `${figures}, that of ½ for every record: scale the values, or lower optimizer.learningRate`;
 }

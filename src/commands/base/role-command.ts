@@ -9,10 +9,11 @@ import { StoredJoinToken } from '../../cluster/job/join-token.ts';
 import { createTroubles } from '../../cluster/troubles.ts';
 import { createHealth, createMetricsRegistry, registerTraffic } from '../../host/metrics.ts';
 import { reportingLog } from '../../host/reports.ts';
-import { onForwarded, onTetherLost } from '../../host/tether.ts';
+import { onForwarded, onTetherLost, tetheredTo } from '../../host/tether.ts';
 import type { JoinToken } from '../../protocol/join/token.ts';
-import { DEFAULT_LISTEN } from '../../protocol/websocket/address.ts';
+import { DEFAULT_LISTEN, formatAddress, parseAddress } from '../../protocol/websocket/address.ts';
 import { parseAllowedHost, parseOrigin } from '../../protocol/websocket/callers.ts';
+import { type ClaimedPort, claimPort } from '../../protocol/websocket/claim-port.ts';
 import { createWebSocketNetwork } from '../../protocol/websocket/network.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -81,19 +82,25 @@ export abstract class RoleCommand<T extends typeof Command> extends PaddletComma
     const { stop } = signals;
     let store: Store | undefined;
     let stopFollowing: Cancel = () => {};
+    let port: ClaimedPort | undefined;
     try {
+      // Before the store is waited for, and a job in it: that may take hours.
+      port = await claimPort(options.flags.listen);
+      if (options.flags.advertise !== undefined)
+        parseAddress(formatAddress({ host: options.flags.advertise, port: 1 }));
       store = await openOrRetry(options, host, stop);
       const opened = store;
       const chroot = await waitForStore(host, opened, stop, () => waitForChroot(opened, options.chroot, host, stop));
       const keys = keysOf(chroot);
       const joinToken = new StoredJoinToken({ ...host, store, keys });
       stopFollowing = joinToken.follow();
-      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken }));
+      return await run(makeContext(role, options.flags, { ...signals, host, store, keys, joinToken, port }));
     } catch (error) {
       if (isPaddletError(error, 'Interrupted')) return undefined;
       throw error;
     } finally {
       stopFollowing();
+      await port?.release();
       await store?.close();
     }
   }
@@ -134,17 +141,24 @@ function forwardedSignals(): RoleSignals {
 function makeContext(
   role: string,
   flags: RoleFlags,
-  parts: RoleSignals & { host: Host; store: Store; keys: Keys; joinToken: JoinToken },
+  parts: RoleSignals & { host: Host; store: Store; keys: Keys; joinToken: JoinToken; port: ClaimedPort },
 ): RoleContext {
-  const { host, store, keys, joinToken, stop, jobStop, endNow } = parts;
+  const { host, store, keys, joinToken, port, stop, jobStop, endNow } = parts;
   const registry = createMetricsRegistry({ role });
   const traffic = { sentBytes: 0, receivedBytes: 0 };
   registerTraffic(registry, traffic);
+  const network = createWebSocketNetwork({ ...host, joinToken, traffic });
   return {
     host,
     store,
     keys,
-    network: createWebSocketNetwork({ ...host, joinToken, traffic }),
+    network: {
+      ...network,
+      listen: async (asked) => {
+        await port.release();
+        return network.listen(asked);
+      },
+    },
     listen: flags.listen,
     advertise: flags.advertise,
     allow: { hosts: flags['allow-host'], origins: flags['allow-origin'] },
@@ -154,6 +168,7 @@ function makeContext(
     jobStop,
     ...(endNow === undefined ? {} : { endNow }),
     troubles: createTroubles(),
+    startedBy: tetheredTo() === 'launcher' ? 'run' : undefined,
     hostName: hostname(),
     pid: process.pid,
     version: VERSION,

@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
 import { evaluateFiles } from '../../roles/evaluator/evaluate-files.ts';
 import { durationFlag } from '../base/duration-flag.ts';
-import { metricsText } from '../base/result-text.ts';
+import { scoredText } from '../base/result-text.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { cacheFlags, dataFlags, jobFlags, labelsFlag, PaddletCommand } from '../base-command.ts';
 import { type Scored, scoreModel } from './score-model.ts';
@@ -72,7 +72,7 @@ its pservers, afterwards from its checkpoints. Changes nothing.`;
     const files = dataset.index.files.map(({ path }) => path);
     this.output({ job, model: from, files, ...metrics, bad }, () => {
       const badText = bad > 0 ? `, ${bad} bad` : '';
-      return `${files.join(', ')}: ${metricsText(metrics)}${badText}`;
+      return `${files.join(', ')}: ${scoredText(metrics)}${badText}`;
     });
   }
 }

@@ -2,6 +2,7 @@
 import { parseTrainersDesired } from '../../cluster/job/trainers-desired.ts';
 import { parseDesired } from '../../cluster/placement/ps-desired.ts';
 import { type PserverShare, type Spread, type SpreadJob, spreadOf } from '../../cluster/placement/spread.ts';
+import { isStartedByRun } from '../../cluster/trainer-entry.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue } from '../../store/store.ts';
 import type { SizesAsked } from '../base/size-bounds.ts';
@@ -9,7 +10,7 @@ import { counted } from './counted.ts';
 
 export interface ResizeState {
   readonly spread: Spread;
-  /** Live ones. */
+  /** Live ones that count for a resize. */
   readonly trainers: number;
   /** What is still to happen, for people; empty when all is as it was asked for. */
   readonly waitingFor: readonly string[];
@@ -39,8 +40,9 @@ export function resizeState(keys: Keys, job: ResizedJob, asked: SizesAsked, entr
   const found = { owners: under(keys.psPrefix), heads: under(keys.headsPrefix), records: under(keys.pserversPrefix) };
   const spread = spreadOf(keys, { ...job, desired }, found);
   const replicas = job.copies?.replicas ?? 1;
-  const trainers = under(keys.trainersPrefix).length;
-  const isRunning = entries.has(keys.masterLock) || spread.pservers.length > 0 || trainers > 0;
+  const registered = under(keys.trainersPrefix);
+  const trainers = countedTrainers(registered);
+  const isRunning = entries.has(keys.masterLock) || spread.pservers.length > 0 || registered.length > 0;
   const key = entries.get(keys.trainersDesired);
   const wanted = { pservers: desired, trainers: key && parseTrainersDesired(key).trainers };
   const waitingFor = [
@@ -48,6 +50,12 @@ export function resizeState(keys: Keys, job: ResizedJob, asked: SizesAsked, entr
     ...(asked.trainers === undefined ? [] : trainersWaitedFor(asked.trainers, trainers)),
   ];
   return { spread, trainers, waitingFor, over: overOf(entries.has(keys.result), isRunning, asked, wanted) };
+}
+
+/** Under `paddlet run` those that it started, as it starts and stops no others; elsewhere all that are registered. */
+function countedTrainers(registered: readonly KeyValue[]): number {
+  const ofRun = registered.filter(({ value }) => isStartedByRun(value)).length;
+  return ofRun === 0 ? registered.length : ofRun;
 }
 
 function overOf(

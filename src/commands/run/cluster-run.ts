@@ -14,7 +14,7 @@ import { type Sizes, WantedSizes } from '../../roles/launcher/wanted-sizes.ts';
 import { watchHealth } from '../../roles/launcher/watch-health.ts';
 import { watchMaster } from '../../roles/launcher/watch-master.ts';
 import type { Keys } from '../../store/keys.ts';
-import type { Store } from '../../store/store.ts';
+import type { KeyValue, Store } from '../../store/store.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
@@ -47,12 +47,14 @@ export interface ClusterProcesses {
   /** How many there are to be at first; `paddlet resize` changes that. */
   readonly sizes: Sizes;
   readonly planned: (sizes: Sizes) => readonly ChildSpec[];
+  /** Called once, with the `/result`, while processes may still have to end. */
+  readonly onJobEnd: (result: KeyValue) => void;
 }
 
 /** Starts the processes, shows progress and what they report, and returns when all have ended. */
 export async function runCluster(
   run: ClusterRun,
-  { sizes, planned }: ClusterProcesses,
+  { sizes, planned, onJobEnd }: ClusterProcesses,
   progress: Progress,
 ): Promise<ClusterEnd> {
   const { host, folder, loaded } = run;
@@ -65,6 +67,12 @@ export async function runCluster(
   const wanted: WantedProcesses = {
     specs: () => planned(wantedSizes.current()),
     onChange: (react) => wantedSizes.onChange(react),
+    onJobEnd: (react) =>
+      wantedSizes.onJobEnd((result) => {
+        showing.cancel();
+        onJobEnd(result);
+        react();
+      }),
     look: () => wantedSizes.look(),
   };
   try {

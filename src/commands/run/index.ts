@@ -71,7 +71,7 @@ the result; with a higher training.passes it continues the job. One run works in
     }),
     'stop-timeout': durationFlag(
       '60s',
-      'How long a stop may take, by Ctrl-C for example; then processes are killed. What they did not save is computed again.',
+      'How long processes may take to end, after Ctrl-C for example; then they are killed. What they did not save is computed again.',
     ),
     attach: Flags.boolean({
       exclusive: ['fresh'],
@@ -196,8 +196,18 @@ the result; with a higher training.passes it continues the job. One run works in
     const { host } = run;
     const sizes = await startingSizes(run, record);
     const flags = this.childFlags(run);
-    const processes = { sizes, planned: (now: Sizes) => clusterPlan(now, flags) };
+    let shown: ExitCode | undefined;
+    const processes = {
+      sizes,
+      planned: (now: Sizes) => clusterPlan(now, flags),
+      // A failure is shown by throwing it, which has to wait until all processes have ended.
+      onJobEnd: ({ key, value }: KeyValue) => {
+        const end = parseJobEnd(key, value);
+        if ('result' in end) shown = this.showEnd(end);
+      },
+    };
     const end = await runCluster(run, processes, this.progress('training'));
+    if (shown !== undefined) return shown;
     const result = await readResult(run);
     if (result !== undefined) return this.showEnd(parseJobEnd(result.key, result.value));
     if (end.how === 'failed') throw end.failure;

@@ -10,7 +10,7 @@ import { findChroot } from '../base/find-store.ts';
 import { liveRoles, waitUntil } from '../base/job-wait.ts';
 import { unknownJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { requestStop } from './request-stop.ts';
+import { requestStop, warnUnreadable } from './request-stop.ts';
 
 export default class StopCommand extends PaddletCommand<typeof StopCommand> {
   static override summary = 'Stop a job cleanly, to resume it later';
@@ -41,6 +41,7 @@ have exited. Start the job again to resume it.`;
       const keys = chroot === undefined ? undefined : keysOf(chroot);
       const job = keys && (await retryUntilAnswered(ask, () => store.get(keys.job)));
       if (keys === undefined || job === undefined) throw unknownJob(store);
+      warnUnreadable(host.log, job);
       await requestStop(ask, keys, job);
       if (flags['no-wait']) {
         this.output({ stopped: false, requested: true }, () => 'the job was asked to stop');

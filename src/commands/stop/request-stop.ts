@@ -1,5 +1,7 @@
 /** Puts `/stop` once, for the job as it runs now. */
-import { PaddletError } from '../../base/errors.ts';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
+import type { Log } from '../../base/seams.ts';
+import { parseJobRecord } from '../../cluster/job/job-record.ts';
 import type { Keys } from '../../store/keys.ts';
 import { settle } from '../../store/retry-transaction.ts';
 import { type RetryOptions, retryUntilAnswered, storeWaitLogger } from '../../store/retry-until-answered.ts';
@@ -34,6 +36,18 @@ export async function requestStop(
     if (succeeded) return;
     // Asking again might stop a job that stopped by the first request and was started since.
     if (isDoubtful) throw unknownOutcome(keys);
+  }
+}
+
+/** Warns when no role can take part in the job: then there may be nothing to stop, and a start cannot resume it. */
+export function warnUnreadable(log: Log, { key, value }: KeyValue): void {
+  try {
+    parseJobRecord(key, value);
+  } catch (error) {
+    if (!isPaddletError(error)) throw error;
+    log.warn(`the job is asked to stop, but this paddlet cannot read it: ${error.message}`, {
+      hint: error.hint ?? 'processes of another version may run it; `paddlet run --fresh` removes it',
+    });
   }
 }
 

@@ -1,5 +1,10 @@
 /** What a failed attempt says about the task. Pure. */
+
 import { type ErrorCode, PaddletError } from '../../base/errors.ts';
+import type { PassTask } from './address.ts';
+import type { Attempt } from './attempt.ts';
+import type { QueueConfig } from './events.ts';
+import { DISCARD_TEXT_LENGTH, type DiscardedTask } from './state.ts';
 
 /** Faults of records, not of the cluster. A trainer that reports one may choose the code by which the job fails. */
 const DATA_FAULTS = [
@@ -32,3 +37,32 @@ const SAME_FOR_EVERY_TRAINER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['TooM
 /** Whether another attempt is pointless: then the task is discarded at once. */
 export const isSameForEveryTrainer = (code: string): boolean =>
   (SAME_FOR_EVERY_TRAINER as ReadonlySet<string>).has(code);
+
+/** Why an attempt ended without its task being done. */
+export interface AttemptEnd {
+  readonly isFailure: boolean;
+  /** Another attempt cannot end better. */
+  readonly isFinal?: boolean;
+  readonly code: string;
+  readonly error: string;
+  readonly hint?: string | undefined;
+}
+
+interface TaskPlace extends Pick<QueueConfig, 'taskRecords' | 'describeTask'> {
+  readonly address: PassTask;
+}
+
+/** The report of a task that is discarded when this attempt ends so. */
+export function discardOf({ task, trainer }: Attempt, end: AttemptEnd, place: TaskPlace): DiscardedTask {
+  const { code, error, hint } = end;
+  return {
+    task: place.address.task,
+    pass: place.address.pass,
+    records: place.taskRecords[task]!,
+    trainer,
+    code,
+    error: error.slice(0, DISCARD_TEXT_LENGTH),
+    ...(hint === undefined ? {} : { hint: hint.slice(0, DISCARD_TEXT_LENGTH) }),
+    where: place.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
+  };
+}

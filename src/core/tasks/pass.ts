@@ -8,7 +8,7 @@ import { type Attempt, createOpenTasks, type OpenTask, type OpenTasks } from './
 import { blockOf, decodeBlock, encodeBlock } from './blocks.ts';
 import { createTodoOrder, type TodoOrder } from './order.ts';
 import { addSums, BLOCK_TASKS, noSums, type QueueChange, type TaskBlock, type TaskSums } from './state.ts';
-import { createUnreported } from './unreported.ts';
+import type { Unreported } from './unreported.ts';
 
 const PLACES = ['todo', 'pending', 'done', 'discarded'] as const;
 export type TaskPlace = (typeof PLACES)[number];
@@ -19,6 +19,8 @@ export interface PassOptions {
   readonly seed: number;
   /** Tasks discarded before this pass, or in it before a master's restart: left out. */
   readonly discarded: Iterable<number>;
+  /** Of all passes. */
+  readonly unreported: Unreported;
 }
 
 export class TaskPass {
@@ -30,10 +32,11 @@ export class TaskPass {
   readonly #order: TodoOrder;
   readonly #blockSums: TaskSums[];
   readonly #touched = new Set<number>();
-  readonly #unreported = createUnreported();
+  readonly #unreported: Unreported;
 
-  constructor({ number, tasks, seed, discarded }: PassOptions) {
+  constructor({ number, tasks, seed, discarded, unreported }: PassOptions) {
     this.number = number;
+    this.#unreported = unreported;
     this.#tasks = tasks;
     this.#places = new Uint8Array(tasks);
     this.#tally = { todo: tasks, pending: 0, done: 0, discarded: 0 };
@@ -91,17 +94,9 @@ export class TaskPass {
     return this.#tally.todo === 0 && this.#tally.pending === 0;
   }
 
-  /**
-   * Notes that an attempt reported its end. False when what it read does not count: it had reported before, as a report
-   * whose answer was lost is sent again; or no such attempt was handed out.
-   */
-  noteReport(task: number, attempt: number, trainer: string): boolean {
-    return this.#unreported.delete({ task, attempt, trainer });
-  }
-
   /** Its trainer never heard of it: there is nothing to report. */
   forget(attempt: Attempt): void {
-    this.#unreported.delete(attempt);
+    this.#unreported.delete({ ...attempt, pass: this.number });
   }
 
   addSums(task: number, sums: TaskSums): void {
@@ -139,14 +134,14 @@ export class TaskPass {
       if (this.#placeOf(task) !== 'todo') continue;
       const { attempts } = this.open.restore(task, entry, now);
       if (attempts.size > 0) this.#move(task, 'pending');
-      for (const attempt of attempts) this.#unreported.add(attempt);
+      for (const attempt of attempts) this.#unreported.add({ ...attempt, pass: this.number });
     }
   }
 
   #begin(task: number, trainer: string, now: number): Attempt {
     this.#touch(task);
     const attempt = this.open.begin(task, trainer, now);
-    this.#unreported.add(attempt);
+    this.#unreported.add({ ...attempt, pass: this.number });
     return attempt;
   }
 

@@ -11,11 +11,11 @@ import type { AttemptRef, PassTask } from './address.ts';
 import { type Attempt, countWork, hasMoved } from './attempt.ts';
 import { Dealer } from './dealer.ts';
 import type { LiveAttempt, QueueConfig, QueueCounts, QueueEffect, QueueEvent, TaskQueue } from './events.ts';
-import { isSameForEveryTrainer } from './failure.ts';
+import { type AttemptEnd, discardOf, isSameForEveryTrainer } from './failure.ts';
 import { TaskPass } from './pass.ts';
 import { restoreQueue } from './restore.ts';
 import {
-  DISCARD_TEXT_LENGTH,
+  addSums,
   type DiscardedTask,
   noSums,
   type PassTotals,
@@ -24,19 +24,10 @@ import {
   type TaskSums,
 } from './state.ts';
 import { createTimeouts, type Timeouts } from './timeouts.ts';
+import { createUnreported } from './unreported.ts';
 import { whyRefused } from './why-refused.ts';
 
 type EventOf<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>;
-
-/** Why an attempt ended without its task being done. */
-interface AttemptEnd {
-  readonly isFailure: boolean;
-  /** Another attempt cannot end better. */
-  readonly isFinal?: boolean;
-  readonly code: string;
-  readonly error: string;
-  readonly hint?: string | undefined;
-}
 
 /** `now` is on the clock of `step`. `StoreValueInvalid` when what was saved cannot be of this job. */
 export const createTaskQueue = (config: QueueConfig, saved: SavedQueue | undefined, now: number): TaskQueue =>
@@ -47,6 +38,7 @@ class Queue implements TaskQueue {
   readonly #tasks: number;
   readonly #ended: PassTotals[] = [];
   readonly #discards = new Map<number, DiscardedTask>();
+  readonly #unreported = createUnreported();
   readonly #timeouts: Timeouts;
   readonly #dealer: Dealer;
   #phase: 'train' | 'ended' = 'train';
@@ -214,15 +206,24 @@ class Queue implements TaskQueue {
     const { attempt, trainer, request } = report;
     const numbers = this.#numbersOf(report);
     const live = this.#findLive(report);
-    const hasEnded = this.#phase === 'ended';
-    if (!hasEnded && numbers?.pass === this.#pass.number && this.#pass.noteReport(numbers.task, attempt, trainer)) {
-      const counted = countedOnce(this.#config.taskRecords[numbers.task]!, observed);
-      this.#pass.addSums(numbers.task, { ...noSums(), ...counted });
-    }
+    if (numbers !== undefined && this.#unreported.delete({ ...numbers, attempt, trainer }))
+      this.#countRead(numbers, observed);
     if (live !== undefined) return live;
-    const current = { number: this.#pass.number, hasEnded };
+    const current = { number: this.#pass.number, hasEnded: this.#phase === 'ended' };
     this.#effects.push({ type: 'refuse', request, ...whyRefused(report, numbers, current) });
     return undefined;
+  }
+
+  #countRead({ pass, task }: PassTask, observed: Observed): void {
+    const sums = { ...noSums(), ...countedOnce(this.#config.taskRecords[task]!, observed) };
+    const ended = this.#ended[pass];
+    if (ended === undefined) {
+      this.#pass.addSums(task, sums);
+      return;
+    }
+    const value: PassTotals = { ...ended, sums: addSums(ended.sums, sums) };
+    this.#ended[pass] = value;
+    this.#changes.push({ kind: 'totals', pass, value });
   }
 
   // ---- trainers
@@ -323,19 +324,10 @@ class Queue implements TaskQueue {
     }
   }
 
-  #discard({ task, trainer }: Attempt, { code, error, hint }: AttemptEnd): void {
+  #discard(attempt: Attempt, end: AttemptEnd): void {
+    const { task } = attempt;
     this.#pass.discard(task);
-    const address = this.#addressOf(task);
-    const report: DiscardedTask = {
-      task: address.task,
-      pass: address.pass,
-      records: this.#config.taskRecords[task]!,
-      trainer,
-      code,
-      error: error.slice(0, DISCARD_TEXT_LENGTH),
-      ...(hint === undefined ? {} : { hint: hint.slice(0, DISCARD_TEXT_LENGTH) }),
-      where: this.#config.describeTask(task).slice(0, DISCARD_TEXT_LENGTH),
-    };
+    const report = discardOf(attempt, end, { ...this.#config, address: this.#addressOf(task) });
     this.#discards.set(task, report);
     this.#changes.push({ kind: 'discarded', task, value: report });
     this.#effects.push({ type: 'discarded', task: report });
@@ -372,7 +364,9 @@ class Queue implements TaskQueue {
   }
 
   #beginPass(number: number): TaskPass {
-    return new TaskPass({ number, tasks: this.#tasks, seed: this.#config.seed, discarded: this.#discards.keys() });
+    const { seed } = this.#config;
+    const discarded = this.#discards.keys();
+    return new TaskPass({ number, tasks: this.#tasks, seed, discarded, unreported: this.#unreported });
   }
 
   // ---- addresses

@@ -1,10 +1,14 @@
 /**
- * Attempts that were handed out in this pass and have not reported their end. Each may report once, and what it read
- * counts then, even when its task is done by then. So what trainers read is bounded by what was handed out to them.
+ * Attempts that were handed out and have not reported their end. Each may report once, and what it read counts then,
+ * even when its task is done by then, or its pass is over. So what trainers read is bounded by what was handed out to
+ * them.
  */
+import { LIMITS } from '../../base/limits.ts';
 import type { Attempt } from './attempt.ts';
 
-export type AttemptName = Pick<Attempt, 'task' | 'attempt' | 'trainer'>;
+export interface AttemptName extends Pick<Attempt, 'task' | 'attempt' | 'trainer'> {
+  readonly pass: number;
+}
 
 export interface Unreported {
   add(attempt: AttemptName): void;
@@ -14,9 +18,14 @@ export interface Unreported {
 
 export function createUnreported(): Unreported {
   const names = new Set<string>();
-  const nameOf = ({ task, attempt, trainer }: AttemptName): string => `${task} ${attempt} ${trainer}`;
+  const nameOf = ({ pass, task, attempt, trainer }: AttemptName): string => `${pass} ${task} ${attempt} ${trainer}`;
   return {
-    add: (attempt) => void names.add(nameOf(attempt)),
+    add: (attempt) => {
+      names.add(nameOf(attempt));
+      // Those of trainers that died are never reported.
+      const [oldest] = names;
+      if (names.size > LIMITS.unreportedAttempts) names.delete(oldest!);
+    },
     delete: (attempt) => names.delete(nameOf(attempt)),
   };
 }

@@ -39,6 +39,7 @@ export function sendRefusal(link: Link, error: PaddletError): void {
 /** The header of a frame of joining; `BadFrame` for any other frame. */
 export function joinHeaderOf<T extends JoinHeader>(frame: ReceivedFrame, schema: z.ZodType<T>): T {
   if (frame.kind !== 'join') throw bad('kind', `a ${frame.kind} before the join token was proved`);
+  if (frame.requestId !== 0) throw bad('request id', `${frame.requestId} in a frame of joining, not 0`);
   const parsed = schema.safeParse(frame.header);
   if (!parsed.success) throw bad('header', 'not what joining has here');
   return parsed.data;

@@ -10,13 +10,13 @@ import {
   type Server as SocketServer,
 } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { OpenLink } from '../frames/link.ts';
 import { ServerJoin } from '../join/server-join.ts';
 import type { ListenOptions, Server } from '../messages/channel.ts';
 import { type Address, formatAddress, isLoopback, parseAddress } from './address.ts';
 import { type CallerRefusal, CallerRules } from './callers.ts';
+import { listenError } from './claim-port.ts';
 import { accept, chooseSubprotocol } from './handshake.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { answerHttp } from './http-answers.ts';
@@ -258,23 +258,4 @@ function refuse(socket: Socket, status: number, reason: string, body = ''): void
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
-}
-
-function listenError(error: NodeJS.ErrnoException, address: string): Error {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new PaddletError('PortInUse', `${address} is in use by another process`, {
-        hint: 'choose another port, or port 0 for a free one',
-        cause: error,
-      });
-    case 'EACCES':
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new PaddletError('Usage', `cannot listen on ${address}: ${error.code}`, {
-        hint: 'choose an address of this machine and a port above 1023',
-        cause: error,
-      });
-    default:
-      return error;
-  }
 }

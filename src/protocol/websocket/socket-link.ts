@@ -4,6 +4,7 @@
  */
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { PaddletError } from '../../base/errors.ts';
 import type { FrameLimits } from '../frames/frame.ts';
 import { FrameReceiver } from '../frames/frame-receiver.ts';
 import type { LandingPool } from '../frames/landing-pool.ts';
@@ -53,6 +54,7 @@ export class SocketLink implements Link {
   readonly #socket: Socket;
   readonly #outbox: Outbox;
   #isStarted = false;
+  #hasJoined = false;
   #closeSent = false;
   #closeReceived: CloseFrame | undefined;
   #ended = false;
@@ -95,6 +97,7 @@ export class SocketLink implements Link {
   handOver(handlers: LinkHandlers): void {
     const { limits } = this.#options;
     this.#handlers = handlers;
+    this.#hasJoined = true;
     this.#frames.handOver(handlers, limits);
     this.#reader.allow(limits.frameBytes);
   }
@@ -238,6 +241,13 @@ export class SocketLink implements Link {
   #refuse(violation: Violation): void {
     this.#reader.stop();
     this.#frames.abort();
+    // A stranger may send so little that it may not know the limit: it is told.
+    if (!this.#hasJoined && violation.closeCode === CLOSE.tooLarge) {
+      const most = `${JOIN_LIMITS.frameBytes} bytes before joining`;
+      this.#handlers.onBadFrame(new PaddletError('FrameTooLarge', `${violation.message} of ${most}`));
+      this.#socket.end();
+      return;
+    }
     if (!this.#closeSent) this.#sendClose({ code: violation.closeCode, reason: '' });
     // What still comes is read and dropped, or the reset that answers it would overtake the close frame.
     this.#socket.end();

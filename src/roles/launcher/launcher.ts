@@ -3,7 +3,6 @@
  * wanted may change while the job runs. They are stopped in an order that loses nothing: trainers first, then pservers,
  * which save their parameters, then the master.
  */
-import type { Clock, Log } from '../../base/seams.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
 import {
   type ChildEnd,
@@ -21,6 +20,8 @@ export interface WantedProcesses {
   specs(): readonly ChildSpec[];
   /** `run` is called when they may have changed. */
   onChange(run: () => void): void;
+  /** `run` is called when the job has ended, well or not. */
+  onJobEnd(run: () => void): void;
   /** Brings `specs` up to date. Returns whether the job has ended, undefined when that cannot be known. */
   look(): Promise<boolean | undefined>;
 }
@@ -29,7 +30,7 @@ export interface LauncherOptions extends Omit<ChildOptions, 'stopping'> {
   readonly wanted: WantedProcesses;
   /** Aborts when the user wants to stop. */
   readonly stop: AbortSignal;
-  /** How long a stop may take; a process that takes longer is killed. */
+  /** How long a stop, and the end after the job's, may take; a process that takes longer is killed. */
   readonly stopLimitMs: number;
 }
 
@@ -56,6 +57,7 @@ class Launcher {
   readonly #ended = new Set<SupervisedChild>();
   readonly #allEnded = Promise.withResolvers<LaunchEnd>();
   #stopping: LaunchEnd | undefined;
+  #hasJobEnded = false;
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -64,12 +66,14 @@ class Launcher {
   async run(): Promise<LaunchEnd> {
     const { stop, log, stopLimitMs, wanted } = this.#options;
     const onStop = (): void => {
-      log.info(`stopping, for at most ${stopLimitMs / 1000} s: trainers return their work, then pservers save`);
+      const work = this.#hasJobEnded ? '' : ': trainers return their work, then pservers save';
+      log.info(`stopping, for at most ${stopLimitMs / 1000} s${work}`);
       void this.#stopAll({ how: 'stopped' });
     };
     stop.addEventListener('abort', onStop, { once: true });
     for (const spec of wanted.specs()) this.#start(spec);
     wanted.onChange(() => this.#follow());
+    wanted.onJobEnd(() => this.#onJobEnd());
     try {
       return await this.#allEnded.promise;
     } finally {
@@ -122,6 +126,17 @@ class Launcher {
     return hasJobEnded !== true && !wanted.specs().some((spec) => spec.name === name);
   }
 
+  /** Every process learns that by itself, and ends; one that is suspended, or hangs in a file system, does not. */
+  #onJobEnd(): void {
+    if (this.#hasJobEnded) return;
+    this.#hasJobEnded = true;
+    if (this.#stopping !== undefined) return;
+    for (const { role, untilPart } of STOP_ORDER) {
+      const limitMs = this.#options.stopLimitMs * untilPart;
+      void this.#endedWithin(role, limitMs, `to end, as the job has; killed ${limitMs / 1000} s after that`);
+    }
+  }
+
   /** Asks all to leave, group by group; each group has gone before the next is asked. */
   async #stopAll(how: LaunchEnd): Promise<void> {
     if (this.#stopping !== undefined) return;
@@ -129,34 +144,40 @@ class Launcher {
     const { clock, stopLimitMs } = this.#options;
     const startedMs = clock.monotonicMs();
     for (const { role, untilPart } of STOP_ORDER) {
-      const group = [...this.#children.values()].filter((child) => child.role === role);
-      for (const child of group) child.stop();
-      await endedWithin(this.#options, group, startedMs + stopLimitMs * untilPart - clock.monotonicMs());
+      for (const child of this.#groupOf(role)) child.stop();
+      const limitMs = startedMs + stopLimitMs * untilPart - clock.monotonicMs();
+      await this.#endedWithin(role, limitMs, 'to stop; Ctrl-C again kills all processes');
     }
   }
-}
 
-/** Waits until all have ended, and logs whom for; kills those that take longer than `limitMs`. */
-async function endedWithin(
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-  group: readonly SupervisedChild[],
-  limitMs: number,
-): Promise<void> {
-  const alive = new Set(group);
-  const namesOf = (): string => [...alive].map(({ name }) => name).join(', ');
-  const cancelLog = logWaiting(
-    clock,
-    log,
-    () => `${namesOf()} to stop; Ctrl-C again kills all processes`,
-    SAY_AFTER_MS,
-  );
-  const cancelKill = clock.after(limitMs, () => {
-    log.error(`${namesOf()} did not stop in time, killed: what is not in a checkpoint is computed again`, {
-      hint: 'see the warnings above; for models that take long to save raise --stop-timeout',
+  #groupOf(role: ChildSpec['role']): SupervisedChild[] {
+    return [...this.#children.values()].filter((child) => child.role === role);
+  }
+
+  /** Waits until all of a role have ended, and logs whom for; kills those that take longer than `limitMs`. */
+  async #endedWithin(role: ChildSpec['role'], limitMs: number, toWhat: string): Promise<void> {
+    const { clock, log } = this.#options;
+    const alive = new Set(this.#groupOf(role));
+    const namesOf = (): string => [...alive].map(({ name }) => name).join(', ');
+    const cancelLog = logWaiting(clock, log, () => `${namesOf()} ${toWhat}`, SAY_AFTER_MS);
+    const cancelKill = clock.after(limitMs, () => {
+      this.#sayKilled(namesOf());
+      // None is started again.
+      this.#stopping ??= { how: 'done' };
+      for (const child of alive) child.kill();
     });
-    for (const child of alive) child.kill();
-  });
-  await Promise.all(group.map((child) => child.ended.then(() => alive.delete(child))));
-  cancelLog();
-  cancelKill();
+    await Promise.all([...alive].map((child) => child.ended.then(() => alive.delete(child))));
+    cancelLog();
+    cancelKill();
+  }
+
+  #sayKilled(names: string): void {
+    const { log } = this.#options;
+    if (this.#hasJobEnded) log.warn(`${names} did not end in time, killed: the job has ended, nothing is lost`);
+    else {
+      log.error(`${names} did not stop in time, killed: what is not in a checkpoint is computed again`, {
+        hint: 'see the warnings above; for models that take long to save raise --stop-timeout',
+      });
+    }
+  }
 }

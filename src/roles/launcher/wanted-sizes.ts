@@ -1,4 +1,7 @@
-/** How many pservers and trainers a run keeps: `/ps_desired` and `/trainers_desired`, which a resize changes. */
+/**
+ * How many pservers and trainers a run keeps: `/ps_desired` and `/trainers_desired`, which a resize changes. None when
+ * there is a `/result`.
+ */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
 import { parseTrainersDesired } from '../../cluster/job/trainers-desired.ts';
@@ -28,6 +31,8 @@ export class WantedSizes {
   readonly #cancels: readonly Cancel[];
   #sizes: Sizes;
   #onChange: () => void = () => {};
+  #onJobEnd: (result: KeyValue) => void = () => {};
+  #result: KeyValue | undefined;
 
   /** `initial` holds for as long as the keys are missing: the job is not published yet. */
   constructor(options: SizesOptions, initial: Sizes) {
@@ -39,7 +44,9 @@ export class WantedSizes {
       // The roles notice the same and end; so does the run.
       onEnd: () => {},
     };
-    this.#cancels = [keys.psDesired, keys.trainersDesired].map((key) => followKey(store, key, handlers, clock));
+    this.#cancels = [keys.psDesired, keys.trainersDesired, keys.result].map((key) =>
+      followKey(store, key, handlers, clock),
+    );
   }
 
   current(): Sizes {
@@ -49,6 +56,12 @@ export class WantedSizes {
   /** `run` is called after each change. */
   onChange(run: () => void): void {
     this.#onChange = run;
+  }
+
+  /** `run` is called once, with the `/result`. */
+  onJobEnd(run: (result: KeyValue) => void): void {
+    this.#onJobEnd = run;
+    if (this.#result !== undefined) run(this.#result);
   }
 
   /**
@@ -64,6 +77,7 @@ export class WantedSizes {
       const [pservers, trainers, result] = results;
       this.#observe(pservers);
       this.#observe(trainers);
+      this.#observe(result);
       return result !== undefined;
     } catch (error) {
       if (!isPaddletError(error)) throw error;
@@ -77,6 +91,11 @@ export class WantedSizes {
 
   #observe(entry: KeyValue | undefined): void {
     if (entry === undefined) return;
+    if (entry.key === this.#options.keys.result) {
+      if (this.#result === undefined) this.#onJobEnd(entry);
+      this.#result ??= entry;
+      return;
+    }
     const { pservers, trainers } = this.#sizes;
     if (entry.key === this.#options.keys.psDesired) this.#set({ pservers: parseDesired(entry), trainers });
     else this.#set({ pservers, trainers: parseTrainersDesired(entry).trainers });

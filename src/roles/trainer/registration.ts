@@ -66,7 +66,8 @@ async function register(context: RoleContext, options: RegistrationOptions): Pro
 
 async function claim(context: RoleContext, options: RegistrationOptions, lease: HeldLease): Promise<void> {
   const key = context.keys.trainer(options.id);
-  const value = trainerEntryText({ address: options.address, job: options.record.id });
+  const { startedBy } = context;
+  const value = trainerEntryText({ address: options.address, job: options.record.id, startedBy });
   for (;;) {
     const claimed = await claimKey(context, { key, value, lease });
     if (claimed.outcome === 'owned') return;

@@ -1,5 +1,6 @@
 /** A resize is watched until all is in place, and says what is waited for. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { trainerEntryText } from '../../../src/cluster/trainer-entry.ts';
 import type { SizesAsked } from '../../../src/commands/base/size-bounds.ts';
 import { byHand } from '../../../src/commands/resize/by-hand.ts';
 import type { ResizedJob, ResizeState } from '../../../src/commands/resize/resize-state.ts';
@@ -164,6 +165,23 @@ it('trainers alone are waited for when only their number was changed', async () 
   rig.write({ delete: keys.trainer('a') });
   await clock.advance(0);
   expect(await watching).toMatchObject({ trainers: 2 });
+});
+
+it('under `run` only the trainers that it started count; without any of these all do', async () => {
+  const entry = (startedBy?: 'run'): string => trainerEntryText({ address: '127.0.0.1:1', job: 'j', startedBy });
+  rig.write({ put: keys.trainer('a'), value: entry('run') }, { put: keys.trainer('outside'), value: entry() });
+  const up = await watch({ trainers: 2 });
+  expect(await waitingFor()).toEqual(['1 trainer to start']);
+  rig.write({ put: keys.trainer('b'), value: entry('run') });
+  await clock.advance(0);
+  expect(await up.watching).toMatchObject({ trainers: 2, waitingFor: [] });
+
+  rig.write({ delete: keys.trainer('a') }, { delete: keys.trainer('b') }, { put: keys.trainer('c'), value: entry() });
+  const byHand = await watch({ trainers: 1 });
+  expect(await waitingFor()).toEqual(['1 trainer to leave']);
+  rig.write({ delete: keys.trainer('outside') });
+  await clock.advance(0);
+  expect(await byHand.watching).toMatchObject({ trainers: 1 });
 });
 
 describe('it ends early', () => {

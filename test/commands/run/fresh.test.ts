@@ -20,12 +20,12 @@ const JOB = {
   data: { train: 'train', format: 'libsvm' },
   model: { type: 'lr' },
   training: { passes: 1 },
-  cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl: '15s' },
 };
 
 const OLD = 'a line of the run before';
 
-function openFolder() {
+/** `leaseTtl`: that of the leases of a job, for which `--fresh` waits, too. */
+function openFolder(leaseTtl = '15s') {
   const folder = mkdtempSync(join(tmpdir(), 'paddlet-fresh-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const at = (...names: string[]): string => join(folder, ...names);
@@ -33,7 +33,7 @@ function openFolder() {
   mkdirSync(at('job/logs'));
   for (const name of ['checkpoints/0/notes.txt', 'logs/master.log', 'logs/notes.txt'])
     writeFileSync(at('job', name), '');
-  writeFileSync(at('job.yaml'), JSON.stringify(JOB));
+  writeFileSync(at('job.yaml'), JSON.stringify({ ...JOB, cluster: { pservers: 1, trainers: 1, shards: 1, leaseTtl } }));
   writeFileSync(at('train'), '1 1:1\n');
   const fresh = async (): Promise<{ code: number; error: { code: string; message: string; hint?: string } }> => {
     const words = ['run', 'job.yaml', '--dir', 'job', '--fresh', '--json'];
@@ -44,7 +44,7 @@ function openFolder() {
 }
 
 test('a job that somebody works on is refused, and nothing is removed', async () => {
-  const { at, fresh } = openFolder();
+  const { at, fresh } = openFolder('1s');
   const store = await openStore(`sqlite:${at('job/store.db')}`, { clock: createClock(), log: SILENT });
   onTestFinished(() => store.close());
   await put(store, keys.job, '{}');

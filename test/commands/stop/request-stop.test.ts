@@ -1,10 +1,10 @@
 /** `paddlet stop`: the request reaches the job that was meant, and no other, however late it lands. */
 import { describe, expect, test } from 'vitest';
-import { requestStop } from '../../../src/commands/stop/request-stop.ts';
+import { requestStop, warnUnreadable } from '../../../src/commands/stop/request-stop.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import { settled, stateOf, TroubledStore } from '../../roles/master/tasks/service-rig.ts';
-import { FakeClock, SILENT } from '../../store/support.ts';
+import { FakeClock, RecordingLog, SILENT } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/test');
 
@@ -114,4 +114,11 @@ describe('a request to stop', () => {
     expect(await stateOf(requesting)).toBe('refused: JobUnknown');
     expect(data.get(keys.stop)).toBeUndefined();
   });
+});
+
+test('a job that this paddlet cannot read is named when it is asked to stop', () => {
+  const { data } = setUp();
+  const log = new RecordingLog();
+  warnUnreadable(log, data.get(keys.job)!);
+  expect(log.messages).toEqual([expect.stringMatching(/cannot read it: \/paddlet\/test\/job: /)]);
 });

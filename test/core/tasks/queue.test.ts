@@ -241,6 +241,22 @@ describe('what trainers say that they read', () => {
     expect(readIn(rig)).toBe(10 + 7);
   });
 
+  it('counts of an attempt whose pass is over, too, in that pass, and after a restart of the master', () => {
+    const rig = new QueueRig({ tasks: 1, passes: 2 });
+    rig.joined('ann', 'bob');
+    for (const pass of [0, 1]) {
+      const anns = rig.take('ann');
+      rig.gone('ann');
+      rig.joined('ann');
+      expect(rig.finish(rig.take('bob'))).toBe('accept');
+      expect(rig.handBack(anns, 7)).toEqual(refused('PassBefore'));
+      expect(rig.handBack(anns, 7)).toEqual(refused('PassBefore'));
+      expect(rig.queue.totals().ended[pass]).toMatchObject({ done: 1, sums: { read: 10 + 7, good: 10 } });
+    }
+    rig.restart('ann', 'bob');
+    expect(rig.queue.totals().ended.map(({ sums }) => sums.read)).toEqual([17, 17]);
+  });
+
   it('does not count for an attempt that never reached its trainer', () => {
     const rig = new QueueRig({ tasks: 1 });
     rig.joined('ann');

@@ -1,5 +1,5 @@
 /** The processes of a run: started, restarted, stopped, and no longer wanted. */
-import { expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { ProcessEnd } from '../../../src/core/restart-policy.ts';
 import { launch, type WantedProcesses } from '../../../src/roles/launcher/launcher.ts';
 import type { ChildProcess, ChildSpec } from '../../../src/roles/launcher/supervised-child.ts';
@@ -13,7 +13,7 @@ const CHILDREN: ChildSpec[] = [
 
 /** These, for ever. */
 const always = (specs: readonly ChildSpec[]): WantedProcesses => {
-  return { specs: () => specs, onChange: () => {}, look: async () => true };
+  return { specs: () => specs, onChange: () => {}, onJobEnd: () => {}, look: async () => true };
 };
 
 it('asks a process to leave that was being started when the run was stopped, and waits for it', async () => {
@@ -190,4 +190,78 @@ it('says that a process could not stop cleanly only when it ends otherwise than 
   ends.get('master')!({ code: 3, signal: null });
   expect(await ended).toEqual({ how: 'failed', code: 3, by: 'master' });
   expect(said).toEqual(['pserver 1 could not stop cleanly (exit code 7)']);
+});
+
+describe('when the job has ended', () => {
+  const clock = new FakeClock();
+  let said: string[];
+  let stop: AbortController;
+  let tell: () => void;
+  let end: (name: string) => void;
+  let ended: Promise<unknown>;
+
+  beforeEach(async () => {
+    said = [];
+    stop = new AbortController();
+    const ends = new Map<string, () => void>();
+    end = (name) => ends.get(name)!();
+    const say = (message: string): void => void said.push(message);
+    ended = launch({
+      clock,
+      log: { ...SILENT, info: say, warn: say, error: say },
+      stopLimitMs: 60_000,
+      wanted: {
+        ...always([...CHILDREN, { name: 'trainer 0', role: 'trainer', args: [] }]),
+        onJobEnd: (run) => {
+          tell = run;
+        },
+      },
+      spawn: async ({ name }) => {
+        const process = Promise.withResolvers<ProcessEnd>();
+        ends.set(name, () => process.resolve({ code: 0, signal: null }));
+        const kill = (signal: string): boolean => {
+          say(`${signal} ${name}`);
+          if (signal === 'SIGKILL') process.resolve({ code: null, signal });
+          return true;
+        };
+        return { pid: 1, ended: process.promise, kill };
+      },
+      stop: stop.signal,
+    });
+    await clock.advance(0);
+  });
+
+  it('says whom it waits for, and kills a process that is suspended', async () => {
+    tell();
+    end('master');
+    end('pserver 0');
+    await clock.advance(14_000);
+    expect(said).toEqual([
+      'waiting for trainer 0 to end, as the job has; killed 15 s after that',
+      'waiting for trainer 0 to end, as the job has; killed 15 s after that',
+    ]);
+    said = [];
+    await clock.advance(1_000);
+    expect(await ended).toEqual({ how: 'done' });
+    expect(said).toEqual([
+      'trainer 0 did not end in time, killed: the job has ended, nothing is lost',
+      'SIGKILL trainer 0',
+    ]);
+  });
+
+  it('does not say after a stop either that work is computed again', async () => {
+    tell();
+    end('master');
+    end('pserver 0');
+    await clock.advance(0);
+    stop.abort();
+    await clock.advance(15_000);
+    expect(await ended).toEqual({ how: 'stopped' });
+    expect(said.filter((text) => !text.startsWith('waiting'))).toEqual([
+      'stopping, for at most 60 s',
+      'SIGINT trainer 0',
+      'trainer 0 did not end in time, killed: the job has ended, nothing is lost',
+      'SIGKILL trainer 0',
+    ]);
+  });
 });

@@ -41,6 +41,7 @@ beforeEach(async () => {
       onChange: (run) => {
         tell = run;
       },
+      onJobEnd: () => {},
       look: async () => {
         if (hasJobEnded !== undefined) names = inStore;
         return hasJobEnded;

@@ -57,3 +57,14 @@ it('a look does not wait long for a store that does not answer', async () => {
   await clock.advance(3_000);
   expect(await looking).toBeUndefined();
 });
+
+it('tells once that the job has ended, and with which result', async () => {
+  const ends: string[] = [];
+  sizes.onJobEnd(({ value }) => void ends.push(value));
+  await clock.advance(0);
+  expect(ends).toEqual([]);
+  put(keys.result, '{"first":1}');
+  await clock.advance(0);
+  await sizes.look();
+  expect(ends).toEqual(['{"first":1}']);
+});

@@ -1,0 +1,44 @@
+/** What people read of a result. */
+import { expect, it } from 'vitest';
+import type { JobResult } from '../../../src/cluster/job/job-result.ts';
+import { resultText, scoredText } from '../../../src/commands/base/result-text.ts';
+
+const RESULT: JobResult = {
+  job: 'clicks',
+  mode: 'async',
+  passes: 4,
+  tasks: { total: 4, done: 4, discarded: 0 },
+  records: { read: 8, applied: 8, duplicate: 0, bad: 0, discarded: 0, lost: 0 },
+  metrics: {},
+  modelDigest: 'm',
+  stateDigest: 's',
+  recordsPerSecond: 601,
+  elapsedSeconds: 19.5,
+  checkpoints: [],
+};
+const binary = (logloss: number) => ({ records: 2, logloss, accuracy: 0.5, rmse: 0.5 });
+const warningsOf = (metrics: JobResult['metrics']): string[] =>
+  resultText({ ...RESULT, metrics })
+    .split('\n')
+    .filter((line) => line.startsWith('warning'));
+
+it('does not divide the time since the publication, with stops and pauses, by the rate', () => {
+  expect(resultText(RESULT)).toMatch('is done: 4 passes at 601 records/s, 19.5 s after its publication\n');
+});
+
+it('says why there is no AUC', () => {
+  expect(scoredText(binary(0.5))).toContain('(no auc: all labels are the same)');
+  expect(scoredText({ ...binary(0.5), auc: 0.7 })).not.toContain('no auc');
+  expect(scoredText({ records: 2, rmse: 1 })).not.toContain('no auc');
+  expect(scoredText({ records: 0 })).not.toContain('no auc');
+});
+
+it('warns of a model that is worse than a constant, by the test files if there are any', () => {
+  expect(warningsOf({ train: binary(0.6), test: { ...binary(15.9), auc: 0.5 } })).toEqual([
+    'warning    a logloss of 15.90000 is worse than 0.69315, that of ½ for every record: scale the values, or lower optimizer.learningRate',
+  ]);
+  expect(warningsOf({ train: binary(0.8) })).toHaveLength(1);
+  expect(warningsOf({ train: binary(0.8), test: binary(0.6) })).toEqual([]);
+  expect(warningsOf({ train: binary(Math.LN2 + 1e-9) })).toEqual([]);
+  expect(warningsOf({ test: { records: 2, logloss: 2.3, accuracy: 0.1 } })).toEqual([]);
+});
