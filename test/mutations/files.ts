@@ -43,14 +43,15 @@ export const FILES: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/load-former.ts',
     find: 'files: own.map(({ uuid }) => uuid),',
     replace: 'files: uuids,',
-    tests: ['test/sim/sim.test.ts'],
+    schedules: { mode: 'async', disks: true },
+    tests: ['test/sim/kept.test.ts'],
   },
   {
     rule: 'a parting snapshot is the last state of the shards that it has, and of no other',
     file: 'src/roles/pserver/files/last-state.ts',
     find: 'shards: shards.filter((shard) => best.get(shard)?.file === first.file)',
     replace: 'shards',
-    tests: ['test/roles/pserver/files', 'test/sim/sim.test.ts'],
+    tests: ['test/roles/pserver/files'],
   },
   {
     rule: 'a shard whose newest file is not usable is looked for in those before it',

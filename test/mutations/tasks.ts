@@ -183,7 +183,8 @@ export const TASKS: readonly Mutation[] = [
     file: 'src/roles/pserver/tasks/unit-taker.ts',
     find: '!group.every((orphan) => orphans.isOrphan(orphan));',
     replace: 'group.length === 0;',
-    tests: ['test/sim/sim.test.ts'],
+    schedules: { mode: 'async', disks: true },
+    tests: ['test/sim/kept.test.ts'],
   },
   {
     rule: 'an older generation is not the last state',

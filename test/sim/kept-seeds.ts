@@ -85,6 +85,7 @@ export const KEPT_DISK_SEEDS: typeof KEPT_SEEDS = [
 /** Of units with copies, in both modes. */
 export const KEPT_COPIED_SEEDS: typeof KEPT_SEEDS = [
   { seed: 300017, why: 'a pserver asked at once, for ever, for a hand-over that its copy refused' },
+  { seed: 50045, why: 'the same while it left, with its units and their copies: no clock moved any more' },
 ];
 
 /** The same with disks that fail. */

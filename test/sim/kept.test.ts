@@ -74,4 +74,5 @@ test.each(KEPT_COPIED_SEEDS)('with copies, seed $seed: $why', async ({ seed }) =
 
 test.each(KEPT_COPIED_DISK_SEEDS)('with copies and disks that fail, seed $seed: $why', async ({ seed }) => {
   expect((await runSchedule({ seed, mix: copiedMix(true), isCopied: true })).violations).toEqual([]);
+  expect((await runSchedule({ seed, mode: 'sync', mix: copiedMix(true), isCopied: true })).violations).toEqual([]);
 });
