@@ -59,7 +59,10 @@ run_tests() { # run_tests PROJECT
     --reporter=default --reporter=json --outputFile.json="$results/$1.json"
   echo $? >"$results/$1.exit"
 }
+# Those of real processes mostly wait: their output is shown when both have ended.
+run_tests executable >"$results/executable.log" 2>&1 &
 run_tests unit
-run_tests executable
+wait
+cat "$results/executable.log"
 
 npx node scripts/summarize-tests.ts "$results" ${failed_checks[@]+"${failed_checks[@]}"}

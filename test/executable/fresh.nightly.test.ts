@@ -1,10 +1,12 @@
-/** `paddlet run --fresh` beside a run of the same job, and after one that died with all its processes. */
+/** `paddlet run --fresh` beside a run of the same job, after one that died with all its processes, and after a stop. */
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import { openPlace, resultOf } from './harness.ts';
 import { expectWhole, JOB, plantedJob } from './planted-job.ts';
 import { expectMidRun, JOB_FOLDER, startRun } from './run.ts';
 
 const USAGE = 2;
+const INTERRUPTED = 130;
 
 test('--fresh beside a run is refused, and the run ends as good', async () => {
   const place = openPlace();
@@ -34,3 +36,24 @@ test('--fresh at once after everything was killed: waits for the leases, and sta
   const fresh = place.start('run --fresh', [...args, '--fresh', '--yes', '--set', 'training.passes=1']);
   expect(await resultOf(fresh)).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
 });
+
+test('--fresh forgets an unfinished job and its checkpoints', async () => {
+  const place = openPlace();
+  const { running, store, args } = await startRun(place, await plantedJob(place));
+  await store.passesOver(1, running);
+  const first = await store.get('/job');
+  running.kill('SIGINT');
+  expect((await running.ended).code).toBe(INTERRUPTED);
+  await expectMidRun(store);
+
+  const asked = await place.start('run --fresh', [...args, '--fresh']).ended;
+  expect([asked.code, asked.out]).toEqual([USAGE, expect.stringContaining('is not finished')]);
+  expect(idOf(await store.get('/job'))).toBe(idOf(first));
+  const fresh = place.start('run --fresh --yes', [...args, '--fresh', '--yes', '--set', 'training.passes=1']);
+  const result = await resultOf(fresh);
+  expect(result).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
+  expect(idOf(await store.get('/job'))).not.toBe(idOf(first));
+});
+
+const idOf = (entry: { value: string } | undefined): string =>
+  z.object({ id: z.uuid() }).parse(JSON.parse(entry?.value ?? 'null')).id;

@@ -1,4 +1,4 @@
-/** `paddlet run`: stopped cleanly, resumed, shown again, refused when changed, started over. */
+/** `paddlet run`: stopped cleanly, resumed, shown again, and refused when changed. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
@@ -70,24 +70,3 @@ test('paddlet stop in mid-run; the same command goes on', async () => {
 
   await expectWhole(place, await resultOf(place.start('run again', args)), place.path(JOB_FOLDER, 'checkpoints'));
 });
-
-test('--fresh forgets an unfinished job and its checkpoints', async () => {
-  const place = openPlace();
-  const { running, store, args } = await startRun(place, await plantedJob(place));
-  await store.passesOver(1, running);
-  const first = await store.get('/job');
-  running.kill('SIGINT');
-  expect((await running.ended).code).toBe(INTERRUPTED);
-  await expectMidRun(store);
-
-  const asked = await place.start('run --fresh', [...args, '--fresh']).ended;
-  expect([asked.code, asked.out]).toEqual([USAGE, expect.stringContaining('is not finished')]);
-  expect(idOf(await store.get('/job'))).toBe(idOf(first));
-  const fresh = place.start('run --fresh --yes', [...args, '--fresh', '--yes', '--set', 'training.passes=1']);
-  const result = await resultOf(fresh);
-  expect(result).toMatchObject({ passes: 1, records: { applied: 16_000, lost: 0 } });
-  expect(idOf(await store.get('/job'))).not.toBe(idOf(first));
-});
-
-const idOf = (entry: { value: string } | undefined): string =>
-  z.object({ id: z.uuid() }).parse(JSON.parse(entry?.value ?? 'null')).id;
